@@ -1,0 +1,60 @@
+# The one place that says how this tree is worked on. `make` alone lists what there is.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench pins format clean lint runtime-environment check-environment test-environment
+
+bin := .venv/bin
+# The suite starts processes and database servers of its own beside its workers, so these are few.
+workers ?= 2
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: runtime-environment ## Start the whole service on its built-in sandbox cloud
+	@exec $(bin)/leasehold-standalone
+
+test: test-environment ## Everything: lint, types and the whole test suite, on every database
+	@$(MAKE) --no-print-directory lint
+	$(bin)/pytest -n $(workers)
+
+check: check-environment ## What to run before a commit: lint, types and the quick tests
+	@$(MAKE) --no-print-directory lint
+	$(bin)/pytest -m "not slow and not servers" -n $(workers)
+
+bench: test-environment ## Run the benchmarks
+	$(bin)/python -m bench
+
+format: check-environment ## Format the code and repair what ruff can repair
+	$(bin)/ruff check --fix-only --quiet .
+	$(bin)/ruff format .
+
+# One resolution in three files: what the service runs on constrains what it is tested with. The custom header and the
+# missing index keep the machine that made the pins out of them. `make pins upgrade=--upgrade` moves to newer versions.
+upgrade ?=
+compile = $(bin)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --no-emit-package leasehold-nova \
+	--custom-compile-command "make pins" $(upgrade)
+
+pins: check-environment ## Resolve the requirements again and write requirements/*.txt
+	$(compile) pyproject.toml -o requirements/runtime.txt
+	$(compile) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(compile) --group tools -c requirements/dev.txt -o requirements/tools.txt
+
+clean: ## Remove what was built or measured here, the environment and the local state included
+	rm -rf .venv .state .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist bench/out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+lint:
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy
+	$(bin)/lint-imports
+
+runtime-environment:
+	@tools/bootstrap runtime
+
+check-environment:
+	@tools/bootstrap check
+
+test-environment:
+	@tools/bootstrap test

@@ -1,0 +1,238 @@
+"""What every test may ask for. The database servers are one of each kind per run, however many workers it has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Listener
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+from hypothesis import settings
+
+from tests.servers import KINDS, Server, ServerMissingError, server_of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+CI = os.environ.get("CI") == "true"
+
+# A failure in CI has to be the same one when it is run again; elsewhere every run may find something new. Neither has a
+# deadline, because how long one example takes on a busy machine says nothing about the code.
+settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
+settings.register_profile("dev", deadline=None)
+settings.load_profile("ci" if CI else "dev")
+
+
+# ---------------------------------------------------------------- one server of each kind per run
+
+
+class Databases(Protocol):
+    """Where tests get their databases from. A test that wants to kill its server starts one of its own."""
+
+    def create(self, kind: str) -> str: ...
+
+    def drop(self, kind: str, url: str) -> None: ...
+
+
+class OurDatabases:
+    """Databases on servers of this process, which start when first asked for."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Server] = {}
+        self._stack = contextlib.ExitStack()
+
+    def create(self, kind: str) -> str:
+        if kind not in self._running:
+            self._running[kind] = self._stack.enter_context(server_of_kind(kind))
+        return self._running[kind].create_database()
+
+    def drop(self, kind: str, url: str) -> None:
+        self._running[kind].drop_database(url)
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+class SharedDatabases:
+    """Makes the databases of the process that started the workers available to the workers.
+
+    That process outlives every worker, so it is the one whose end may stop the servers.
+    """
+
+    def __init__(self, databases: OurDatabases) -> None:
+        self._databases = databases
+        self.key = os.urandom(32)
+        self._listener = Listener(authkey=self.key)
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name="databases", daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> str:
+        return str(self._listener.address)
+
+    def close(self) -> None:
+        self._closing = True
+        # The thread waits for a caller; this is the last one.
+        with contextlib.suppress(OSError, EOFError):
+            Client(self.address, authkey=self.key).close()
+        self._thread.join()
+        self._listener.close()
+
+    def _serve(self) -> None:
+        while not self._closing:
+            # A worker that dies while it asks is no reason to leave the others without an answer.
+            with contextlib.suppress(OSError, EOFError, AuthenticationError), self._listener.accept() as caller:
+                verb, *arguments = caller.recv()
+                try:
+                    answer = getattr(self._databases, verb)(*arguments)
+                except Exception as error:  # noqa: BLE001  Whatever it is, it is the asking test's failure, not ours.
+                    answer = error
+                caller.send(answer)
+
+
+class WorkersDatabases:
+    """The same, as a worker sees them."""
+
+    def __init__(self, address: str, key: bytes) -> None:
+        self._address = address
+        self._key = key
+
+    def create(self, kind: str) -> str:
+        url: str = self._ask("create", kind)
+        return url
+
+    def drop(self, kind: str, url: str) -> None:
+        self._ask("drop", kind, url)
+
+    def _ask(self, *question: str) -> Any:
+        with Client(self._address, authkey=self._key) as connection:
+            connection.send(question)
+            answer = connection.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+DATABASES = pytest.StashKey[Databases]()
+SHARED = pytest.StashKey[SharedDatabases]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is not None:
+        config.stash[DATABASES] = WorkersDatabases(worker["databases_address"], worker["databases_key"])
+        return
+    ours = OurDatabases()
+    config.stash[DATABASES] = ours
+    config.add_cleanup(ours.close)
+    if config.getoption("dist", "no") != "no":
+        shared = SharedDatabases(ours)
+        config.stash[SHARED] = shared
+        # Cleanups run last first: nobody may ask any more when the servers stop.
+        config.add_cleanup(shared.close)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of pytest-xdist, before it starts, whom to ask for databases."""
+    shared = node.config.stash[SHARED]
+    node.workerinput["databases_address"] = shared.address
+    node.workerinput["databases_key"] = shared.key
+
+
+# ---------------------------------------------------------------- what may be skipped, and where
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    with skipped_without_servers():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    with skipped_without_servers():
+        return (yield)
+
+
+@contextlib.contextmanager
+def skipped_without_servers() -> Iterator[None]:
+    """Skip what cannot be run here, whichever way a test came by its server; the reason names the package."""
+    try:
+        yield
+    except ServerMissingError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turn a skip into a failure: in CI everything is there, and what is skipped there is never run at all."""
+    if CI and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"A test may not be skipped under CI=true. {reason}"
+
+
+# ---------------------------------------------------------------- fixtures
+
+SERVERS = tuple(kind for kind in KINDS if kind != "sqlite")
+
+
+@pytest.fixture(scope="session")
+def databases(pytestconfig: pytest.Config) -> Databases:
+    """Return the maker of databases, for tests that need more than one; `database_url` is for the others."""
+    return pytestconfig.stash[DATABASES]
+
+
+@pytest.fixture(
+    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
+)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[str]:
+    """Yield the SQLAlchemy URL of an empty database: the test runs once on every database we support."""
+    kind: str = request.param
+    if kind not in SERVERS:
+        yield f"sqlite:///{tmp_path}/leasehold.db"
+        return
+    with server_database(databases, kind) as url:
+        yield url
+
+
+@pytest.fixture
+def mariadb_url(databases: Databases) -> Iterator[str]:
+    """Yield the URL of an empty MariaDB database. The test carries the marker `servers` itself."""
+    with server_database(databases, "mariadb") as url:
+        yield url
+
+
+@pytest.fixture
+def postgresql_url(databases: Databases) -> Iterator[str]:
+    """Yield the URL of an empty PostgreSQL database. The test carries the marker `servers` itself."""
+    with server_database(databases, "postgresql") as url:
+        yield url
+
+
+@contextlib.contextmanager
+def server_database(databases: Databases, kind: str) -> Iterator[str]:
+    url = databases.create(kind)
+    try:
+        yield url
+    finally:
+        databases.drop(kind, url)

@@ -1,0 +1,403 @@
+"""Database servers for tests and benchmarks: started on a free port in a temporary folder, gone with whoever asked.
+
+Nothing of the system's own servers is used or touched but their programs. From outside pytest:
+
+    with running_mariadb() as server:
+        url = server.create_database()
+
+or, for any kind, SQLite included:
+
+    with new_database("postgresql") as url:
+        ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import psycopg
+import pymysql
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+KINDS = ("sqlite", "mariadb", "postgresql")
+
+_START_WITHIN = 60.0
+_STOP_WITHIN = 20.0
+_POLL_EVERY = 0.05
+# Somebody else may take a port between our finding it free and the server's taking it.
+_PORTS_TRIED = 5
+_LOCK = "in-use"
+
+
+class ServerMissingError(Exception):
+    """The programs of a server are not installed; the message names the package."""
+
+
+class ServerFailedError(Exception):
+    """A server did not start; the message holds the end of its log."""
+
+
+def _find_program(name: str) -> str | None:
+    """Look where Debian keeps servers too: out of users' PATH, and PostgreSQL's in a folder for each version."""
+    versions = sorted(
+        Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda folder: float(folder.parent.name), reverse=True
+    )
+    folders = [*map(str, versions), os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"]
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _remove_orphans(parent: Path, prefix: str) -> None:
+    """Remove what runs that were killed have left behind: folders of ours whose lock nobody holds."""
+    for lock in parent.glob(f"{prefix}*/{_LOCK}"):
+        with contextlib.suppress(OSError), lock.open("r+b") as attempt:
+            fcntl.flock(attempt, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def _unprivileged(names: Sequence[str]) -> pwd.struct_passwd | None:
+    """Return whom to run a server as: both refuse root, or ask for care with it. None: as ourselves."""
+    if os.geteuid() != 0:
+        return None
+    for name in names:
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise ServerMissingError(f"root may not run it, and none of these users exists: {', '.join(names)}")
+
+
+class Server(ABC):
+    """A database server of our own. Its folder, and all that is in it, goes when it is closed."""
+
+    kind: ClassVar[str]
+    package: ClassVar[str]
+    programs: ClassVar[tuple[str, ...]]
+    users: ClassVar[tuple[str, ...]]
+    stop_signal: ClassVar[signal.Signals]
+
+    def __init__(self, parent: Path | None = None) -> None:
+        """Prepare a server in a folder of its own.
+
+        That folder is made in `parent`, or in the system's folder for temporary files. It has to be one that the
+        server's unprivileged user can reach, which pytest's are not.
+        """
+        found = {name: _find_program(name) for name in self.programs}
+        missing = [name for name, path in found.items() if path is None]
+        if missing:
+            raise ServerMissingError(
+                f"{self.kind} needs {' and '.join(missing)}; on Debian: apt-get install {self.package}"
+            )
+        self._paths = {name: path for name, path in found.items() if path is not None}
+        self._user = _unprivileged(self.users)
+        self._numbers = itertools.count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
+        prefix = f"leasehold-{self.kind}-"
+        _remove_orphans(parent or Path(tempfile.gettempdir()), prefix)
+        self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        # Held as long as this process lives, whatever ends it: the sign that the folder is in use.
+        self._in_use = (self.folder / _LOCK).open("wb")
+        fcntl.flock(self._in_use, fcntl.LOCK_EX)
+        if self._user is not None:
+            os.chown(self.folder, self._user.pw_uid, self._user.pw_gid)
+        self.data = self.folder / "data"
+        self._log = self.folder / "log"
+
+    # What differs between the servers.
+
+    @abstractmethod
+    def _initialise_command(self) -> list[str]: ...
+
+    @abstractmethod
+    def _run_command(self) -> list[str]: ...
+
+    @abstractmethod
+    def _ping(self) -> None:
+        """Connect through the socket in our own folder: whoever answers at a port may be somebody else."""
+
+    @abstractmethod
+    def _execute(self, statement: str) -> None: ...
+
+    @abstractmethod
+    def _url(self, database: str) -> str: ...
+
+    @abstractmethod
+    def _drop(self, database: str) -> str: ...
+
+    # What does not.
+
+    def __enter__(self) -> Self:
+        try:
+            self._initialise()
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """The server's process, for tests that pause or kill it."""
+        if self._process is None:
+            raise ServerFailedError(f"{self.kind} is not running")
+        return self._process.pid
+
+    def create_database(self) -> str:
+        """Create an empty database and return its SQLAlchemy URL."""
+        name = f"d{os.getpid()}_{next(self._numbers)}"
+        self._execute(f"CREATE DATABASE {name}")
+        return self._url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop what `create_database` made, whoever is still connected to it."""
+        self._execute(self._drop(url.rpartition("/")[2].partition("?")[0]))
+
+    def start(self) -> None:
+        """Start the server and wait until it answers. After `kill` it comes back on the same port, with its data."""
+        tries = 1 if self.port else _PORTS_TRIED
+        for attempt in range(tries):
+            if tries > 1:
+                self.port = free_port()
+            self._process = self._spawn(self._run_command())
+            if self._answers(self._process):
+                return
+            self.kill()
+            if attempt + 1 == tries:
+                break
+        raise ServerFailedError(f"{self.kind} does not start; its log ends with:\n{self._log_end()}")
+
+    def kill(self) -> None:
+        """Stop the server at once. What was committed is on disk; what was not is lost, as when a machine fails."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(self.stop_signal)
+        # A server that a test has paused does not see the signal before it goes on.
+        process.send_signal(signal.SIGCONT)
+        try:
+            process.wait(_STOP_WITHIN)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._in_use.close()
+
+    def _initialise(self) -> None:
+        process = self._spawn(self._initialise_command())
+        if process.wait() != 0:
+            raise ServerFailedError(f"{self.kind} cannot make its files; its log ends with:\n{self._log_end()}")
+
+    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+        # Signals sent to our own group (Ctrl-C) are not for the server, which is stopped when its last user is done.
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [*self._wrapper(), *command],
+                cwd=self.folder,
+                env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(self.folder)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _wrapper(self) -> list[str]:
+        """Change the user, and have the kernel stop the server should we die without a chance to.
+
+        In this order: changing the user forgets that wish, so the servers' own ways of changing it are no use here.
+        """
+        setpriv = shutil.which("setpriv")
+        if setpriv is None:
+            if self._user is not None:
+                raise ServerMissingError("setpriv is needed to run a server as another user (package util-linux)")
+            return []
+        wrapper = [setpriv, "--pdeathsig", self.stop_signal.name.removeprefix("SIG")]
+        if self._user is not None:
+            wrapper += [f"--reuid={self._user.pw_uid}", f"--regid={self._user.pw_gid}", "--clear-groups"]
+        return [*wrapper, "--"]
+
+    def _answers(self, process: subprocess.Popen[bytes]) -> bool:
+        """Wait until it does (True), or until it has ended or has taken too long (False)."""
+        deadline = time.monotonic() + _START_WITHIN
+        while time.monotonic() < deadline:
+            try:
+                self._ping()
+            except (psycopg.Error, pymysql.Error, OSError):
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_EVERY)
+                    return False
+            else:
+                return True
+        return False
+
+    def _log_end(self) -> str:
+        with contextlib.suppress(OSError):
+            return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
+        return "(no log)"
+
+
+class MariaDB(Server):
+    kind = "mariadb"
+    package = "mariadb-server-core mariadb-client-core"
+    # The second runs the third.
+    programs = ("mariadbd", "mariadb-install-db", "my_print_defaults")
+    # The package without the system service comes without a user of its own.
+    users = ("mysql", "nobody")
+    stop_signal = signal.SIGKILL
+
+    def _initialise_command(self) -> list[str]:
+        return [
+            self._paths["mariadb-install-db"],
+            "--no-defaults",
+            f"--datadir={self.data}",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--innodb-log-file-size=32M",
+        ]
+
+    def _run_command(self) -> list[str]:
+        return [
+            self._paths["mariadbd"],
+            "--no-defaults",
+            f"--datadir={self.data}",
+            f"--tmpdir={self.folder}",
+            f"--socket={self.folder / 'socket'}",
+            f"--pid-file={self.folder / 'pid'}",
+            "--skip-networking=0",
+            "--bind-address=127.0.0.1",
+            f"--port={self.port}",
+            "--skip-name-resolve",
+            "--skip-log-bin",
+            "--character-set-server=utf8mb4",
+            "--max-connections=200",
+            # Durable as in production, or the tests of crashes would prove nothing; small, or they would be slow.
+            "--innodb-flush-log-at-trx-commit=1",
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-log-file-size=32M",
+        ]
+
+    def _connect(self) -> pymysql.Connection[pymysql.cursors.Cursor]:
+        return pymysql.connect(unix_socket=str(self.folder / "socket"), user="root", connect_timeout=10)
+
+    def _ping(self) -> None:
+        # PyMySQL leaves its socket open when nobody answers yet, and pytest takes that for a fault of the test.
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(str(self.folder / "socket"))
+        self._connect().close()
+
+    def _execute(self, statement: str) -> None:
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def _drop(self, database: str) -> str:
+        return f"DROP DATABASE {database}"
+
+    def _url(self, database: str) -> str:
+        return f"mysql+pymysql://root@127.0.0.1:{self.port}/{database}?charset=utf8mb4"
+
+
+class PostgreSQL(Server):
+    kind = "postgresql"
+    package = "postgresql"
+    programs = ("initdb", "postgres")
+    users = ("postgres", "nobody")
+    # An immediate shutdown. Killing the first process would leave the others to find out, and shared memory behind.
+    stop_signal = signal.SIGQUIT
+
+    def _initialise_command(self) -> list[str]:
+        return [
+            self._paths["initdb"],
+            f"--pgdata={self.data}",
+            "--username=postgres",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        ]
+
+    def _run_command(self) -> list[str]:
+        settings = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": self.folder,
+            "max_connections": 200,
+            # As for MariaDB: durable, and small.
+            "fsync": "on",
+            "synchronous_commit": "on",
+            "shared_buffers": "64MB",
+        }
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [self._paths["postgres"], "-D", str(self.data), *options]
+
+    def _connect(self) -> psycopg.Connection:
+        return psycopg.connect(
+            host=str(self.folder),
+            port=self.port,
+            user="postgres",
+            dbname="postgres",
+            # CREATE and DROP DATABASE refuse to run in a transaction.
+            autocommit=True,
+            connect_timeout=10,
+        )
+
+    def _ping(self) -> None:
+        self._connect().close()
+
+    def _execute(self, statement: str) -> None:
+        with self._connect() as connection:
+            connection.execute(statement.encode())
+
+    def _drop(self, database: str) -> str:
+        return f"DROP DATABASE {database} WITH (FORCE)"
+
+    def _url(self, database: str) -> str:
+        return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
+
+
+# How they read where they are used: `with running_mariadb() as server`.
+running_mariadb = MariaDB
+running_postgresql = PostgreSQL
+
+
+def server_of_kind(kind: str, parent: Path | None = None) -> Server:
+    """Return a server to be entered with `with`."""
+    for choice in (MariaDB, PostgreSQL):
+        if choice.kind == kind:
+            return choice(parent)
+    raise ValueError(f"there is no server of kind {kind!r}")
+
+
+@contextlib.contextmanager
+def new_database(kind: str, parent: Path | None = None) -> Iterator[str]:
+    """Yield the URL of an empty database on a server of its own; both are gone afterwards."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="leasehold-sqlite-", dir=parent) as folder:
+            yield f"sqlite:///{folder}/leasehold.db"
+    else:
+        with server_of_kind(kind, parent) as server:
+            yield server.create_database()

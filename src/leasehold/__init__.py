@@ -1,0 +1,1 @@
+"""Leasehold: a reservation service for clouds."""

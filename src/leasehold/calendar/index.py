@@ -1,0 +1,102 @@
+"""The calendar: who holds what, when, for one pool (design §4). A cache of the books, in memory, without I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leasehold.calendar.arrays import MOST_SLOTS
+from leasehold.calendar.demands import DemandTable
+from leasehold.calendar.resources import ResourceTable
+from leasehold.calendar.snapshot import Snapshot
+from leasehold.calendar.store import AllocationStore, owner_keys
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from leasehold.model.resource import Resource
+
+MOST_TAIL: Final = 16_384
+"""How many new allocations are kept beside the sorted ones: enough that sorting is rare, few enough to search fast."""
+HISTORY: Final = timedelta(days=1)
+"""How far back windows are answered exactly: released allocations that ended earlier may have been forgotten.
+
+It must exceed the cleaning margin, which looks back from a start.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationColumns:
+    """One chunk of allocation rows as read from the database: sequences of one length.
+
+    `starts` and `ends` are seconds since the epoch, half-open; a row that ends no later than it starts was cancelled
+    and takes nothing. `demands` are JSON texts of {resource class: amount of one slot}, None for the whole resource.
+    `reservation_ids` are UUIDs.
+    """
+
+    ids: Sequence[int]
+    resource_numbers: Sequence[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    slots: Sequence[int]
+    demands: Sequence[str | None]
+    reservation_ids: Sequence[str]
+    released: Sequence[bool]
+
+
+class Calendar:
+    """An index of one pool's promises, brought up to date by generation.
+
+    Not thread-safe: its owner holds a lock from `update` until the snapshot is no longer used.
+    """
+
+    def __init__(self, pool: str, *, most_tail: int = MOST_TAIL) -> None:
+        """Start empty, at a generation before the first."""
+        self.pool = pool
+        self.generation = -1
+        self._resources = ResourceTable()
+        self._demands = DemandTable()
+        self._store = AllocationStore(most_tail)
+        self._tidy_at: datetime | None = None
+
+    def update(self, generation: int, resources: Sequence[Resource], allocations: AllocationColumns) -> None:
+        """Insert or replace resources by number and allocations by id; the calendar is then at `generation`.
+
+        Any split of the same rows into calls gives the same answers; of two rows with one id the later one counts.
+        """
+        numbers = np.array(allocations.resource_numbers, np.int64)
+        moved = self._resources.make_room(np.concatenate([numbers, np.array([r.number for r in resources], np.int64)]))
+        if moved is not None:
+            self._store.move_rows(moved)
+        self._resources.put(resources)
+        if numbers.size:
+            owners = owner_keys(allocations.reservation_ids)
+            self._store.append(
+                ids=np.array(allocations.ids, np.int64),
+                rows=self._resources.rows(numbers),
+                starts=np.array(allocations.starts, np.int64),
+                ends=np.array(allocations.ends, np.int64),
+                slots=np.clip(np.array(allocations.slots, np.int64), 0, MOST_SLOTS),
+                demands=self._demands.codes(allocations.demands),
+                owners=owners[:, 0],
+                owners_rest=owners[:, 1],
+                released=np.array(allocations.released, np.bool_),
+            )
+        self.generation = generation
+
+    def snapshot(self, now: datetime) -> Snapshot:
+        """Return the pool as it stands, for the moment `now`; valid until the next update."""
+        self._store.settle()
+        if self._tidy_at is None or now >= self._tidy_at:
+            self._store.forget_before(to_seconds(now - HISTORY), unless_few=True)
+            self._tidy_at = now + HISTORY / 24
+        return Snapshot(self._resources, self._demands, self._store, to_seconds(now))
+
+    def forget_before(self, moment: datetime) -> None:
+        """Drop the released allocations that ended at `moment` or earlier; windows before it are then not exact."""
+        self._store.forget_before(to_seconds(moment))

@@ -1,0 +1,203 @@
+"""The earliest window in which an amount fits. Exact: every possible start is accounted for.
+
+Each gap of a resource (`leasehold.calendar.gaps`) allows a range of starts, or is too short. The slots that a start
+can have are the widths of the ranges that it lies in; that sum grows only where a range begins, which leaves few starts
+to look at. The search looks at a short time ahead first and then further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leasehold.calendar.gaps import slot_gaps, whole_gaps
+from leasehold.calendar.snapshot import fitting
+from leasehold.model.windows import EPOCH, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from leasehold.calendar.arrays import Counts, Mask
+    from leasehold.calendar.gaps import Gaps
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.calendar.sweep import Held
+
+_NOTHING: Final = timedelta(0)
+_SECOND: Final = timedelta(seconds=1)
+_FIRST_REACH: Final = 86_400
+_GROWTH: Final = 2
+_AT_ONCE: Final = 32_768
+"""How many allocations are worked on at a time, which bounds the memory."""
+
+
+class Spread(Enum):
+    """How the slots of one reservation may lie on hosts."""
+
+    ANY = "any"
+    ONE_HOST = "one host"
+    DISTINCT_HOSTS = "distinct hosts"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is searched: `amount` slots; an empty resource row of the candidates has `empty` of them.
+
+    `fitting` says how many there are in one window; `gaps` finds the gaps of resource rows with allocations.
+    """
+
+    candidates: Mask
+    amount: int
+    empty: Counts
+    fitting: Callable[[tuple[int, int]], int]
+    gaps: Callable[[Held, tuple[int, int], int], Gaps]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A window around its start, in seconds: from `start - before` to `start + after`, on multiples of `grain`."""
+
+    before: int
+    after: int
+    grain: int
+
+    @property
+    def length(self) -> int:
+        return self.before + self.after
+
+    def up(self, moment: int) -> int:
+        return -(-moment // self.grain) * self.grain
+
+    def down(self, moment: int) -> int:
+        return moment // self.grain * self.grain
+
+
+def earliest_free(
+    snapshot: Snapshot,
+    candidates: Mask,
+    amount: int,
+    after: datetime,
+    duration: timedelta,
+    *,
+    margin: timedelta = _NOTHING,
+    grain: int = 60,
+) -> Window | None:
+    """Return the first window of `duration` in which `amount` of the candidates are wholly free.
+
+    Its start is not before `after` and a multiple of `grain` seconds since the epoch; "free" is asked of the window
+    widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date.
+    """
+    wanted = _Wanted(
+        candidates,
+        amount,
+        candidates.astype(np.int64),
+        lambda times: int(np.count_nonzero(snapshot.idle(times) & candidates)),
+        whole_gaps,
+    )
+    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
+
+
+def earliest_slots(  # noqa: PLR0913 - as above
+    snapshot: Snapshot,
+    candidates: Mask,
+    demand: Mapping[str, int],
+    amount: int,
+    spread: Spread,
+    after: datetime,
+    duration: timedelta,
+    *,
+    margin: timedelta = _NOTHING,
+    grain: int = 60,
+) -> Window | None:
+    """Return the first window of `duration` in which `amount` slots of `demand` fit on the candidates.
+
+    As `earliest_free`; slots are counted as `Snapshot.slots` does, on one host, on distinct hosts or summed.
+    """
+    limits = snapshot.limits(demand)
+    ways: Mapping[Spread, tuple[int, Callable[[Counts], Counts]]] = {
+        Spread.ANY: (amount, lambda counts: np.minimum(counts, amount)),
+        Spread.DISTINCT_HOSTS: (amount, lambda counts: np.minimum(counts, 1)),
+        Spread.ONE_HOST: (1, lambda counts: (counts >= amount).astype(np.int64)),
+    }
+    needed, count = ways[spread]
+    empty = np.where(candidates, count(fitting(limits)), 0)
+    # Where nothing would fit on an empty row there is nothing to search.
+    able = empty > 0
+    wanted = _Wanted(
+        able,
+        needed,
+        empty,
+        lambda times: int(count(snapshot.room(times, limits, able)).sum()),
+        partial(slot_gaps, limits=limits, count=count),
+    )
+    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
+
+
+def _shape(duration: timedelta, margin: timedelta, grain: int) -> _Shape:
+    """Return the widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one long."""
+    before, after = -(-margin // _SECOND), (duration + margin) // _SECOND
+    return _Shape(before, max(after, 1 - before), grain)
+
+
+def _earliest(
+    snapshot: Snapshot, wanted: _Wanted, after: datetime, duration: timedelta, shape: _Shape
+) -> Window | None:
+    if wanted.empty.sum() < wanted.amount:
+        return None
+    first = shape.up(-((EPOCH - after) // _SECOND))
+    last = max(first, shape.up(snapshot.busy_until() + shape.before))
+    # The first start of all is the likeliest, and looking at one window is quick.
+    stop, reach = first, _FIRST_REACH
+    while first <= last:
+        found = _first_start(snapshot, wanted, (first, stop), shape)
+        if found is not None:
+            return _window(found, duration)
+        first = stop + shape.grain
+        stop = min(shape.down(first + max(reach, shape.length // 2)), last)
+        reach *= _GROWTH
+    return None
+
+
+def _window(start: int, duration: timedelta) -> Window | None:
+    try:
+        begin = EPOCH + timedelta(seconds=start)
+        return Window(begin, begin + duration)
+    except OverflowError:
+        return None
+
+
+def _first_start(snapshot: Snapshot, wanted: _Wanted, starts: tuple[int, int], shape: _Shape) -> int | None:
+    """Return the first start between the two (both included) at which the wanted amount fits."""
+    common = starts[1] - shape.before, starts[0] + shape.after
+    # What all these windows have in common bounds what any of them can give, and decides it for a single one.
+    if common[0] < common[1] and wanted.fitting(common) < wanted.amount:
+        return None
+    if starts[0] == starts[1]:
+        return starts[0]
+    window = starts[0] - shape.before, starts[1] + shape.after
+    held = snapshot.held(*window, wanted.candidates)
+    always = int(wanted.empty.sum() - wanted.empty[held.rows[held.group_starts()]].sum())
+    if always >= wanted.amount:
+        return starts[0]
+    ranges = [_ranges(wanted.gaps(part, window, shape.length), shape) for part in held.parts(_AT_ONCE)]
+    begins, ends, widths = (np.concatenate(column) for column in zip(*ranges, strict=True))
+    by_begin, by_end = np.argsort(begins), np.argsort(ends)
+    begins, ends = begins[by_begin], ends[by_end]
+    opened = np.cumsum(widths[by_begin])
+    closed = np.concatenate([[0], np.cumsum(widths[by_end])])[np.searchsorted(ends, begins)]
+    enough = always + opened - closed >= wanted.amount
+    return int(begins[enough.argmax()]) if enough.any() else None
+
+
+def _ranges(gaps: Gaps, shape: _Shape) -> Gaps:
+    """Return the first and the last start that each gap allows, with its width, where it allows any."""
+    begins, ends, widths = gaps
+    first = -(-(begins + shape.before) // shape.grain) * shape.grain
+    last = (ends - shape.after) // shape.grain * shape.grain
+    fits = first <= last
+    return first[fits], last[fits], widths[fits]

@@ -1,0 +1,263 @@
+"""A pool at one moment: the questions that a decision asks (design §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leasehold.calendar.arrays import ALL_OF_IT, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
+from leasehold.calendar.demands import EXCLUSIVE
+from leasehold.calendar.store import owner_keys, row_start_keys
+from leasehold.calendar.sweep import Held, Limit, fewest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.calendar.demands import DemandTable
+    from leasehold.calendar.resources import ResourceTable
+    from leasehold.calendar.store import AllocationStore
+    from leasehold.model.allocation import Pick
+    from leasehold.model.properties import Expression
+    from leasehold.model.windows import Window
+
+_AT_ONCE = 32_768
+"""How many allocations are worked on at a time, so that their arrays stay small."""
+_FIRST_ROWS, _MORE_ROWS = 256, 4
+"""How many rows `slots_until` looks at first, and how many times as many after that."""
+_NOBODY = Held(
+    np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
+)
+
+
+def instants(window: Window) -> tuple[int, int]:
+    """Return the window in seconds, at least one long: an empty window still needs its resource for an instant."""
+    start, end = window.seconds
+    return start, max(end, start + 1)
+
+
+class Snapshot:
+    """The resources of a pool, one row each in the order of `numbers`, and who holds them; made by `Calendar.snapshot`.
+
+    Valid until the calendar's next update. Masks and counts that are returned belong to the caller.
+
+    An allocation `[s, e)` touches a window `[a, b)` when s < b and e > a: windows that only meet do not touch. One
+    that has ended but is not released lasts until just after the snapshot's moment: a start waits for the release
+    (design §5).
+    """
+
+    def __init__(self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, now: int) -> None:
+        """Look at these tables as of `now`, in seconds since the epoch."""
+        self._resources = resources
+        self._demands = demands
+        self._store = store
+        self._now = now
+        self._overdue = store.overdue(now)
+        # One decision asks several questions of one window.
+        self._touched: tuple[int, int, Rows] | None = None
+        self._left_out: tuple[tuple[int, int], ...] = ()
+        self._added = _NOBODY
+
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """The resources' numbers, ascending."""
+        return self._resources.numbers
+
+    def rows(self, numbers: Iterable[int]) -> Rows:
+        """Return the rows of these resource numbers, in their order; raises `KeyError` for one that is not known."""
+        return self._resources.rows(numbers)
+
+    def bookable(self) -> Mask:
+        """Return which resources a new promise may use: they are healthy and enrolled."""
+        return self._resources.bookable.copy()
+
+    def enrolled(self) -> Mask:
+        """Return which resources still exist, healthy or not."""
+        return self._resources.enrolled.copy()
+
+    def matching(self, expression: Expression) -> Mask:
+        """Return which resources match: `leasehold.model.properties.matches` for each."""
+        return self._resources.matching(expression)
+
+    def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
+        """Return which resources have all the required traits and none of the forbidden ones."""
+        return self._resources.with_traits(required, forbidden)
+
+    def known_names(self) -> frozenset[str]:
+        """Return all attribute and property names that any enrolled resource has."""
+        return self._resources.known_names()
+
+    def free(self, window: Window) -> Mask:
+        """Return which resources have nothing booked on them at any instant of the window."""
+        return self.idle(instants(window))
+
+    def carrying(self, window: Window) -> Mask:
+        """Return which resources have a shared promise on them at some instant of the window."""
+        start, end = instants(window)
+        positions = self._touching(start, end)
+        added = self._added_touching(start, end)
+        mask = np.zeros(len(self._resources), np.bool_)
+        mask[self._store.rows[positions[self._store.demands[positions] != EXCLUSIVE]]] = True
+        mask[added.rows[added.demands != EXCLUSIVE]] = True
+        return mask
+
+    def slots(self, window: Window, demand: Mapping[str, int], among: Mask | None = None) -> Counts:
+        """Return how many slots of `demand` fit on each resource at every instant of the window.
+
+        Exact: what is left at the busiest instant, class by class, each promise counted with all its slots. 0 where
+        an exclusive promise touches the window, a class is missing or one slot exceeds the class's `max_unit`.
+        A class of which 0 is demanded does not limit; without any limit the count is `MOST_SLOTS`.
+        With `among` only those rows are counted and the others are 0, which is faster the fewer they are.
+        """
+        return self.room(instants(window), self.limits(demand), among)
+
+    def slots_until(
+        self, window: Window, demand: Mapping[str, int], order: Rows, enough: Callable[[Counts], bool]
+    ) -> Counts:
+        """Return `slots` of the first rows in `order`, as many as it takes until `enough` of the counts so far.
+
+        The rows that were not looked at are 0. A decision that is content with the first few hosts of ten thousand
+        need not count them all.
+        """
+        times, limits = instants(window), self.limits(demand)
+        counts = np.zeros(len(self._resources), np.int64)
+        done, size = 0, _FIRST_ROWS
+        while done < order.size and not (done and enough(counts)):
+            among = np.zeros(counts.size, np.bool_)
+            among[order[done : done + size]] = True
+            counts += self.room(times, limits, among)
+            done, size = done + size, size * _MORE_ROWS
+        return counts
+
+    def without(self, reservation_ids: Collection[str]) -> Snapshot:
+        """Return the same pool with these reservations' allocations taken out: an amendment looks past its own."""
+        keys = tuple((key, rest) for key, rest in owner_keys(reservation_ids).tolist())
+        return self._but((*self._left_out, *keys), self._added)
+
+    def booked(self, picks: Iterable[Pick], window: Window) -> Snapshot:
+        """Return the same pool with these picks also held: what an earlier reservation of the same lease took.
+
+        A window that is empty holds nothing. Raises `KeyError` for a resource that is not known.
+        """
+        chosen = tuple(picks)
+        start, end = window.seconds
+        if start == end or not chosen:
+            return self
+        codes = [self._demands.code(pick.demand) for pick in chosen]
+        slots = [1 if pick.demand is None else min(pick.slots, MOST_SLOTS) for pick in chosen]
+        added = Held(
+            self.rows([pick.resource_number for pick in chosen]),
+            np.full(len(chosen), start),
+            np.full(len(chosen), end),
+            np.array(slots, np.int64),
+            np.array(codes, np.int32),
+        )
+        return self._but(self._left_out, _joined(self._added, added))
+
+    def limits(self, demand: Mapping[str, int]) -> list[Limit]:
+        """Return what bounds the number of slots of `demand`: each class that it needs, and exclusive promises."""
+        limits = [
+            Limit(self._resources.room_for(name, amount), self._demands.amounts(name), min(amount, ALL_OF_IT))
+            for name, amount in demand.items()
+            if amount > 0
+        ]
+        return limits or [self._boundless(self._demands.amounts(""))]
+
+    def _boundless(self, amounts: Counts) -> Limit:
+        return Limit(np.full(len(self._resources), MOST_CAPACITY), amounts, 1)
+
+    def idle(self, times: tuple[int, int]) -> Mask:
+        """Return `free` for a window in seconds."""
+        mask = np.ones(len(self._resources), np.bool_)
+        mask[self._store.rows[self._touching(*times)]] = False
+        mask[self._added_touching(*times).rows] = False
+        return mask
+
+    def room(self, times: tuple[int, int], limits: Sequence[Limit], among: Mask | None) -> Counts:
+        """Return `slots` for a window in seconds."""
+        counts = fitting(limits)
+        if among is not None:
+            counts[~among] = 0
+        counts[self._exclusive(*times)] = 0
+        # Rows on which nothing fits anyway need no closer look.
+        for part in self.held(*times, counts > 0).parts(_AT_ONCE):
+            rows, least = fewest(part, times, limits)
+            counts[rows] = least
+        return counts
+
+    def _exclusive(self, start: int, end: int) -> Rows:
+        """Return the rows, with repetitions, that an exclusive promise takes at some instant."""
+        positions = self._touching(start, end)
+        added = self._added_touching(start, end)
+        stored = self._store.rows[positions[self._store.demands[positions] == EXCLUSIVE]]
+        return np.concatenate([stored, added.rows[added.demands == EXCLUSIVE]])
+
+    def held(self, start: int, end: int, rows: Mask | None = None) -> Held:
+        """Return the allocations that touch `[start, end)`, by row and start, of all rows or the given ones."""
+        positions = self._touching(start, end)
+        if rows is not None:
+            positions = positions[rows[self._store.rows[positions]]]
+        positions = self._store.in_order(positions)
+        ends = self._store.ends[positions]
+        if start <= self._now:
+            late = (ends <= self._now) & ~self._store.released[positions]
+            ends[late] = self._now + 1
+        found = Held(
+            self._store.rows[positions].astype(np.intp),
+            self._store.starts[positions],
+            ends,
+            self._store.slots[positions].astype(np.int64),
+            self._store.demands[positions],
+        )
+        added = self._added_touching(start, end)
+        if rows is not None:
+            added = added.part(rows[added.rows])
+        return _joined(found, added)
+
+    def busy_until(self) -> int:
+        """Return the moment, in seconds, from which on nothing is held any more."""
+        ends = self._store.ends[: self._store.settled]
+        return max(self._now + 1, int(ends.max(initial=0)), int(self._added.ends.max(initial=0)))
+
+    def _touching(self, start: int, end: int) -> Rows:
+        if self._touched is not None and self._touched[:2] == (start, end):
+            return self._touched[2]
+        positions = self._store.touching(start, end)
+        if start <= self._now and self._overdue.size:
+            late = self._overdue
+            late = late[(self._store.starts[late] < end) & (self._store.ends[late] <= start)]
+            positions = np.sort(np.concatenate([positions, late])) if late.size else positions
+        positions = self._store.without_owners(positions, self._left_out)
+        self._touched = start, end, positions
+        return positions
+
+    def _added_touching(self, start: int, end: int) -> Held:
+        return self._added.part((self._added.starts < end) & (self._added.ends > start))
+
+    def _but(self, left_out: tuple[tuple[int, int], ...], added: Held) -> Snapshot:
+        other = Snapshot(self._resources, self._demands, self._store, self._now)
+        other._left_out, other._added = left_out, added
+        return other
+
+
+def fitting(limits: Iterable[Limit]) -> Counts:
+    """Return how many slots fit on each resource while nothing is taken."""
+    counts: Counts = np.minimum.reduce([limit.fitting(slice(None), 0) for limit in limits])
+    return counts
+
+
+def _joined(a: Held, b: Held) -> Held:
+    """Return the allocations of both, by row and start."""
+    if not len(b):
+        return a
+    rows, starts = np.concatenate([a.rows, b.rows]), np.concatenate([a.starts, b.starts])
+    order = np.argsort(row_start_keys(rows, starts), kind="stable")
+    return Held(
+        rows[order],
+        starts[order],
+        np.concatenate([a.ends, b.ends])[order],
+        np.concatenate([a.slots, b.slots])[order],
+        np.concatenate([a.demands, b.demands])[order],
+    )

@@ -1,0 +1,196 @@
+"""The allocations of a pool as compact columns, about 54 bytes each.
+
+The rows of the arrays are in three parts:
+
+    [0, sorted)         in the order of (resource row, start): what a search wants
+    [sorted, settled)   the tail: added since, in order of arrival, at most `most_tail` long
+    [settled, end)      arrived since the last `settle`: may repeat ids and hold cancelled promises
+
+An allocation that changes leaves a hole (its end becomes `GONE`) and arrives again in the last part. Holes, and
+what `forget_before` drops, disappear when everything is sorted again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.calendar.arrays import Rows, Seconds
+
+LEAST_ROOM: Final = 1024
+"""How many rows there is room for at first."""
+STALE_SHARE: Final = 4
+"""One part in this many may be holes before everything is sorted again."""
+GONE: Final = np.iinfo(np.int64).min
+"""The end of an allocation that takes nothing: before every moment."""
+SOON: Final = 3600
+"""Seconds ahead for which the promises that are about to end are kept at hand."""
+
+_COLUMNS: Final = {
+    "ids": np.int64,
+    "rows": np.int32,
+    "starts": np.int64,
+    "ends": np.int64,
+    "slots": np.int32,
+    "demands": np.int32,
+    "owners": np.uint64,
+    "owners_rest": np.uint64,
+    "released": np.bool_,
+}
+
+
+def owner_keys(reservation_ids: Iterable[str]) -> NDArray[np.uint64]:
+    """Return UUIDs given as text as the two halves of their 128 bits: shape (n, 2)."""
+    digits = "".join(reservation_ids).replace("-", "")
+    return np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def row_start_keys(rows: NDArray[np.signedinteger[Any]], starts: Seconds) -> NDArray[np.int64]:
+    """Return integers that sort as (row, start) does, for up to 2**23 rows and 17,000 years."""
+    return (rows.astype(np.int64) << 40) + starts
+
+
+class AllocationStore:
+    """Holds the columns; knows nothing of resources or of what a demand means."""
+
+    ids: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    starts: Seconds
+    ends: Seconds
+    slots: NDArray[np.int32]
+    demands: NDArray[np.int32]
+    owners: NDArray[np.uint64]
+    owners_rest: NDArray[np.uint64]
+    released: NDArray[np.bool_]
+
+    def __init__(self, most_tail: int) -> None:
+        """Start without allocations; a tail longer than `most_tail` is sorted in."""
+        self._most_tail = most_tail
+        for name, kind in _COLUMNS.items():
+            setattr(self, name, np.empty(0, kind))
+        self.sorted = 0
+        self.settled = 0
+        self.end = 0
+        self._holes = 0
+        self._by_id: NDArray[np.int32] = np.empty(0, np.int32)
+        self._soon: Rows = np.empty(0, np.intp)
+        self._soon_until = GONE
+
+    def append(self, **columns: NDArray[np.generic]) -> None:
+        """Add rows; one whose id is known replaces the older one when `settle` is next called."""
+        count = columns["ids"].size
+        end = self.end + count
+        if end > self.ids.size:
+            # Doubling keeps a load in chunks linear; memory that was never written to is not resident.
+            room = max(2 * self.end, end, LEAST_ROOM)
+            for name, kind in _COLUMNS.items():
+                wider: NDArray[Any] = np.empty(room, kind)
+                wider[: self.end] = getattr(self, name)[: self.end]
+                setattr(self, name, wider)
+        for name in _COLUMNS:
+            getattr(self, name)[self.end : end] = columns[name]
+        self.end = end
+
+    def move_rows(self, moved: Rows) -> None:
+        """Renumber the resource rows: `moved[old]` is the new one; their order stays."""
+        self.rows[: self.end] = moved[self.rows[: self.end]]
+
+    def settle(self) -> None:
+        """Make every id unique and every promise that takes nothing a hole."""
+        first, end = self.settled, self.end
+        if first == end:
+            return
+        ids, ends = self.ids[first:end], self.ends[first:end]
+        if (ids[1:] <= ids[:-1]).any():
+            order = np.argsort(ids, kind="stable")
+            repeated = order[:-1][ids[order[:-1]] == ids[order[1:]]]
+            ends[repeated] = GONE
+        self._supersede(ids)
+        empty = ends <= self.starts[first:end]
+        ends[empty] = GONE
+        self._holes += int(np.count_nonzero(empty))
+        if end - self.sorted > self._most_tail or self._holes * STALE_SHARE > end:
+            self._sort()
+        else:
+            near = (ends <= self._soon_until) & ~self.released[first:end] & ~empty
+            self._soon = np.concatenate([self._soon, np.flatnonzero(near) + first])
+            self.settled = end
+
+    def _supersede(self, ids: NDArray[np.int64]) -> None:
+        """Turn the settled rows that have one of these ids into holes."""
+        tail = self.ids[self.sorted : self.settled]
+        self._supersede_in(0, self._by_id, ids)
+        self._supersede_in(self.sorted, np.argsort(tail, kind="stable").astype(np.int32), ids)
+
+    def _supersede_in(self, first: int, order: NDArray[np.int32], ids: NDArray[np.int64]) -> None:
+        known = self.ids[first : first + order.size]
+        # Most rows that arrive are new, and new ids are larger than all before.
+        if not known.size or ids.min() > known[order[-1]]:
+            return
+        # The last of equal ids is the one that counts: the tail may have holes with the same id before it.
+        found = np.searchsorted(known, ids, side="right", sorter=order) - 1
+        places = order[np.maximum(found, 0)]
+        places = places[known[places] == ids] + first
+        self._holes += int(np.count_nonzero(self.ends[places] != GONE))
+        self.ends[places] = GONE
+
+    def _sort(self) -> None:
+        """Drop the holes and sort everything by (row, start), one column at a time to spare memory."""
+        kept = np.flatnonzero(self.ends[: self.end] != GONE)
+        # The old order is nearly the new one, which the stable sort makes use of.
+        order = kept[np.argsort(row_start_keys(self.rows[kept], self.starts[kept]), kind="stable")]
+        del kept
+        for name in _COLUMNS:
+            setattr(self, name, getattr(self, name)[order])
+        self.sorted = self.settled = self.end = order.size
+        self._holes = 0
+        self._by_id = np.argsort(self.ids).astype(np.int32)
+        self._soon_until = GONE
+
+    def overdue(self, now: int) -> Rows:
+        """Return the positions of promises that have ended by `now` and are not released: their resources wait."""
+        if now > self._soon_until or self._soon_until == GONE:
+            self._soon_until = now + SOON
+            ends = self.ends[: self.end]
+            near = (ends <= self._soon_until) & (ends != GONE) & ~self.released[: self.end]
+            self._soon = np.flatnonzero(near)
+        ends = self.ends[self._soon]
+        late: Rows = self._soon[(ends <= now) & (ends != GONE)]
+        return late
+
+    def forget_before(self, moment: int, *, unless_few: bool = False) -> None:
+        """Drop the released allocations that ended at `moment` or earlier; with `unless_few` only a large share."""
+        self.settle()
+        stale = self.released[: self.end] & (self.ends[: self.end] <= moment) & (self.ends[: self.end] != GONE)
+        count = int(np.count_nonzero(stale))
+        if unless_few and (self._holes + count) * STALE_SHARE <= self.end:
+            return
+        self.ends[: self.end][stale] = GONE
+        self._holes += count
+        if self._holes:
+            self._sort()
+
+    def touching(self, start: int, end: int) -> Rows:
+        """Return the positions of allocations with `starts < end` and `ends > start`, ascending."""
+        return np.flatnonzero((self.starts[: self.settled] < end) & (self.ends[: self.settled] > start))
+
+    def in_order(self, positions: Rows) -> Rows:
+        """Return these ascending positions in the order of (resource row, start)."""
+        if not positions.size or positions[-1] < self.sorted:
+            return positions
+        return positions[np.argsort(row_start_keys(self.rows[positions], self.starts[positions]), kind="stable")]
+
+    def without_owners(self, positions: Rows, owners: Sequence[tuple[int, int]]) -> Rows:
+        """Return the positions whose allocations belong to none of these reservations."""
+        for key, rest in owners:
+            mine = self.owners[positions] == np.uint64(key)
+            if mine.any():
+                mine &= self.owners_rest[positions] == np.uint64(rest)
+                positions = positions[~mine]
+        return positions

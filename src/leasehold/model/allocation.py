@@ -1,0 +1,47 @@
+"""Allocations: which resource is promised to which reservation, when, and how much of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A wanted allocation: `slots` times `demand` of one resource.
+
+    `demand` maps resource classes to the amount of one slot; None means the whole resource, exclusively.
+    """
+
+    resource_number: int
+    slots: int = 1
+    demand: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A promise in the books: resource x reservation x window x amount.
+
+    `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
+    are being removed; the next start on the resource waits for it (design §5).
+    """
+
+    id: int
+    reservation_id: str
+    lease_id: str
+    resource_number: int
+    window: Window
+    slots: int
+    demand: Mapping[str, int] | None
+    released_at: datetime | None = None
+
+    @property
+    def pick(self) -> Pick:
+        """What this promise takes, without its window and owner."""
+        return Pick(self.resource_number, self.slots, self.demand)

@@ -1,0 +1,49 @@
+"""What a client asks for, after the edge has checked names, types and dates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseDraft:
+    """A wanted lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
+
+    `events` holds the types of the events that the client passed; they are kept for show and never run
+    (contract http-api §5.3). `before_end` None means the configured distance to the end. `fingerprint` stands for the
+    request as it came, in which "now" is still "now": it tells whether a repeated key comes with the same request.
+    """
+
+    name: str
+    start: datetime
+    end: datetime
+    before_end: datetime | None = None
+    reservations: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[str, ...] = ()
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseChanges:
+    """A wanted amendment: None means "as it is". `reservations` are raw objects, each with the `id` it changes."""
+
+    name: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    before_end: datetime | None = None
+    reservations: tuple[Mapping[str, Any], ...] | None = None
+
+    @property
+    def nothing(self) -> bool:
+        """Say whether the amendment asks for no change at all."""
+        return self == LeaseChanges()
+
+    @property
+    def only_name(self) -> bool:
+        """Say whether the amendment asks for no more than another name."""
+        return not self.nothing and self == LeaseChanges(name=self.name)

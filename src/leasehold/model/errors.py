@@ -1,0 +1,185 @@
+"""The catalogue: every error that a client can cause, each with a stable code and its HTTP status.
+
+The message of an error is a sentence for the person who made the request and names the next step.
+Codes never change once released; clients may match on them. The API turns these into answers in
+`leasehold.api.errors`; nothing else maps errors to HTTP.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.model.refusal import Refusal
+
+
+class LeaseholdError(Exception):
+    """Something a client asked for cannot be done, and the message says why."""
+
+    code: ClassVar[str] = "leasehold.error"
+    status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
+
+    def __init__(self, message: str, *, field: str | None = None, details: Mapping[str, Any] | None = None) -> None:
+        """Keep the sentence for the user, the field it is about and machine-readable details."""
+        super().__init__(message)
+        self.message = message
+        self.field = field
+        self.details = dict(details or {})
+
+    def under(self, prefix: str) -> LeaseholdError:
+        """Return the same error with its field placed below `prefix`, e.g. `reservations[0].min`."""
+        self.field = prefix if self.field is None else f"{prefix}.{self.field}"
+        return self
+
+
+class InvalidInputError(LeaseholdError):
+    """A value in the request is not acceptable; `field` names it."""
+
+    code = "leasehold.input.invalid"
+    status = HTTPStatus.BAD_REQUEST
+
+
+class MissingParameterError(InvalidInputError):
+    """A required key is absent."""
+
+    code = "leasehold.input.missing"
+
+    def __init__(self, *names: str) -> None:
+        """Name all absent keys at once, comma separated (contract http-api §3.1)."""
+        super().__init__(f"Missing parameter {', '.join(names)}", field=names[0], details={"missing": list(names)})
+
+
+class InvalidDateError(InvalidInputError):
+    """A date is not in an accepted form."""
+
+    code = "leasehold.input.date"
+
+
+class MalformedExpressionError(InvalidInputError):
+    """A property expression does not follow the grammar."""
+
+    code = "leasehold.input.expression"
+
+
+class BodyTooLargeError(InvalidInputError):
+    """The request body exceeds the configured size."""
+
+    code = "leasehold.input.too_large"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+
+class UnknownVersionError(LeaseholdError):
+    """The requested microversion is well formed but not served."""
+
+    code = "leasehold.version.not_acceptable"
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
+class UnauthorizedError(LeaseholdError):
+    """The request carries no valid identity."""
+
+    code = "leasehold.auth.unauthorized"
+    status = HTTPStatus.UNAUTHORIZED
+
+
+class ForbiddenError(LeaseholdError):
+    """A policy rule denies the operation."""
+
+    code = "leasehold.auth.forbidden"
+    status = HTTPStatus.FORBIDDEN
+
+
+class OutOfWindowError(ForbiddenError):
+    """`before_end_date` does not lie strictly inside the lease (403 by contract http-api §3.1)."""
+
+    code = "leasehold.lease.before_end_date"
+
+
+class LimitExceededError(ForbiddenError):
+    """An enforcement filter denies the lease."""
+
+    code = "leasehold.enforcement.denied"
+
+
+class NotFoundError(LeaseholdError):
+    """Nothing with this id exists, or it is not for this caller to see."""
+
+    code = "leasehold.not_found"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self, kind: str, ident: str) -> None:
+        """Use the sentence that Blazar's clients know (contract http-api §5.2)."""
+        super().__init__(f"Object with {{'{kind}': '{ident}'}} not found", details={kind: ident})
+
+
+class MethodNotAllowedError(LeaseholdError):
+    """The path exists, the method does not."""
+
+    code = "leasehold.http.method"
+    status = HTTPStatus.METHOD_NOT_ALLOWED
+
+
+class ConflictError(LeaseholdError):
+    """The state of the thing does not allow the operation now."""
+
+    code = "leasehold.conflict"
+    status = HTTPStatus.CONFLICT
+
+
+class BusyError(ConflictError):
+    """The lease is in the middle of an operation; the same request works a little later."""
+
+    code = "leasehold.lease.busy"
+
+
+class StaleError(ConflictError):
+    """The lease has changed since the client read it (If-Match)."""
+
+    code = "leasehold.lease.stale"
+    status = HTTPStatus.PRECONDITION_FAILED
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        super().__init__(
+            "The lease has changed since you read it; read it again and repeat the change.", field="If-Match"
+        )
+
+
+class InUseError(ConflictError):
+    """The resource is promised to somebody, or has servers on it."""
+
+    code = "leasehold.resource.in_use"
+
+
+class DuplicateError(ConflictError):
+    """The resource is enrolled already."""
+
+    code = "leasehold.resource.duplicate"
+
+
+class NotEnoughError(ConflictError):
+    """The asked amount does not fit; the refusal explains what would (features G9, idea 16)."""
+
+    code = "leasehold.resources.not_enough"
+
+    def __init__(self, refusal: Refusal) -> None:
+        """Carry the explanation to the answer."""
+        super().__init__(refusal.sentence, details=refusal.as_details())
+        self.refusal = refusal
+
+
+class NotEnoughFloatingIpsError(NotEnoughError):
+    """Too few floating IPs are free: 400 where hosts say 409 (contract http-api §3.1)."""
+
+    code = "leasehold.floatingips.not_enough"
+    status = HTTPStatus.BAD_REQUEST
+
+
+class CloudUnavailableError(LeaseholdError):
+    """The cloud did not answer, so an admin's request that needs it cannot be done now."""
+
+    code = "leasehold.cloud.unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE

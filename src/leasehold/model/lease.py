@@ -1,0 +1,79 @@
+"""Leases: reservations of one project that start and end together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One moment of a lease: when it is due and how far it has come.
+
+    `type` is free text because v1 clients may pass events of their own, which never run (contract http-api §5.3);
+    those have neither time nor status.
+    """
+
+    id: str
+    lease_id: str
+    type: str
+    time: datetime | None
+    status: EventStatus | None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What one project was promised, from `window.start` to `window.end`.
+
+    `generation` grows with every change and is what an amendment is compared against.
+    """
+
+    id: str
+    name: str
+    user_id: str
+    project_id: str
+    window: Window
+    status: LeaseStatus
+    status_reason: str | None = None
+    degraded: bool = False
+    generation: int = 1
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+    reservations: tuple[Reservation, ...] = field(default_factory=tuple)
+    events: tuple[Event, ...] = field(default_factory=tuple)
+
+    def event(self, kind: EventType) -> Event | None:
+        """Return the lease's event of this kind, if it has one."""
+        return next((event for event in self.events if event.type == kind), None)
+
+    def reached(self, kind: EventType) -> bool:
+        """Say whether the event of this kind has begun: it is no longer merely due."""
+        event = self.event(kind)
+        return event is not None and event.status is not EventStatus.UNDONE
+
+    def with_event(self, kind: EventType, **changes: Any) -> Lease:
+        """Return the lease with its event of this kind changed; as it is when it has none."""
+        return replace(
+            self, events=tuple(replace(event, **changes) if event.type == kind else event for event in self.events)
+        )
+
+    def with_reservations(self, ids: Collection[str] | None, **changes: Any) -> Lease:
+        """Return the lease with these reservations changed; None means all of them."""
+        return replace(
+            self,
+            reservations=tuple(
+                replace(part, **changes) if ids is None or part.id in ids else part for part in self.reservations
+            ),
+        )

@@ -1,0 +1,237 @@
+"""Property expressions: which resources a request wants (contract resources §0.1, feature C1).
+
+An expression is a JSON text. The empty text and `[]` ask for nothing. Everything else is a list that starts with
+its operator:
+
+    [op, "$name", "value"]                op is one of == = != < <= > >=   ("=" is "==")
+    ["in", "$name", "value", "value"...]  any of the values
+    ["and", e, ...]  ["or", e, ...]  ["not", e]
+
+What a comparison means, for a value as text (booleans are "True" and "False"):
+
+* Equal is textual, and also numeric where both sides are numbers: "8", "8.0" and the integer 8 are all equal.
+* The four orderings compare numbers where both sides are numbers, and texts by code point otherwise. Only plain
+  finite decimal notation is a number: "nan", "inf" and "1_0" are text.
+* A resource that lacks the name never matches, for `!=` neither, so `not` of a comparison does match it. The one
+  exception is the literal "null", which means "has no value": `["==", "$status", "null"]` (contract resources §0.1).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from leasehold.model.errors import MalformedExpressionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_DEPTH: Final = 32
+MAX_COMPARISONS: Final = 256
+MAX_BYTES: Final = 16 * 1024
+
+NULL: Final = "null"
+EQUALITIES: Final = frozenset({"==", "in"})
+_ALIASES: Final[Mapping[str, str]] = {"=": "=="}
+_ORDERINGS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_OPERATORS: Final = frozenset({"==", "!=", *_ORDERINGS})
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,1000}")
+_EXAMPLE: Final = 'Example: ["and", [">=", "$vcpus", "8"], ["==", "$gpu", "True"]]'
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One name against one value, or for `in` against several; `operator` is never the alias `=`."""
+
+    operator: str
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts hold; without parts it asks for nothing."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least one part holds."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold."""
+
+    part: Expression
+
+
+Expression: TypeAlias = Comparison | And | Or | Not
+
+ANYTHING: Final = And(())
+"""The expression that every resource matches."""
+
+
+def parse(text: str, field: str) -> Expression:
+    """Return the expression that `text` says.
+
+    Raises `MalformedExpressionError` for `field` when the text is not an expression, nests more than `MAX_DEPTH`
+    levels, has more than `MAX_COMPARISONS` comparisons or is longer than `MAX_BYTES` in UTF-8.
+    """
+    if not text:
+        return ANYTHING
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise MalformedExpressionError(f"The expression is longer than {MAX_BYTES} bytes. Ask for less.", field=field)
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        # RecursionError: lists nested beyond what the decoder can follow. ValueError: also integers of absurd length.
+        raise MalformedExpressionError(f"The expression is not JSON. {_EXAMPLE}", field=field) from error
+    return ANYTHING if tree == [] else _Parser(field).expression(tree, 1)
+
+
+class _Parser:
+    """Turns one decoded JSON value into an expression, counting what it has seen."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._comparisons = 0
+
+    def expression(self, tree: object, depth: int) -> Expression:
+        if depth > MAX_DEPTH:
+            raise MalformedExpressionError(f"The expression nests more than {MAX_DEPTH} levels.", field=self._field)
+        if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):
+            raise self._malformed(tree, "must be a list that starts with an operator")
+        word = _ALIASES.get(tree[0], tree[0])
+        if word in {"and", "or"}:
+            if len(tree) == 1:
+                raise self._malformed(tree, f'needs at least one expression after "{word}"')
+            parts = tuple(self.expression(part, depth + 1) for part in tree[1:])
+            return And(parts) if word == "and" else Or(parts)
+        if word == "not":
+            if len(tree) != 2:  # noqa: PLR2004 - the word and its operand
+                raise self._malformed(tree, 'needs exactly one expression after "not"')
+            return Not(self.expression(tree[1], depth + 1))
+        return self._comparison(word, tree)
+
+    def _comparison(self, word: str, tree: list[object]) -> Comparison:
+        self._comparisons += 1
+        if self._comparisons > MAX_COMPARISONS:
+            message = f"The expression has more than {MAX_COMPARISONS} comparisons."
+            raise MalformedExpressionError(message, field=self._field)
+        if word != "in" and word not in _OPERATORS:
+            raise self._malformed(tree, "starts with an unknown operator; known are == = != < <= > >= in and or not")
+        _, *operands = tree
+        texts = tuple(operand for operand in operands if isinstance(operand, str))
+        if len(texts) != len(operands):
+            raise self._malformed(tree, 'must have texts only: write "8", not 8')
+        if len(texts) < 2 or (word != "in" and len(texts) > 2):  # noqa: PLR2004 - a name and a value
+            raise self._malformed(tree, "needs a name and a value" + (" or more" if word == "in" else ""))
+        name, *values = texts
+        if not name.startswith("$") or name == "$":
+            raise self._malformed(tree, 'needs a name with a leading dollar sign, such as "$vcpus"')
+        if not all(values):
+            raise self._malformed(tree, "has an empty value")
+        if not all(map(_is_encodable, texts)):
+            raise self._malformed(tree, "holds a lone surrogate, which is not text")
+        return Comparison(word, name[1:], tuple(values))
+
+    def _malformed(self, part: object, complaint: str) -> MalformedExpressionError:
+        # json.dumps escapes what is not ASCII, so that the message can be sent whatever the client wrote.
+        shown = json.dumps(part)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        return MalformedExpressionError(f"{shown} {complaint}. {_EXAMPLE}", field=self._field)
+
+
+def _is_encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def names(expression: Expression) -> frozenset[str]:
+    """Return the names that the expression mentions, without their dollar signs."""
+    match expression:
+        case Comparison():
+            return frozenset({expression.name})
+        case Not():
+            return names(expression.part)
+        case And() | Or():
+            return frozenset().union(*map(names, expression.parts))
+
+
+def both(a: Expression, b: Expression) -> Expression:
+    """Return the expression that holds where both do: how v1's two property fields combine (contract §0.1)."""
+    parts = tuple(part for part in (a, b) if part != ANYTHING)
+    return parts[0] if len(parts) == 1 else And(parts)
+
+
+def as_text(value: object) -> str:
+    """Return a resource's value as the text that comparisons see."""
+    return value if isinstance(value, str) else str(value)
+
+
+def as_number(text: str) -> int | float | None:
+    """Return the finite number that the text writes in plain decimal notation, or None.
+
+    Integers up to a thousand digits are exact.
+    """
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text):
+        return None
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+def equality_key(text: str) -> int | float | str:
+    """Return a key that two texts share exactly when `==` holds between them."""
+    number = as_number(text)
+    return text if number is None else number
+
+
+def ordered(word: str, text: str, literal: str) -> bool:
+    """Say whether one of the orderings `< <= > >=` holds between a value's text and a literal."""
+    left, right = as_number(text), as_number(literal)
+    if left is None or right is None:
+        return _ORDERINGS[word](text, literal)
+    return _ORDERINGS[word](left, right)
+
+
+def holds(comparison: Comparison, value: object) -> bool:
+    """Say whether one comparison holds for one value; None means that the resource lacks the name."""
+    if value is None:
+        return comparison.operator in EQUALITIES and NULL in comparison.values
+    text = as_text(value)
+    if comparison.operator in _ORDERINGS:
+        return ordered(comparison.operator, text, comparison.values[0])
+    equal = equality_key(text) in set(map(equality_key, comparison.values))
+    return equal != (comparison.operator == "!=")
+
+
+def matches(expression: Expression, value_of: Callable[[str], object]) -> bool:
+    """Say whether a resource matches; `value_of` returns its value for a name, None when it has none.
+
+    This is the reference; the calendar evaluates the same for all resources at once.
+    """
+    match expression:
+        case Comparison():
+            return holds(expression, value_of(expression.name))
+        case Not():
+            return not matches(expression.part, value_of)
+        case And():
+            return all(matches(part, value_of) for part in expression.parts)
+        case Or():
+            return any(matches(part, value_of) for part in expression.parts)

@@ -1,0 +1,36 @@
+"""Reservations: one resource type asked for in a lease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.states import ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from leasehold.model.allocation import Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One part of a lease.
+
+    `request` is what was asked, as the typed JSON of its resource type; `cloud` keeps what the cloud answered when
+    the reservation was prepared (e.g. `aggregate_id`), for the view only: converge never trusts it.
+    """
+
+    id: str
+    lease_id: str
+    resource_type: str
+    resource_id: str
+    request: Mapping[str, Any]
+    status: ReservationStatus = ReservationStatus.PENDING
+    missing_resources: bool = False
+    resources_changed: bool = False
+    cloud: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    allocations: tuple[Allocation, ...] = ()

@@ -1,0 +1,56 @@
+"""Resources: what can be leased."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+HOST = "physical:host"
+FLOATING_IP = "virtual:floatingip"
+HOST_POOL = "hosts"
+"""Hosts, instances and flavours are booked together, on the same hosts (design §4)."""
+FLOATING_IP_POOL = "floatingips"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One thing that can be leased: a host or a floating IP.
+
+    `number` is the books' own key and never reused; `id` is what the API shows (for hosts Nova's hypervisor id).
+    `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
+    `(total - reserved) * allocation_ratio`; `max_unit` to the largest share of one instance, where limited.
+    `attributes` are the discovered columns (hypervisor_hostname, vcpus, ...), `properties` the operator's own keys.
+    """
+
+    number: int
+    id: str
+    type: str
+    pool: str
+    capacity: Mapping[str, int]
+    max_unit: Mapping[str, int]
+    attributes: Mapping[str, Any]
+    properties: Mapping[str, str] = field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    reservable: bool = True
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+
+    @property
+    def bookable(self) -> bool:
+        """Say whether a new promise may use this resource: it is healthy and still enrolled."""
+        return self.reservable and self.deleted_at is None
+
+    @property
+    def label(self) -> str:
+        """The name that a person knows this resource by: a hostname or an address."""
+        return str(self.attributes.get("hypervisor_hostname") or self.attributes.get("floating_ip_address") or self.id)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What property expressions can name: the operator's keys and, before them, the discovered columns."""
+        return {**self.properties, **self.attributes, "id": self.id, "reservable": self.reservable}

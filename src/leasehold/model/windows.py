@@ -1,0 +1,71 @@
+"""Windows of time: half-open intervals `[start, end)` in aware UTC, to the second."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_seconds(moment: datetime) -> int:
+    """Return whole seconds since the epoch, rounded down: the calendar's unit of time."""
+    return (moment - EPOCH) // timedelta(seconds=1)
+
+
+def from_seconds(seconds: int) -> datetime:
+    """Return the aware UTC moment that lies `seconds` after the epoch."""
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def to_minute(moment: datetime) -> datetime:
+    """Return the moment cut to its minute: what Blazar's v1 calls "now" (contract http-api §4)."""
+    return moment.replace(second=0, microsecond=0)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """The time from `start` (included) to `end` (excluded).
+
+    Raises `ValueError` for naive moments and for an end before the start; an empty window is legal
+    because v1 lets an update end a lease at its own start (contract http-api §5.4).
+    """
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        """Refuse what is not an interval, so that nothing further in has to ask again."""
+        if self.start.tzinfo is None or self.end.tzinfo is None:
+            message = "A window needs moments with a time zone."
+            raise ValueError(message)
+        if self.end < self.start:
+            message = f"A window cannot end ({self.end}) before it starts ({self.start})."
+            raise ValueError(message)
+
+    @classmethod
+    def of_seconds(cls, start: int, end: int) -> Window:
+        """Return the window between two moments given in seconds since the epoch."""
+        return cls(from_seconds(start), from_seconds(end))
+
+    @property
+    def seconds(self) -> tuple[int, int]:
+        """Start and end in whole seconds since the epoch."""
+        return to_seconds(self.start), to_seconds(self.end)
+
+    @property
+    def duration(self) -> timedelta:
+        """The length of the window."""
+        return self.end - self.start
+
+    def widened(self, margin: timedelta) -> Window:
+        """Return the window with `margin` added on both sides (feature C10, the cleaning margin)."""
+        return Window(self.start - margin, self.end + margin) if margin else self
+
+    def contains(self, moment: datetime) -> bool:
+        """Say whether `moment` lies inside: the start does, the end does not."""
+        return self.start <= moment < self.end
+
+    def overlaps(self, other: Window) -> bool:
+        """Say whether the two share an instant: windows that only touch do not."""
+        return self.start < other.end and other.start < self.end

@@ -1,0 +1,297 @@
+"""Property expressions: what is one, what it means, and that the calendar means the same."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leasehold.calendar.index import AllocationColumns, Calendar
+from leasehold.model.errors import MalformedExpressionError
+from leasehold.model.properties import (
+    ANYTHING,
+    MAX_BYTES,
+    MAX_COMPARISONS,
+    MAX_DEPTH,
+    And,
+    Comparison,
+    Expression,
+    Not,
+    Or,
+    both,
+    holds,
+    matches,
+    names,
+    parse,
+)
+from leasehold.model.resource import HOST, HOST_POOL, Resource
+from leasehold.model.windows import from_seconds
+
+FIELD = "hypervisor_properties"
+
+
+def nested(levels: int) -> str:
+    return '["not", ' * (levels - 1) + '["==", "$a", "1"]' + "]" * (levels - 1)
+
+
+def many(count: int) -> str:
+    return json.dumps(["or", *[["==", "$a", "1"]] * count])
+
+
+# ---------------------------------------------------------------- the grammar
+
+
+@pytest.mark.parametrize("text", ["", "[]", " [ ] "])
+def test_nothing_is_no_constraint(text: str) -> None:
+    assert parse(text, FIELD) == ANYTHING
+    assert matches(parse(text, FIELD), {}.get)
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ('["=", "$a", "1"]', Comparison("==", "a", ("1",))),
+        ('["!=", "$a b", "1"]', Comparison("!=", "a b", ("1",))),
+        ('["in", "$a", "1", "2"]', Comparison("in", "a", ("1", "2"))),
+        ('["and", [">", "$a", "1"]]', And((Comparison(">", "a", ("1",)),))),
+        (
+            '["or", ["<", "$a", "1"], ["not", ["and", ["<=", "$b", "x"], [">=", "$c", "y"]]]]',
+            Or(
+                (
+                    Comparison("<", "a", ("1",)),
+                    Not(And((Comparison("<=", "b", ("x",)), Comparison(">=", "c", ("y",))))),
+                )
+            ),
+        ),
+    ],
+)
+def test_what_is_well_formed(text: str, expression: Expression) -> None:
+    assert parse(text, FIELD) == expression
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ",
+        "vcpus > 8",
+        "null",
+        "8",
+        "true",
+        "{}",
+        '"text"',
+        "[[]]",
+        "[8]",
+        '["and"]',
+        '["or"]',
+        '["and", []]',
+        '["and", "x"]',
+        '["not"]',
+        '["not", ["==", "$a", "1"], ["==", "$a", "1"]]',
+        '["==", "$a"]',
+        '["==", "$a", "1", "2"]',
+        '["in", "$a"]',
+        '["in", "$a", "1", ""]',
+        '["==", "$a", ""]',
+        '["==", "$", "1"]',
+        '["==", "a", "1"]',
+        '[">=", "$vcpus", 8]',
+        '["==", "$a", true]',
+        '["==", "$a", null]',
+        '["==", "$a", NaN]',
+        '["in", "$a", ["1", "2"]]',
+        '["like", "$a", "1"]',
+        '["AND", ["==", "$a", "1"]]',
+        '["==", "$a", "\\ud800"]',
+        '["==", "$\\udfff", "1"]',
+        "\ud800",
+        '["==", "$a", "\ud800"]',
+        "[" * 10_000,
+        "[" * 5_000 + "]" * 5_000,
+        '["==", "$a", ' + "9" * 5_000 + "]",
+        nested(MAX_DEPTH + 1),
+        many(MAX_COMPARISONS + 1),
+        '["==", "$a", "' + "x" * MAX_BYTES + '"]',
+        '["==", "$a", "' + "é" * (MAX_BYTES // 2) + '"]',
+    ],
+)
+def test_what_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedExpressionError) as caught:
+        parse(text, FIELD)
+    assert caught.value.field == FIELD
+    # The sentence has to reach the client whatever he wrote.
+    assert caught.value.message.encode()
+    assert len(caught.value.message) < 400
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    assert names(parse(nested(MAX_DEPTH), FIELD)) == {"a"}
+    assert len(json.loads(many(MAX_COMPARISONS))) == MAX_COMPARISONS + 1
+    assert parse(many(MAX_COMPARISONS), FIELD)
+
+
+def test_a_message_names_the_wrong_part_and_shows_a_right_one() -> None:
+    with pytest.raises(MalformedExpressionError) as caught:
+        parse('["and", ["==", "$a", "1"], [">=", "$vcpus", 8]]', FIELD)
+    assert '[">=", "$vcpus", 8] must have texts only: write "8", not 8' in caught.value.message
+    assert "Example" in caught.value.message
+
+
+def test_names() -> None:
+    text = '["or", ["==", "$a", "1"], ["not", ["and", ["in", "$b", "1"], ["==", "$a", "2"]]]]'
+    assert names(parse(text, FIELD)) == {"a", "b"}
+    assert names(ANYTHING) == frozenset()
+
+
+def test_both_fields_have_to_hold() -> None:
+    a, b = Comparison("==", "a", ("1",)), Comparison("==", "b", ("1",))
+    assert both(ANYTHING, ANYTHING) == ANYTHING
+    assert both(a, ANYTHING) == both(ANYTHING, a) == a
+    assert not matches(both(a, b), {"a": "1", "b": "2"}.get)
+    assert matches(both(a, b), {"a": "1", "b": "1"}.get)
+
+
+# ---------------------------------------------------------------- the meaning
+
+
+@pytest.mark.parametrize(
+    ("value", "word", "literal", "answer"),
+    [
+        (24, ">=", "8", True),
+        ("24", ">=", "8", True),
+        ("10", "<", "9", False),
+        ("9.5", "<", "10", True),
+        ("1e1", "==", "10", True),
+        (8, "==", "8", True),
+        (8, "==", "8.0", True),
+        ("8", "!=", "8.0", False),
+        ("08", "==", "8", True),
+        ("v10", "<", "v9", True),
+        ("v10", "<", "9", False),
+        (True, "==", "True", True),
+        (True, "==", "true", False),
+        (True, "==", "1", False),
+        ("nan", "==", "nan", True),
+        ("nan", "<", "o", True),
+        ("inf", ">", "9", True),
+        ("1_0", "==", "10", False),
+        ("１０", "==", "10", False),
+        (" 8", "==", "8", False),
+        ("1e999", "==", "1e998", False),
+        (9_007_199_254_740_993, "==", "9007199254740992", False),
+        ("", "==", "x", False),
+        ("", "<", "x", True),
+    ],
+)
+def test_one_comparison(value: object, word: str, literal: str, answer: bool) -> None:  # noqa: FBT001 - what is expected
+    assert holds(Comparison(word, "a", (literal,)), value) is answer
+
+
+@pytest.mark.parametrize("word", ["==", "!=", "<", "<=", ">", ">=", "in"])
+def test_what_a_resource_lacks_never_matches(word: str) -> None:
+    comparison = Comparison(word, "a", ("1",))
+    assert not matches(comparison, {}.get)
+    assert matches(Not(comparison), {}.get)
+
+
+def test_null_means_without_a_value() -> None:
+    assert holds(Comparison("==", "status", ("null",)), None)
+    assert holds(Comparison("in", "status", ("up", "null")), None)
+    assert not holds(Comparison("!=", "status", ("null",)), None)
+    assert holds(Comparison("!=", "status", ("null",)), "up")
+    assert not holds(Comparison("<", "status", ("null",)), None)
+
+
+def test_in_is_any_of() -> None:
+    comparison = Comparison("in", "a", ("1", "x"))
+    assert [holds(comparison, value) for value in ("1", 1.0, "x", "y")] == [True, True, True, False]
+
+
+# ---------------------------------------------------------------- the calendar means the same
+
+literals = st.sampled_from(["0", "1", "1.0", "8", "10", "9", "1e1", "True", "null", "nan", "up", "v9", "-1", ".5"])
+values: st.SearchStrategy[Any] = st.one_of(literals, st.integers(-1, 10), st.booleans(), st.none(), st.floats())
+keys = st.sampled_from(["a", "b", "c", "d"])
+comparisons = st.one_of(
+    st.builds(Comparison, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), keys, st.tuples(literals)),
+    st.builds(Comparison, st.just("in"), keys, st.lists(literals, min_size=1, max_size=3).map(tuple)),
+)
+
+
+def combined(part: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    parts = st.lists(part, min_size=1, max_size=3).map(tuple)
+    return st.one_of(st.builds(And, parts), st.builds(Or, parts), st.builds(Not, part))
+
+
+expressions: st.SearchStrategy[Expression] = st.recursive(comparisons, combined, max_leaves=6)
+
+
+def as_tree(expression: Expression) -> list[Any]:
+    match expression:
+        case Comparison():
+            return [expression.operator, f"${expression.name}", *expression.values]
+        case Not():
+            return ["not", as_tree(expression.part)]
+        case And():
+            return ["and", *map(as_tree, expression.parts)]
+        case Or():
+            return ["or", *map(as_tree, expression.parts)]
+
+
+@given(expressions)
+def test_what_is_written_is_what_is_read(expression: Expression) -> None:
+    assert parse(json.dumps(as_tree(expression)), FIELD) == expression
+
+
+@st.composite
+def resources(draw: st.DrawFn) -> list[Resource]:
+    return [
+        Resource(
+            number=number,
+            id=str(number),
+            type=HOST,
+            pool=HOST_POOL,
+            capacity={},
+            max_unit={},
+            attributes=draw(st.dictionaries(keys, values, max_size=3)),
+            properties=draw(st.dictionaries(keys, literals, max_size=3)),
+        )
+        for number in draw(st.lists(st.integers(1, 9), min_size=1, max_size=6, unique=True))
+    ]
+
+
+NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
+
+
+@given(resources(), resources(), st.lists(expressions, min_size=1, max_size=3))
+def test_the_calendar_matches_as_the_reference_does(
+    first: list[Resource], second: list[Resource], wanted: list[Expression]
+) -> None:
+    calendar = Calendar(HOST_POOL)
+    latest: dict[int, Resource] = {}
+    # The second round replaces some resources and puts others between them, after the first one's answers were kept.
+    for chunk in (first, second):
+        calendar.update(1, chunk, NOTHING)
+        latest |= {resource.number: resource for resource in chunk}
+        snapshot = calendar.snapshot(from_seconds(0))
+        for expression in wanted * 2:
+            expected = [matches(expression, latest[number].value) for number in sorted(latest)]
+            assert snapshot.matching(expression).tolist() == expected
+        known = {name for resource in latest.values() for name in {**resource.attributes, **resource.properties}}
+        assert snapshot.known_names() == known
+
+
+def test_values_that_are_gone_are_forgotten() -> None:
+    calendar = Calendar(HOST_POOL)
+    host = Resource(1, "1", HOST, HOST_POOL, {}, {}, {})
+    for moment in range(500):
+        calendar.update(moment, [Resource(1, "1", HOST, HOST_POOL, {}, {}, {"updated_at": moment})], NOTHING)
+    snapshot = calendar.snapshot(from_seconds(0))
+    assert snapshot.matching(Comparison("==", "updated_at", ("499",))).all()
+    assert not snapshot.matching(Comparison("<", "updated_at", ("499",))).any()
+    calendar.update(500, [host], NOTHING)
+    assert snapshot.known_names() == frozenset()
+    # More different comparisons than are kept at a time.
+    assert not any(snapshot.matching(Comparison("==", "updated_at", (str(n),))).any() for n in range(600))

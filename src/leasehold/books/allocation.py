@@ -1,0 +1,224 @@
+"""Allocations in the books: the promises, stamped with the generation in which they last changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, case, exists, insert, or_, select, update
+
+from leasehold.books.tables import allocations, leases, reservations
+from leasehold.model.allocation import Allocation
+from leasehold.model.windows import Window, to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+    from leasehold.model.allocation import Pick
+
+CHUNK = 20_000
+_CHANGED = (
+    select(
+        allocations.c.id,
+        allocations.c.resource_number,
+        allocations.c.starts_at,
+        allocations.c.ends_at,
+        allocations.c.slots,
+        allocations.c.demand,
+        allocations.c.reservation_id,
+        allocations.c.released_at.is_not(None),
+    )
+    .where(allocations.c.pool == bindparam("pool"), allocations.c.generation > bindparam("since"))
+    .order_by(allocations.c.id)
+)
+_CURRENT = _CHANGED.where(
+    or_(allocations.c.ends_at > bindparam("moment"), allocations.c.released_at.is_(None)),
+)
+
+_mine = allocations.alias("mine")
+_HELD_BY_OTHERS = select(allocations.c.resource_number).where(
+    allocations.c.resource_number.in_(bindparam("numbers", expanding=True)),
+    allocations.c.reservation_id != bindparam("reservation"),
+    allocations.c.released_at.is_(None),
+    allocations.c.ends_at <= bindparam("moment"),
+    or_(
+        allocations.c.demand.is_(None),
+        exists().where(
+            _mine.c.reservation_id == bindparam("reservation"),
+            _mine.c.resource_number == allocations.c.resource_number,
+            _mine.c.demand.is_(None),
+        ),
+    ),
+)
+
+
+def write_demand(demand: Mapping[str, int] | None) -> str | None:
+    """Return the canonical text of a demand, equal for equal demands; None for a whole resource."""
+    return None if demand is None else json.dumps(dict(demand), sort_keys=True, separators=(",", ":"))
+
+
+def read_demand(text: str | None) -> dict[str, int] | None:
+    """Return the demand that `write_demand` wrote."""
+    return None if text is None else json.loads(text)
+
+
+def changed_allocations(
+    connection: Connection, pool: str, since: int, moment: datetime
+) -> Iterator[tuple[Sequence[Any], ...]]:
+    """Yield what changed in a pool after a generation, as chunks of columns.
+
+    Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
+    (`since` -1) leaves out what ended before `moment` and is released: it can never matter again.
+    """
+    query, parameters = (_CURRENT, {"moment": to_seconds(moment)}) if since < 0 else (_CHANGED, {})
+    result = connection.execution_options(yield_per=CHUNK).execute(query, {"pool": pool, "since": since, **parameters})
+    for rows in result.partitions():
+        yield tuple(zip(*rows, strict=True))
+
+
+def as_allocation(row: Row[Any]) -> Allocation:
+    """Return the value of a row of the allocations table."""
+    return Allocation(
+        id=row.id,
+        reservation_id=row.reservation_id,
+        lease_id=row.lease_id,
+        resource_number=row.resource_number,
+        window=Window.of_seconds(row.starts_at, max(row.starts_at, row.ends_at)),
+        slots=row.slots,
+        demand=read_demand(row.demand),
+        released_at=row.released_at,
+    )
+
+
+def insert_allocations(
+    connection: Connection,
+    pool: str,
+    generation: int,
+    lease_id: str,
+    window: Window,
+    picks: Sequence[tuple[str, Pick]],
+) -> None:
+    """Write promises, given as (reservation id, pick), in one statement."""
+    start, end = window.seconds
+    rows = [
+        {
+            "pool": pool,
+            "reservation_id": reservation_id,
+            "lease_id": lease_id,
+            "resource_number": pick.resource_number,
+            "starts_at": start,
+            "ends_at": end,
+            "slots": pick.slots,
+            "demand": write_demand(pick.demand),
+            "generation": generation,
+        }
+        for reservation_id, pick in picks
+    ]
+    if rows:
+        connection.execute(insert(allocations), rows)
+
+
+def move_allocations(connection: Connection, ids: Collection[int], generation: int, window: Window) -> None:
+    """Give promises another window."""
+    start, end = window.seconds
+    connection.execute(
+        update(allocations).where(allocations.c.id.in_(ids)).values(starts_at=start, ends_at=end, generation=generation)
+    )
+
+
+def end_allocations(
+    connection: Connection, ids: Collection[int], generation: int, now: datetime, *, released: bool
+) -> None:
+    """End promises now: one that has not begun becomes empty, a running one stops at `now`.
+
+    `released` says that the resource was never touched or is clean, so nobody has to wait for it.
+    """
+    moment = to_seconds(now)
+    stop = case(
+        (allocations.c.ends_at <= moment, allocations.c.ends_at),
+        (allocations.c.starts_at >= moment, allocations.c.starts_at),
+        else_=moment,
+    )
+    values: dict[str, Any] = {"ends_at": stop, "generation": generation}
+    if released:
+        values["released_at"] = now
+    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(**values))
+
+
+def held_by_others(connection: Connection, reservation_id: str, numbers: Collection[int], now: datetime) -> list[int]:
+    """Return those of these resources whose earlier whole-resource or shared promise is over but not yet released.
+
+    Only promises that conflict count: one of the two takes the whole resource. A start waits for them (design §5).
+    """
+    parameters = {"numbers": list(numbers), "reservation": reservation_id, "moment": to_seconds(now)}
+    return sorted(set(connection.execute(_HELD_BY_OTHERS, parameters).scalars()))
+
+
+def in_use(connection: Connection, number: int, now: datetime) -> bool:
+    """Say whether a resource is promised now or later, or not yet released."""
+    live = or_(allocations.c.ends_at > to_seconds(now), allocations.c.released_at.is_(None))
+    not_empty = allocations.c.ends_at > allocations.c.starts_at
+    query = select(allocations.c.id).where(allocations.c.resource_number == number, live, not_empty).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def list_allocations(
+    connection: Connection,
+    pools: Collection[str],
+    *,
+    lease_id: str | None,
+    reservation_id: str | None,
+    since: datetime,
+) -> dict[int, list[Allocation]]:
+    """Return the promises of existing leases by resource number, in the order of their start, with the lease's dates.
+
+    Without a lease or a reservation given, only those that end at `since` or later (contract http-api §6.1).
+    """
+    query = (
+        select(allocations, leases.c.start_at, leases.c.end_at)
+        .join(leases, leases.c.id == allocations.c.lease_id)
+        .where(
+            allocations.c.pool.in_(pools),
+            allocations.c.ends_at > allocations.c.starts_at,
+            leases.c.deleted_at.is_(None),
+        )
+    )
+    if lease_id is not None:
+        query = query.where(allocations.c.lease_id == lease_id)
+    if reservation_id is not None:
+        query = query.where(allocations.c.reservation_id == reservation_id)
+    if lease_id is None and reservation_id is None:
+        query = query.where(allocations.c.ends_at >= to_seconds(since))
+    found: dict[int, list[Allocation]] = {}
+    for row in connection.execute(query.order_by(allocations.c.starts_at, allocations.c.id)):
+        shown = replace(as_allocation(row), window=Window(row.start_at, row.end_at))
+        found.setdefault(row.resource_number, []).append(shown)
+    return found
+
+
+def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:
+    """Return the leases that are promised one of these resources between now and `until` (None: ever)."""
+    query = select(allocations.c.lease_id).where(
+        allocations.c.resource_number.in_(numbers),
+        allocations.c.ends_at > to_seconds(now),
+        allocations.c.ends_at > allocations.c.starts_at,
+        allocations.c.released_at.is_(None),
+    )
+    if until is not None:
+        query = query.where(allocations.c.starts_at < to_seconds(until))
+    return sorted(set(connection.execute(query).scalars()))
+
+
+def requests_naming(connection: Connection, number: int, now: datetime) -> list[dict[str, Any]]:
+    """Return the requests of current and future reservations that hold a resource."""
+    query = (
+        select(reservations.c.request)
+        .join(allocations, allocations.c.reservation_id == reservations.c.id)
+        .where(allocations.c.resource_number == number, allocations.c.ends_at > to_seconds(now))
+        .where(allocations.c.ends_at > allocations.c.starts_at)
+    )
+    return list(connection.execute(query).scalars())

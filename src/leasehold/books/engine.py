@@ -1,0 +1,72 @@
+"""Connections to the books, the same promise on each database: a transaction sees what was committed before it asked.
+
+READ COMMITTED on MariaDB and PostgreSQL, because a decision locks a pool first and must then read what the previous
+holder of the lock committed; MariaDB's default would show an older snapshot. SQLite gets WAL, so that readers never
+wait for the writer, and a writer takes its lock at BEGIN, so that two of them queue instead of failing half-way.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import create_engine, event, make_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine
+
+SQLITE_WAIT_SECONDS = 30
+_WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
+"""SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
+
+
+def open_engine(url: str, *, pool_size: int = 20) -> Engine:
+    """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg)."""
+    if make_url(url).get_backend_name() == "sqlite":
+        return _open_sqlite(url)
+    return create_engine(
+        url,
+        isolation_level="READ COMMITTED",
+        pool_pre_ping=True,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_recycle=1800,
+    )
+
+
+def _open_sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False})
+    _WRITERS[engine] = Lock()
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # The begin hook below speaks; the driver must not start transactions itself.
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("leasehold_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that only reads."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that writes: committed when the block ends, rolled back when it raises."""
+    turn: AbstractContextManager[Any] = _WRITERS.get(engine, nullcontext())
+    with turn, engine.connect().execution_options(leasehold_writes=True) as connection, connection.begin():
+        yield connection

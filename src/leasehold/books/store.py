@@ -1,0 +1,76 @@
+"""The unit of work: one transaction, run again as a whole when another one came first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from leasehold.books.engine import reading, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine
+
+Result = TypeVar("Result")
+
+RETRY_SECONDS = 30.0
+MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 1047, 2006, 2013})
+"""Lock wait timeout, deadlock, changed since read, Galera not ready, and a connection that went away."""
+POSTGRESQL_TRY_AGAIN = frozenset({"40001", "40P01", "57P01"})
+"""Serialization failure, deadlock and a server that is being shut down."""
+
+
+class GenerationRaceError(Exception):
+    """Another transaction moved a pool's generation first, so everything decided here is void."""
+
+
+class LostRaceError(Exception):
+    """A row is no longer as this transaction found it, so the use case has to look again."""
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Say whether running the whole transaction again may work."""
+    if isinstance(error, GenerationRaceError | LostRaceError):
+        return True
+    if not isinstance(error, DBAPIError) or isinstance(error, IntegrityError):
+        return False
+    if error.connection_invalidated:
+        return True
+    original = error.orig
+    number = original.args[0] if original is not None and original.args else None
+    locked = isinstance(error, OperationalError) and "database is locked" in str(original)
+    return locked or number in MARIADB_TRY_AGAIN or getattr(original, "sqlstate", None) in POSTGRESQL_TRY_AGAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The database, seen as transactions."""
+
+    engine: Engine
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that only reads."""
+        return reading(self.engine)
+
+    def transact(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` in one writing transaction and commit it; after a lost race roll back and run all of it again.
+
+        Whatever `work` raises leaves no trace in the books. Gives up, raising the last error, after half a minute.
+        """
+        attempts = Retrying(
+            retry=retry_if_exception(worth_retrying),
+            wait=wait_random_exponential(multiplier=0.005, max=0.5),
+            stop=stop_after_delay(RETRY_SECONDS),
+            reraise=True,
+        )
+        result: Result = attempts(self._once, work)
+        return result
+
+    def _once(self, work: Callable[[Connection], Result]) -> Result:
+        with writing(self.engine) as connection:
+            return work(connection)

@@ -1,0 +1,137 @@
+"""Tasks: deferred work as rows that any worker can claim (design §5).
+
+One row per subject, so a lease has at most one task running by construction. `due_at` NULL means nothing is due.
+Whoever changes a lease sets its task due in the same transaction; whoever worked on it sets the next due time only if
+the lease is still as it was when the work began.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, func, insert, or_, select, update
+
+from leasehold.books.tables import tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+LEASE = "lease"
+_FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
+_DUE = (
+    select(tasks.c.id)
+    .where(tasks.c.due_at <= bindparam("now"), _FREE)
+    .order_by(tasks.c.due_at, tasks.c.id)
+    .limit(bindparam("most"))
+)
+_CLAIM = (
+    update(tasks)
+    .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.due_at <= bindparam("now"), _FREE)
+    .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), attempts=tasks.c.attempts + 1)
+)
+_CLAIMED = select(tasks).where(
+    tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer")
+)
+
+_HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
+_FINISH = (
+    update(tasks)
+    .where(tasks.c.id == bindparam("key"), tasks.c.claimed_by == bindparam("claimer"))
+    .values(
+        claimed_by=None,
+        claim_until=None,
+        due_at=bindparam("due"),
+        attempts=bindparam("attempts"),
+        last_error=bindparam("error"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A piece of work that belongs to one worker until the claim runs out."""
+
+    id: int
+    kind: str
+    subject: str
+    claimer: str
+    attempts: int
+    due_at: datetime
+
+
+def add_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
+    """Write a task, due at a moment."""
+    connection.execute(insert(tasks), {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0})
+
+
+def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
+    """Make a task due at a moment and forget that it failed before."""
+    connection.execute(
+        update(tasks).where(tasks.c.kind == kind, tasks.c.subject == subject).values(due_at=due_at, attempts=0)
+    )
+
+
+def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
+    """Claim up to `most` due tasks that nobody holds; the update is the compare-and-swap that decides who gets one.
+
+    `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
+    """
+    ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
+    if not ids:
+        return []
+    values = {"ids": ids, "now": now, "claimer": claimer, "until": now + lasts}
+    if connection.execute(_CLAIM, values).rowcount == 0:
+        return []
+    rows = connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})
+    return [Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at) for row in rows]
+
+
+def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> None:
+    """Extend claims that are still ours."""
+    connection.execute(
+        update(tasks).where(tasks.c.id.in_(ids), tasks.c.claimed_by.in_(claimers)).values(claim_until=until)
+    )
+
+
+def still_ours(connection: Connection, claim: Claim) -> bool:
+    """Say whether the claim was not taken over by somebody else, and lock it for this transaction."""
+    return connection.execute(_HOLDER, {"key": claim.id}).scalar_one_or_none() == claim.claimer
+
+
+def finish_task(
+    connection: Connection,
+    claim: Claim,
+    due_at: datetime | None,
+    *,
+    error: str | None = None,
+    keep_attempts: bool = False,
+) -> None:
+    """Give the claim back and set when the task is due next; None: not before somebody makes it due."""
+    attempts = claim.attempts if keep_attempts else 0
+    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "error": error}
+    connection.execute(_FINISH, values)
+
+
+def next_due(connection: Connection, now: datetime) -> datetime | None:
+    """Return when the next task that nobody holds is due."""
+    query = select(func.min(tasks.c.due_at)).where(tasks.c.due_at.is_not(None), _FREE)
+    due: datetime | None = connection.execute(query, {"now": now}).scalar_one()
+    return due
+
+
+def add_task_once(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
+    """Make a task due, writing it when it does not exist yet."""
+    known = connection.execute(select(tasks.c.id).where(tasks.c.kind == kind, tasks.c.subject == subject)).first()
+    if known is None:
+        add_task(connection, kind, subject, due_at)
+    else:
+        hurry_task(connection, kind, subject, due_at)
+
+
+def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
+    """Give a claim back unfinished, due again at a moment."""
+    finish_task(connection, claim, due_at, error=error, keep_attempts=True)

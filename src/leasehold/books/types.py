@@ -1,0 +1,45 @@
+"""Column types that read the same on SQLite, MariaDB and PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
+from sqlalchemy.dialects import mysql
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+
+BigKey = BigInteger().with_variant(Integer(), "sqlite")
+"""A 64-bit key that the database counts up; SQLite only does that for INTEGER, which is 64 bits there anyway."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A moment in aware UTC with microseconds, stored without a zone.
+
+    No database here keeps a zone the same way, so the books store UTC and say so in this one place. A naive moment is
+    refused: it is a bug on our side.
+    """
+
+    impl = DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect):  # type: ignore[no-untyped-def]  # noqa: ANN201 - SQLAlchemy leaves the return type open
+        """Ask MariaDB for microseconds, which its plain DATETIME drops."""
+        if dialect.name in ("mysql", "mariadb"):
+            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
+        return dialect.type_descriptor(DateTime())
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - signature is SQLAlchemy's
+        """Take the zone off on the way in."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            message = f"The books only take moments with a time zone, got {value!r}."
+            raise ValueError(message)
+        return value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - signature is SQLAlchemy's
+        """Put the zone back on the way out."""
+        return value if value is None else value.replace(tzinfo=UTC)

@@ -1,0 +1,82 @@
+"""Options of the HTTP API: `[DEFAULT]` host and port as in Blazar, `[api]` for the rest, `[oslo_policy]` as usual."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+
+from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.settings import ApiSettings, PolicySettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DEFAULT_OPTIONS = [
+    cfg.HostAddressOpt("host", default="0.0.0.0", help="Address on which the API listens."),  # noqa: S104 - Blazar's.
+    cfg.PortOpt("port", default=1234, help="Port on which the API listens."),
+]
+
+API_OPTIONS = [
+    cfg.StrOpt(
+        "auth_strategy",
+        default="keystone",
+        deprecated_group="DEFAULT",
+        help="How callers prove who they are: keystone, http_basic, or none (loopback addresses only).",
+    ),
+    cfg.StrOpt(
+        "users_file",
+        default="/etc/leasehold/users",
+        help="Users of the http_basic strategy, one `user:bcrypt-hash:project:role,role` in each line.",
+    ),
+    cfg.FloatOpt(
+        "delete_wait_seconds",
+        default=10.0,
+        min=0.0,
+        help="How long a delete waits for the servers of the lease to be gone before it answers, in seconds.",
+    ),
+    cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process answers at the same time."),
+    cfg.IntOpt("max_body", default=1024 * 1024, min=1024, help="Largest request body accepted, in bytes."),
+]
+
+DEFAULT_POLICY_FILE = "policy.yaml"
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add the options of this group to `conf`."""
+    conf.register_opts(DEFAULT_OPTIONS)
+    conf.register_opts(API_OPTIONS, group="api")
+    for group, options in policy_opts.list_opts():
+        conf.register_opts(options, group=group)
+
+
+def read(conf: cfg.ConfigOpts) -> ApiSettings:
+    """Return the settings of the API; raises `ConfigurationError` for a policy file that does not exist."""
+    return ApiSettings(
+        host=conf.host,
+        port=conf.port,
+        threads=conf.api.threads,
+        auth_strategy=conf.api.auth_strategy,
+        users_file=conf.api.users_file,
+        delete_wait_seconds=conf.api.delete_wait_seconds,
+        max_body=conf.api.max_body,
+        policy=_read_policy(conf),
+    )
+
+
+def _read_policy(conf: cfg.ConfigOpts) -> PolicySettings:
+    wanted: str = conf.oslo_policy.policy_file
+    found: Path | str | None = conf.find_file(wanted)
+    if found is None and wanted != DEFAULT_POLICY_FILE:
+        message = (
+            f"The policy file {wanted!r} of [oslo_policy] policy_file does not exist. "
+            "Create it, or remove the option to use the default rules."
+        )
+        raise ConfigurationError(message)
+    directories = (conf.find_file(directory) for directory in conf.oslo_policy.policy_dirs)
+    return PolicySettings(
+        file=None if found is None else str(found),
+        directories=tuple(str(directory) for directory in directories if directory is not None),
+        new_defaults=conf.oslo_policy.enforce_new_defaults,
+    )

@@ -1,0 +1,47 @@
+"""Names shared with the cloud: `[nova]` and `[physical:host]`, as in Blazar (contract lifecycle §11)."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from leasehold.conf.settings import CloudSettings
+
+NOVA_OPTIONS = [
+    cfg.StrOpt(
+        "aggregate_freepool_name",
+        default="freepool",
+        help="Aggregate that holds the enrolled hosts which no host reservation uses.",
+    ),
+    cfg.StrOpt("blazar_owner", default="blazar:owner", help="Metadata key that names the project of an aggregate."),
+    cfg.StrOpt("image_prefix", default="reserved_", help="Prefix of the snapshots taken before a lease ends."),
+    cfg.BoolOpt("az_aware", default=True, help="Record the availability zone of a host when it is enrolled."),
+]
+
+HOST_OPTIONS = [
+    cfg.StrOpt("blazar_az_prefix", default="blazar_", help="Prefix of the availability zones of host reservations."),
+    cfg.StrOpt(
+        "before_end",
+        default="",
+        choices=["", "snapshot"],
+        help="What the before_end action `default` does: nothing, or snapshots of the servers.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add the options of this group to `conf`."""
+    conf.register_opts(NOVA_OPTIONS, group="nova")
+    conf.register_opts(HOST_OPTIONS, group="physical:host")
+
+
+def read(conf: cfg.ConfigOpts) -> CloudSettings:
+    """Return the names shared with the cloud."""
+    host = conf["physical:host"]
+    return CloudSettings(
+        freepool=conf.nova.aggregate_freepool_name,
+        zone_prefix=host.blazar_az_prefix,
+        owner_key=conf.nova.blazar_owner,
+        image_prefix=conf.nova.image_prefix,
+        default_before_end=host.before_end,
+        zones=conf.nova.az_aware,
+    )

@@ -1,0 +1,74 @@
+"""From the command line and a configuration file to frozen settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.metadata import version as distribution_version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from leasehold.conf import api, cloud, database, leases, logging, manager
+from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.settings import ApiSettings, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+FILE_NAME = "leasehold.conf"
+SYSTEM_DIRECTORY = Path("/etc/leasehold")
+
+GROUPS = (leases, cloud, manager, database, api, logging)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that was configured. `raw` serves libraries that read oslo.config themselves."""
+
+    settings: Settings
+    api: ApiSettings
+    database_url: str = field(repr=False)
+    raw: cfg.ConfigOpts = field(repr=False, compare=False)
+
+
+def load(
+    args: Sequence[str] = (),
+    *,
+    prog: str = "leasehold",
+    defaults: Mapping[tuple[str, str], object] | None = None,
+) -> Config:
+    """Read the configuration that `args` names, else `leasehold.conf` here, else the one in /etc/leasehold.
+
+    `defaults` replaces the default of `(group, option)` for one program, below what a file says; the group of
+    Blazar's top-level options is `DEFAULT`. Raises `ConfigurationError` with a sentence; `--help` leaves the program.
+    """
+    conf = cfg.ConfigOpts()
+    for group in GROUPS:
+        group.register(conf)
+    for (group_name, option), value in (defaults or {}).items():
+        conf.set_default(option, value, group=None if group_name == "DEFAULT" else group_name)
+    try:
+        conf(
+            list(args),
+            project="leasehold",
+            prog=prog,
+            version=distribution_version("leasehold"),
+            default_config_files=_files(),
+            default_config_dirs=[],
+        )
+        settings = Settings(
+            leases=leases.read(conf),
+            cloud=cloud.read(conf),
+            manager=manager.read(conf),
+            plugins=manager.read_plugins(conf),
+        )
+        return Config(settings=settings, api=api.read(conf), database_url=database.read(conf), raw=conf)
+    except cfg.Error as error:
+        message = f"The configuration cannot be used: {error}"
+        raise ConfigurationError(message) from error
+
+
+def _files() -> list[str]:
+    candidates = (Path.cwd() / FILE_NAME, SYSTEM_DIRECTORY / FILE_NAME)
+    return [str(path) for path in candidates if path.is_file()][:1]

@@ -1,0 +1,31 @@
+"""Logging, set up in one place with oslo.log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oslo_log import log
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+QUIET = (
+    "alembic=WARN",
+    "sqlalchemy=WARN",
+    "stevedore=INFO",
+    "oslo_policy=INFO",
+    "keystonemiddleware=WARN",
+    "urllib3=INFO",
+)
+"""Libraries that would drown our own messages at debug level."""
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add oslo.log's options, `--debug` and `--log-file` among them, to `conf`."""
+    log.register_options(conf)
+    log.set_defaults(default_log_levels=list(QUIET))
+
+
+def set_up(conf: cfg.ConfigOpts) -> None:
+    """Send this process's log where `conf` says; every line of a request carries the request id."""
+    log.setup(conf, "leasehold")

@@ -1,0 +1,85 @@
+"""Options of the manager: which resource types are on, and how due work is claimed and retried."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from oslo_config import cfg
+
+from leasehold.conf.settings import ManagerSettings, Settings
+
+DEFAULTS = ManagerSettings()
+
+BLAZAR_PLUGINS = {
+    "physical.host.plugin": "physical:host",
+    "virtual.instance.plugin": "virtual:instance",
+    "virtual.floatingip.plugin": "virtual:floatingip",
+    "flavor.instance.plugin": "flavor:instance",
+}
+"""Blazar's plugin names and the resource types they stand for (contract lifecycle §11)."""
+
+BLAZAR_DUMMY_PLUGIN = "dummy.vm.plugin"
+"""Blazar's default, which does nothing: a `blazar.conf` may still name it beside the real ones."""
+
+MANAGER_OPTIONS = [
+    cfg.ListOpt(
+        "plugins",
+        default=list(Settings().plugins),
+        help="Resource types that can be leased, by type or by Blazar's plugin name.",
+    ),
+    cfg.IntOpt("workers", default=DEFAULTS.workers, min=1, help="Tasks that one manager works on at the same time."),
+    cfg.FloatOpt(
+        "claim_seconds", default=DEFAULTS.claim_seconds, min=1.0, help="After so long a silent worker is replaced."
+    ),
+    cfg.FloatOpt("poll_seconds", default=DEFAULTS.poll_seconds, min=0.01, help="Longest pause between two looks."),
+    cfg.FloatOpt(
+        "retry_first_seconds", default=DEFAULTS.retry_first_seconds, min=0.0, help="Pause after a first failure."
+    ),
+    cfg.FloatOpt(
+        "retry_most_seconds", default=DEFAULTS.retry_most_seconds, min=0.0, help="Longest pause between two tries."
+    ),
+]
+
+HOST_OPTIONS = [
+    cfg.BoolOpt(
+        "enable_polling_monitor",
+        default=DEFAULTS.healing,
+        help="Watch the health of the hosts and move reservations away from failed ones.",
+    ),
+    cfg.IntOpt(
+        "polling_interval", default=int(DEFAULTS.health_seconds), min=1, help="Seconds between two looks at the hosts."
+    ),
+    cfg.IntOpt(
+        "healing_interval",
+        default=60,
+        min=0,
+        help="Minutes ahead of their start in which reservations are healed; 0 heals all of them at once.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add the options of this group to `conf`."""
+    conf.register_opts(MANAGER_OPTIONS, group="manager")
+    conf.register_opts(HOST_OPTIONS, group="physical:host")
+
+
+def read(conf: cfg.ConfigOpts) -> ManagerSettings:
+    """Return how due work is claimed and retried."""
+    host = conf["physical:host"]
+    return ManagerSettings(
+        workers=conf.manager.workers,
+        claim_seconds=conf.manager.claim_seconds,
+        poll_seconds=conf.manager.poll_seconds,
+        retry_first_seconds=conf.manager.retry_first_seconds,
+        retry_most_seconds=conf.manager.retry_most_seconds,
+        health_seconds=float(host.polling_interval),
+        healing=host.enable_polling_monitor,
+        healing_interval=timedelta(minutes=host.healing_interval),
+    )
+
+
+def read_plugins(conf: cfg.ConfigOpts) -> tuple[str, ...]:
+    """Return the resource types that are on, Blazar's plugin names translated, each once, in the order given."""
+    named = (BLAZAR_PLUGINS.get(name, name) for name in conf.manager.plugins if name != BLAZAR_DUMMY_PLUGIN)
+    return tuple(dict.fromkeys(named))

@@ -1,0 +1,83 @@
+"""The settings that the rest of the service reads: frozen values, independent of where they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """How leases are dated and limited (contract lifecycle §8, §10, §11)."""
+
+    cleaning_time: timedelta = timedelta(0)
+    before_end: timedelta = timedelta(minutes=60)
+    max_duration: timedelta | None = None
+    max_duration_exempt_projects: frozenset[str] = frozenset()
+    enforcement_filters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CloudSettings:
+    """Names that are shared with the cloud and its scheduler filter (contract resources §0.3)."""
+
+    freepool: str = "freepool"
+    zone_prefix: str = "blazar_"
+    owner_key: str = "blazar:owner"
+    image_prefix: str = "reserved_"
+    default_before_end: str = ""
+    zones: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerSettings:
+    """How due work is claimed and retried (design §5)."""
+
+    workers: int = 8
+    claim_seconds: float = 60.0
+    poll_seconds: float = 1.0
+    retry_first_seconds: float = 1.0
+    retry_most_seconds: float = 60.0
+    health_seconds: float = 60.0
+    healing: bool = True
+    healing_interval: timedelta = timedelta(minutes=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything the core reads."""
+
+    leases: LeaseSettings = field(default_factory=LeaseSettings)
+    cloud: CloudSettings = field(default_factory=CloudSettings)
+    manager: ManagerSettings = field(default_factory=ManagerSettings)
+    plugins: tuple[str, ...] = ("physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Where oslo.policy finds the operator's rules; no file means the defaults alone.
+
+    `new_defaults` False also accepts the deprecated admin-or-owner rules (contract http-api §9).
+    """
+
+    file: str | None = None
+    directories: tuple[str, ...] = ()
+    new_defaults: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """How the HTTP API listens, knows its callers and limits what they send.
+
+    `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers.
+    `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 1234
+    threads: int = 16
+    auth_strategy: str = "none"
+    users_file: str = "/etc/leasehold/users"
+    delete_wait_seconds: float = 10.0
+    max_body: int = 1024 * 1024
+    policy: PolicySettings = field(default_factory=PolicySettings)

@@ -1,0 +1,195 @@
+"""May this host take this request? The answer depends on the host's aggregates and the request, and on nothing else.
+
+The rows are those of contract nova-filter.md, "Decision", and keep its numbers; the first row that applies answers.
+It differs from the table in four places, each one closing a hole and none refusing what Leasehold itself sets up:
+
+* a pool counts once, although its zone and its name may both make it one;
+* row 1: a metadata value such as "False" or "0" does not open a reservation to a project;
+* rows 1 to 3: with several hints, one matching pool that lets the project in is enough;
+* row 5: a reservation's flavor goes only to hosts of that reservation, and only for its project. `strict_flavors`
+  switches this off, which gives the contract's row 5: every host.
+
+Options for nova.conf, group `[blazar:physical:host]`, and the fields of `FilterOptions` they fill:
+
+    aggregate_freepool_name -> aggregate_freepool_name    blazar_az_prefix -> az_prefix
+    preemptible_aggregate   -> preemptible_aggregate      blazar_owner     -> owner_key
+    allow_preemptibles      -> allow_preemptibles         strict_flavors   -> strict_flavors (ours)
+
+`project_id_key` of the contract is accepted there and read by nobody, here as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+LEGACY_AZ_PREFIX = "blazar:"
+FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
+PREEMPTIBLE_KEY = "blazar:preemptible"
+RESERVATION_KEY = "reservation"
+TENANT_KEY = "filter_tenant_id"
+
+_FALSE = frozenset({"", "0", "f", "false", "n", "no", "none", "null", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """How this cloud names its pools; the defaults are the contract's."""
+
+    aggregate_freepool_name: str = "freepool"
+    preemptible_aggregate: str = "freepool"
+    allow_preemptibles: bool = False
+    az_prefix: str = "blazar_"
+    owner_key: str = "blazar:owner"
+    strict_flavors: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HostAggregate:
+    """One aggregate that the host is a member of. Nova keeps metadata as text; booleans are read as well."""
+
+    name: str
+    availability_zone: str | None = None
+    metadata: Mapping[str, str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Who wants to boot what, and which reservations they name."""
+
+    project_id: str
+    reservation_hints: tuple[str, ...] = ()
+    flavor_id: str = ""
+    flavor_extra_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the host passes, the row of the contract's table that said so, and why in words."""
+
+    passes: bool
+    row: int
+    reason: str
+
+
+def hints(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the scheduler hint `reservation` as a tuple: Nova hands over a text, a list, or nothing."""
+    if not value:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def truthy(value: str | bool | None) -> bool:  # noqa: FBT001 - a value out of metadata, not a switch
+    """Say whether a metadata value means yes: everything does but absence and the usual words for no."""
+    return value is not None and str(value).strip().lower() not in _FALSE
+
+
+def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[HostAggregate, ...]:
+    """Return the aggregates that belong to reservations: by zone, or by the name of the free or preemptible pool."""
+    names = {options.aggregate_freepool_name, options.preemptible_aggregate}
+    prefixes = (options.az_prefix, LEGACY_AZ_PREFIX)
+    return tuple(
+        aggregate
+        for aggregate in aggregates
+        if aggregate.name in names or (aggregate.availability_zone or "").startswith(prefixes)
+    )
+
+
+def decide(request: Request, aggregates: Sequence[HostAggregate], options: FilterOptions) -> Decision:
+    """Decide whether a host in these aggregates may take the request (contract nova-filter.md, "Decision")."""
+    host_pools = pools(aggregates, options)
+    for applies, answer in _TABLE:
+        if applies(request, host_pools, options):
+            return answer(request, host_pools, aggregates, options)
+    return Decision(passes=True, row=9, reason="an ordinary request on a host that no reservation concerns")
+
+
+def _hinted(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
+    return bool(request.reservation_hints)
+
+
+def _of_reservation(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
+    return FLAVOR_KEY in request.flavor_extra_specs
+
+
+def _preemptible(request: Request, _pools: Sequence[HostAggregate], options: FilterOptions) -> bool:
+    return options.allow_preemptibles and truthy(request.flavor_extra_specs.get(PREEMPTIBLE_KEY))
+
+
+def _ordinary_on_pool(_request: Request, host_pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
+    return bool(host_pools)
+
+
+def _hint_answer(
+    request: Request, host_pools: Sequence[HostAggregate], _aggregates: Sequence[HostAggregate], options: FilterOptions
+) -> Decision:
+    """Rows 1 to 4."""
+    named = [pool for pool in host_pools if pool.name in request.reservation_hints]
+    for pool in named:
+        if truthy(pool.metadata.get(request.project_id)):
+            return Decision(
+                passes=True, row=1, reason=f"reservation {pool.name} is open to project {request.project_id}"
+            )
+        if pool.metadata.get(options.owner_key) == request.project_id:
+            return Decision(passes=True, row=2, reason=f"project {request.project_id} owns reservation {pool.name}")
+    if named:
+        names = ", ".join(pool.name for pool in named)
+        return Decision(passes=False, row=3, reason=f"project {request.project_id} may not use reservation {names}")
+    return Decision(passes=False, row=4, reason="the host is in none of the requested reservations")
+
+
+def _flavor_answer(
+    request: Request, _pools: Sequence[HostAggregate], aggregates: Sequence[HostAggregate], options: FilterOptions
+) -> Decision:
+    """Row 5."""
+    if not options.strict_flavors:
+        return Decision(passes=True, row=5, reason="the flavor belongs to a reservation")
+    reservation = request.flavor_extra_specs[FLAVOR_KEY]
+    members = [a for a in aggregates if reservation in {a.name, a.metadata.get(RESERVATION_KEY)}]
+    if not members:
+        return Decision(passes=False, row=5, reason=f"the host is not part of the flavor's reservation {reservation}")
+    if not any(_tenant_fits(aggregate, request.project_id) for aggregate in members):
+        reason = f"reservation {reservation} is not for project {request.project_id}"
+        return Decision(passes=False, row=5, reason=reason)
+    return Decision(passes=True, row=5, reason=f"the host is part of the flavor's reservation {reservation}")
+
+
+def _tenant_fits(aggregate: HostAggregate, project_id: str) -> bool:
+    """Nova's isolation key holds one project or several with commas; without it anybody fits."""
+    allowed = aggregate.metadata.get(TENANT_KEY)
+    return allowed is None or project_id in {name.strip() for name in str(allowed).split(",")}
+
+
+def _preemptible_answer(
+    _request: Request, host_pools: Sequence[HostAggregate], _aggregates: Sequence[HostAggregate], options: FilterOptions
+) -> Decision:
+    """Rows 6 and 7."""
+    if [pool.name for pool in host_pools] == [options.preemptible_aggregate]:
+        return Decision(passes=True, row=6, reason="preemptible servers may use unleased hosts")
+    return Decision(
+        passes=False, row=7, reason=f"preemptible servers may only use hosts of {options.preemptible_aggregate}"
+    )
+
+
+def _pool_answer(
+    _request: Request,
+    host_pools: Sequence[HostAggregate],
+    _aggregates: Sequence[HostAggregate],
+    _options: FilterOptions,
+) -> Decision:
+    """Row 8."""
+    names = ", ".join(pool.name for pool in host_pools)
+    return Decision(
+        passes=False, row=8, reason=f"the host is kept for reservations ({names}) and the request names none"
+    )
+
+
+_Applies = Callable[[Request, Sequence[HostAggregate], FilterOptions], bool]
+_Answer = Callable[[Request, Sequence[HostAggregate], Sequence[HostAggregate], FilterOptions], Decision]
+
+_TABLE: tuple[tuple[_Applies, _Answer], ...] = (
+    (_hinted, _hint_answer),
+    (_of_reservation, _flavor_answer),
+    (_preemptible, _preemptible_answer),
+    (_ordinary_on_pool, _pool_answer),
+)

@@ -1,0 +1,1 @@
+"""The cloud, behind ports: what we need from one, and the implementations."""

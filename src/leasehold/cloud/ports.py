@@ -1,0 +1,272 @@
+"""What Leasehold needs from a cloud, in its own words.
+
+Two implementations pass one contract suite (`tests/contract/`): `cloud.sandbox` and `cloud.openstack`. Every verb is
+idempotent: `ensure_*` of what exists and `remove_*` or `delete_*` of what is gone succeed and change nothing, because
+converge may be called any number of times, also after a crash half-way (design §1, §5). Nova aggregates hold
+*service host* names, Placement providers are named by *hypervisor hostname* (contract resources §0.3); the two are
+kept apart in every signature.
+
+Every verb may raise `CloudTransientError` (try later) or `CloudPermanentError` (it will not get better by itself).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class CloudError(Exception):
+    """The cloud did not do what was asked; the message names the service and the call."""
+
+
+class CloudTransientError(CloudError):
+    """Unreachable, timed out, 5xx or a conflict: the same call may work later."""
+
+
+class CloudPermanentError(CloudError):
+    """Refused (403) or gone for good (404 on something that cannot come back)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """How much of one resource class a provider has, as Placement states it."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = 2**31 - 1
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+    @property
+    def capacity(self) -> int:
+        """What Placement would admit in all: `(total - reserved) * allocation_ratio`, rounded down."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Hypervisor:
+    """A compute host as Nova shows it. `service_host` is the aggregate member name; `zone` is "" when unknown."""
+
+    id: str
+    hypervisor_hostname: str
+    service_host: str
+    vcpus: int
+    memory_mb: int
+    local_gb: int
+    cpu_info: str = ""
+    hypervisor_type: str = "QEMU"
+    hypervisor_version: int = 0
+    zone: str = ""
+    up: bool = True
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A named set of service hosts."""
+
+    id: int
+    name: str
+    zone: str | None
+    metadata: Mapping[str, str]
+    hosts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A size of server. `projects` are those that may use a private one."""
+
+    id: str
+    name: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    ephemeral_gb: int = 0
+    swap_mb: int = 0
+    public: bool = False
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    projects: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A virtual machine. `service_host` is None when it was never placed; `status` is ACTIVE, ERROR or DELETING."""
+
+    id: str
+    name: str
+    project_id: str
+    flavor_id: str
+    service_host: str | None
+    status: str
+    preemptible: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Subnet:
+    """A range of a network: CIDR, gateway, and the pools from which the cloud itself hands out addresses."""
+
+    id: str
+    cidr: str
+    gateway: str | None
+    allocation_pools: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network that floating IPs can be taken from."""
+
+    id: str
+    name: str
+    subnets: tuple[Subnet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatingIp:
+    """An address that exists in a project now."""
+
+    id: str
+    network_id: str
+    address: str
+    project_id: str
+    tags: frozenset[str] = frozenset()
+    port_id: str | None = None
+
+
+class Hypervisors(Protocol):
+    """Compute hosts and their health."""
+
+    def list(self) -> Sequence[Hypervisor]:
+        """Return all hypervisors."""
+
+    def find(self, reference: str) -> Hypervisor | None:
+        """Return the hypervisor whose id or exact hostname is `reference`, or None."""
+
+
+class Aggregates(Protocol):
+    """Host aggregates, addressed by name; ours are named after their reservation."""
+
+    def get(self, name: str) -> Aggregate | None:
+        """Return the aggregate, or None."""
+
+    def list(self) -> Sequence[Aggregate]:
+        """Return all aggregates."""
+
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        """Make sure the aggregate exists with this zone and at least this metadata, and return it."""
+
+    def add_host(self, name: str, service_host: str) -> None:
+        """Make the host a member; raises CloudPermanentError when the aggregate does not exist."""
+
+    def remove_host(self, name: str, service_host: str) -> None:
+        """Make the host no member."""
+
+    def delete(self, name: str) -> None:
+        """Remove the aggregate; it must have no members (raises CloudPermanentError otherwise)."""
+
+
+class Flavors(Protocol):
+    """Flavors and who may use them."""
+
+    def get(self, flavor_id: str) -> Flavor | None:
+        """Return the flavor with extra specs and access list, or None."""
+
+    def list(self) -> Sequence[Flavor]:
+        """Return all flavors, public and private."""
+
+    def ensure(self, flavor: Flavor) -> None:
+        """Make sure the flavor exists exactly as given, access list aside; a different one with its id is replaced."""
+
+    def grant(self, flavor_id: str, project_id: str) -> None:
+        """Let a project use the private flavor."""
+
+    def revoke(self, flavor_id: str, project_id: str) -> None:
+        """Take that away; a flavor that is gone is fine."""
+
+    def delete(self, flavor_id: str) -> None:
+        """Remove the flavor."""
+
+
+class Servers(Protocol):
+    """Virtual machines of all projects."""
+
+    def on_host(self, service_host: str) -> Sequence[Server]:
+        """Return the servers that run on a host, of every project."""
+
+    def with_flavor(self, flavor_id: str) -> Sequence[Server]:
+        """Return the servers that were booted with a flavor, of every project."""
+
+    def delete(self, server_id: str) -> None:
+        """Ask for the removal of a server; it may take a while to be gone."""
+
+
+class Images(Protocol):
+    """Snapshots of servers."""
+
+    def snapshot(self, server_id: str, name: str) -> None:
+        """Start an image of the server under this name; one that exists already is fine."""
+
+
+class Providers(Protocol):
+    """Placement: providers, inventories, resource classes and traits. Providers are addressed by name."""
+
+    def inventories(self, provider: str) -> Mapping[str, Inventory]:
+        """Return the provider's inventories by resource class; raises CloudPermanentError when it does not exist."""
+
+    def traits(self, provider: str) -> frozenset[str]:
+        """Return the provider's traits."""
+
+    def ensure_child(self, parent: str, name: str) -> None:
+        """Make sure `name` exists as a child of `parent`."""
+
+    def delete(self, name: str) -> None:
+        """Remove a provider with its inventories."""
+
+    def ensure_class(self, resource_class: str) -> None:
+        """Make sure a custom resource class exists."""
+
+    def delete_class(self, resource_class: str) -> None:
+        """Remove a custom resource class that no inventory uses."""
+
+    def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
+        """Give the provider this inventory of the class; its other inventories stay."""
+
+    def remove_inventory(self, provider: str, resource_class: str) -> None:
+        """Take the provider's inventory of the class away."""
+
+
+class Networks(Protocol):
+    """Networks and floating IPs."""
+
+    def get(self, network_id: str) -> Network | None:
+        """Return the network with its subnets, or None."""
+
+    def floating_ip(self, network_id: str, address: str) -> FloatingIp | None:
+        """Return the floating IP that has this address now, or None."""
+
+    def list_floating_ips(self, tag: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs that carry a tag."""
+
+    def create_floating_ip(
+        self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
+    ) -> FloatingIp:
+        """Create the address in a project with these tags; CloudTransientError when somebody else holds it."""
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        """Unbind and remove a floating IP."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """One cloud: all its ports together."""
+
+    hypervisors: Hypervisors
+    aggregates: Aggregates
+    flavors: Flavors
+    servers: Servers
+    images: Images
+    providers: Providers
+    networks: Networks

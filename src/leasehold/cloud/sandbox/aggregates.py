@@ -1,0 +1,188 @@
+"""The sandbox's host aggregates, with Nova's rules about zones.
+
+Nova refuses (409) what would put a host into two zones, and since 2024.1 also what would change the zone of a host that
+has servers, because a server cannot change its zone. Both are conflicts here: transient, since they pass when the host
+leaves the other aggregate or its servers are gone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, bindparam, delete, exists, insert, select, update
+
+from leasehold.books.engine import reading, writing
+from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
+from leasehold.cloud.sandbox.faults import verb
+from leasehold.cloud.sandbox.port import STILL_THERE, Port
+from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, RowMapping
+
+_WITH_HOSTS = select(aggregates, aggregate_hosts.c.service_host).outerjoin(aggregate_hosts)
+_ALL = _WITH_HOSTS.order_by(aggregates.c.id)
+_ONE = _WITH_HOSTS.where(aggregates.c.name == bindparam("aggregate_name"))
+_ROW = select(aggregates).where(aggregates.c.name == bindparam("aggregate_name"))
+_ROW_FOR_CHANGE = _ROW.with_for_update()
+_ANY_MEMBER = select(aggregate_hosts.c.service_host).where(aggregate_hosts.c.aggregate_id == bindparam("id")).limit(1)
+_ZONES_OF_HOST = (
+    select(aggregates.c.id, aggregates.c.zone)
+    .join(aggregate_hosts)
+    .where(aggregate_hosts.c.service_host == bindparam("service_host"))
+)
+_HOST_FOR_CHANGE = (
+    select(hypervisors.c.id).where(hypervisors.c.service_host == bindparam("service_host")).with_for_update()
+)
+_HAS_SERVERS = select(exists().where(servers.c.service_host == bindparam("service_host"), STILL_THERE))
+_OTHER = aggregates.alias("other")
+_OTHER_MEMBER = aggregate_hosts.alias("other_member")
+_MEMBERS_ELSEWHERE = (
+    select(aggregate_hosts.c.service_host, _OTHER.c.zone)
+    .join(_OTHER_MEMBER, _OTHER_MEMBER.c.service_host == aggregate_hosts.c.service_host)
+    .join(_OTHER, _OTHER.c.id == _OTHER_MEMBER.c.aggregate_id)
+    .where(and_(aggregate_hosts.c.aggregate_id == bindparam("id"), _OTHER.c.id != bindparam("id")))
+    .where(_OTHER.c.zone.is_not(None), _OTHER.c.zone != bindparam("zone"))
+    .limit(1)
+)
+_MEMBER_WITH_SERVERS = (
+    select(aggregate_hosts.c.service_host)
+    .join(servers, servers.c.service_host == aggregate_hosts.c.service_host)
+    .where(aggregate_hosts.c.aggregate_id == bindparam("id"), STILL_THERE)
+    .limit(1)
+)
+_ADD_AGGREGATE = insert(aggregates)
+_ADD_HOST = insert(aggregate_hosts)
+_REMOVE_HOST = delete(aggregate_hosts).where(
+    aggregate_hosts.c.aggregate_id == bindparam("id"), aggregate_hosts.c.service_host == bindparam("host")
+)
+_CHANGE = update(aggregates).where(aggregates.c.id == bindparam("aggregate_id"))
+_CHANGE = _CHANGE.values(zone=bindparam("new_zone"), metadata=bindparam("new_metadata"))
+_DELETE = delete(aggregates).where(aggregates.c.id == bindparam("aggregate_id"))
+
+
+class SandboxAggregates(Port):
+    """Implements `ports.Aggregates`. The zone is not repeated in the metadata."""
+
+    group = "aggregates"
+
+    @verb
+    def get(self, name: str) -> Aggregate | None:
+        """Return the aggregate, or None."""
+        with reading(self.engine) as connection:
+            found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
+        return found[0] if found else None
+
+    @verb
+    def list(self) -> Sequence[Aggregate]:
+        """Return all aggregates, by id."""
+        with reading(self.engine) as connection:
+            return _to_aggregates(connection.execute(_ALL).mappings().all())
+
+    @verb
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        """Create the aggregate, or bring its zone and metadata up to what is asked; other metadata stays."""
+        with writing(self.engine) as connection:
+            row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
+            if row is None:
+                values = {"name": name, "zone": zone, "metadata": dict(metadata)}
+                connection.execute(_ADD_AGGREGATE, values)
+            elif row["zone"] != zone or not metadata.items() <= row["metadata"].items():
+                if row["zone"] != zone:
+                    self._check_new_zone(connection, row, zone)
+                merged = {**row["metadata"], **metadata}
+                values = {"aggregate_id": row["id"], "new_zone": zone, "new_metadata": merged}
+                connection.execute(_CHANGE, values)
+            return _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())[0]
+
+    @verb
+    def add_host(self, name: str, service_host: str) -> None:
+        """Make the host a member.
+
+        Raises CloudPermanentError when the aggregate or the host does not exist, and CloudTransientError when the host
+        would be in two zones or its servers would change theirs.
+        """
+        with writing(self.engine) as connection:
+            row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
+            if row is None:
+                raise CloudPermanentError(f"sandbox aggregates.add_host: there is no aggregate {name}")
+            # The host's row is held as well: two aggregates of different zones must not both find it free.
+            if connection.execute(_HOST_FOR_CHANGE, {"service_host": service_host}).first() is None:
+                raise CloudPermanentError(f"sandbox aggregates.add_host: there is no compute service on {service_host}")
+            zones = _zones_of(connection, service_host)
+            if row["id"] in zones:
+                return
+            if row["zone"] is not None and row["zone"] not in zones.values():
+                self._check_zone_of_host(connection, service_host, row["zone"], set(zones.values()) - {None})
+            connection.execute(_ADD_HOST, {"aggregate_id": row["id"], "service_host": service_host})
+
+    @verb
+    def remove_host(self, name: str, service_host: str) -> None:
+        """Make the host no member; CloudTransientError when its servers would change their zone."""
+        with writing(self.engine) as connection:
+            row = connection.execute(_ROW, {"aggregate_name": name}).mappings().first()
+            if row is None:
+                return
+            if row["zone"] is not None:
+                self._check_leaving(connection, row, service_host)
+            connection.execute(_REMOVE_HOST, {"id": row["id"], "host": service_host})
+
+    @verb
+    def delete(self, name: str) -> None:
+        """Remove the aggregate; CloudPermanentError while it has members."""
+        with writing(self.engine) as connection:
+            row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
+            if row is None:
+                return
+            if connection.execute(_ANY_MEMBER, {"id": row["id"]}).first() is not None:
+                raise CloudPermanentError(f"sandbox aggregates.delete: aggregate {name} still has hosts")
+            connection.execute(_DELETE, {"aggregate_id": row["id"]})
+
+    def _check_zone_of_host(self, connection: Connection, host: str, zone: str, present: set[str | None]) -> None:
+        if present:
+            other = ", ".join(sorted(map(str, present)))
+            raise CloudTransientError(f"sandbox aggregates.add_host: host {host} is in zone {other}, not {zone}")
+        if self._has_servers(connection, host):
+            raise CloudTransientError(f"sandbox aggregates.add_host: servers on {host} would move to zone {zone}")
+
+    def _check_leaving(self, connection: Connection, row: RowMapping, host: str) -> None:
+        zones = _zones_of(connection, host)
+        stays = row["zone"] in [zone for number, zone in zones.items() if number != row["id"]]
+        if row["id"] in zones and not stays and self._has_servers(connection, host):
+            text = f"sandbox aggregates.remove_host: servers on {host} would leave zone {row['zone']}"
+            raise CloudTransientError(text)
+
+    def _check_new_zone(self, connection: Connection, row: RowMapping, zone: str | None) -> None:
+        clash = connection.execute(_MEMBERS_ELSEWHERE, {"id": row["id"], "zone": zone}).first() if zone else None
+        if clash is not None:
+            text = f"sandbox aggregates.ensure: host {clash.service_host} is in zone {clash.zone}, not {zone}"
+            raise CloudTransientError(text)
+        busy = connection.execute(_MEMBER_WITH_SERVERS, {"id": row["id"], "now": self.clock()}).first()
+        if busy is not None:
+            raise CloudTransientError(f"sandbox aggregates.ensure: servers on {busy.service_host} would change zone")
+
+    def _has_servers(self, connection: Connection, host: str) -> bool:
+        return bool(connection.execute(_HAS_SERVERS, {"service_host": host, "now": self.clock()}).scalar_one())
+
+
+def _zones_of(connection: Connection, host: str) -> dict[int, str | None]:
+    """Return the aggregates of a host by id, each with its zone."""
+    return {found.id: found.zone for found in connection.execute(_ZONES_OF_HOST, {"service_host": host})}
+
+
+def _to_aggregates(rows: Sequence[RowMapping]) -> list[Aggregate]:
+    """Fold the rows of the join, one for each member, into values in the order they came."""
+    hosts: dict[int, set[str]] = defaultdict(set)
+    for row in rows:
+        if row["service_host"] is not None:
+            hosts[row["id"]].add(row["service_host"])
+    firsts = {row["id"]: row for row in rows}
+    return [
+        Aggregate(
+            id=number, name=row["name"], zone=row["zone"], metadata=row["metadata"], hosts=frozenset(hosts[number])
+        )
+        for number, row in firsts.items()
+    ]

@@ -1,0 +1,80 @@
+"""The sandbox, assembled: `sandbox(engine)` is a whole cloud on one database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.cloud.ports import Cloud
+from leasehold.cloud.sandbox.aggregates import SandboxAggregates
+from leasehold.cloud.sandbox.faults import Faults, verbs_of
+from leasehold.cloud.sandbox.flavors import SandboxFlavors
+from leasehold.cloud.sandbox.hypervisors import SandboxHypervisors
+from leasehold.cloud.sandbox.images import SandboxImages
+from leasehold.cloud.sandbox.networks import SandboxNetworks
+from leasehold.cloud.sandbox.placement import SandboxProviders
+from leasehold.cloud.sandbox.port import utc_now
+from leasehold.cloud.sandbox.servers import SandboxServers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from sqlalchemy import Engine
+
+    from leasehold_nova.decision import FilterOptions
+
+VERBS: tuple[str, ...] = tuple(
+    name
+    for port in (
+        SandboxHypervisors,
+        SandboxAggregates,
+        SandboxFlavors,
+        SandboxServers,
+        SandboxImages,
+        SandboxProviders,
+        SandboxNetworks,
+    )
+    for name in verbs_of(port)
+)
+"""Every call that a fault can be set on."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxCloud(Cloud):
+    """A cloud whose ports have, beside the verbs, the switches of the sandbox: boot, fail, recover, faults."""
+
+    hypervisors: SandboxHypervisors
+    aggregates: SandboxAggregates
+    flavors: SandboxFlavors
+    servers: SandboxServers
+    images: SandboxImages
+    providers: SandboxProviders
+    networks: SandboxNetworks
+    faults: Faults
+
+
+def sandbox(
+    engine: Engine,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    options: FilterOptions | None = None,
+    faults_in_force: bool = True,
+) -> SandboxCloud:
+    """Return the sandbox cloud that lives in the engine's database, which has the tables of `sandbox.tables`.
+
+    It keeps nothing in memory but the faults, for a second, so any number of processes may use the same one. `clock`
+    returns aware UTC; `options` are the scheduler filter's (contract nova-filter.md). Without `faults_in_force` the
+    calls through this object go well whatever faults are set, which is what an admin at the controls wants.
+    """
+    faults = Faults(engine, in_force=faults_in_force)
+    return SandboxCloud(
+        hypervisors=SandboxHypervisors(engine, faults, clock=clock),
+        aggregates=SandboxAggregates(engine, faults, clock=clock),
+        flavors=SandboxFlavors(engine, faults, clock=clock),
+        servers=SandboxServers(engine, faults, clock=clock, options=options),
+        images=SandboxImages(engine, faults, clock=clock),
+        providers=SandboxProviders(engine, faults, clock=clock),
+        networks=SandboxNetworks(engine, faults, clock=clock),
+        faults=faults,
+    )

@@ -1,0 +1,173 @@
+"""A cloud that misbehaves on request: calls that take long, fail before they did anything, or fail after they did.
+
+A fault is a row, so it can be set from another process and outlives a restart. Each process reads the rows at most once
+a second; as long as there are none, a call pays one comparison.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import wraps
+from typing import TYPE_CHECKING, ClassVar, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+
+from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from leasehold.books.engine import reading, writing
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.cloud.sandbox import tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Engine
+
+REFRESH_SECONDS = 1.0
+
+_ALL = select(tables.faults).order_by(tables.faults.c.id)
+_USE_ONE = (
+    update(tables.faults)
+    .where(tables.faults.c.id == bindparam("fault_id"), tables.faults.c.remaining > 0)
+    .values(remaining=tables.faults.c.remaining - 1)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """How the calls that match `verb` misbehave. `verb` is a pattern over names such as `aggregates.add_host`.
+
+    `error` says when the call fails, before or after its effect; `permanent` with which error; `remaining` for how
+    many more calls, None until cleared.
+    """
+
+    verb: str
+    latency_ms: int = 0
+    error: Literal["none", "before", "after"] = "none"
+    permanent: bool = False
+    remaining: int | None = None
+    id: int = 0
+
+
+class Faults:
+    """The faults in force, kept in the database and remembered for a second."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        in_force: bool = True,
+        seconds: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Read faults through `engine`; `seconds` is a steady clock, `sleep` lets a slow call take its time.
+
+        With `in_force` off, faults can be set for others while one's own calls go well.
+        """
+        self._engine = engine
+        self._in_force = in_force
+        self._seconds = seconds
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._known: tuple[Fault, ...] = ()
+        self._read_at: float | None = None
+
+    def all(self) -> tuple[Fault, ...]:
+        """Return every fault, oldest first, also those that are used up."""
+        with reading(self._engine) as connection:
+            return tuple(Fault(**row) for row in connection.execute(_ALL).mappings())
+
+    def set(self, fault: Fault) -> None:
+        """Add a fault. Other processes notice within a second; the oldest one that matches a call applies to it."""
+        values = {name: getattr(fault, name) for name in ("verb", "latency_ms", "error", "permanent", "remaining")}
+        with writing(self._engine) as connection:
+            connection.execute(insert(tables.faults).values(values))
+        self._read_at = None
+
+    def clear(self) -> None:
+        """Make the cloud behave again."""
+        with writing(self._engine) as connection:
+            connection.execute(delete(tables.faults))
+        self._read_at = None
+
+    def take(self, verb: str) -> Fault | None:
+        """Return the fault that this call of `verb` suffers, and count it; None for a call that goes well."""
+        for fault in self._current() if self._in_force else ():
+            if fnmatchcase(verb, fault.verb) and (fault.remaining is None or self._use_one(fault)):
+                return fault
+        return None
+
+    def suffer(self, fault: Fault, verb: str, moment: str) -> None:
+        """Raise the fault's error if it belongs to this `moment` of the call (`before` or `after`)."""
+        if moment == "before" and fault.latency_ms:
+            self._sleep(fault.latency_ms / 1000)
+        if fault.error == moment:
+            error = CloudPermanentError if fault.permanent else CloudTransientError
+            raise error(f"sandbox {verb}: failed {moment} its effect, because a fault was set")
+
+    def _current(self) -> tuple[Fault, ...]:
+        now = self._seconds()
+        if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
+            with self._lock:
+                if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
+                    # The moment is noted first: a fault that is set while the rows are read forces another look.
+                    self._read_at = now
+                    self._known = self.all()
+        return self._known
+
+    def _use_one(self, fault: Fault) -> bool:
+        if fault.remaining == 0:
+            return False
+        with writing(self._engine) as connection:
+            return connection.execute(_USE_ONE, {"fault_id": fault.id}).rowcount == 1
+
+
+@contextmanager
+def database_errors(name: str) -> Iterator[None]:
+    """Say of a database that does not answer or sees a conflict that the cloud may do this call later."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, IntegrityError, PoolTimeoutError) as error:
+        raise CloudTransientError(f"sandbox {name}: {type(error).__name__}: {error}") from error
+
+
+class _Port(Protocol):
+    """What `verb` needs from the object whose method it wraps."""
+
+    group: ClassVar[str]
+    faults: Faults
+
+
+_Self = TypeVar("_Self", bound=_Port)
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+
+
+def verb(method: Callable[Concatenate[_Self, _Params], _Result]) -> Callable[Concatenate[_Self, _Params], _Result]:
+    """Make a method a verb of its port: it suffers the faults that are set, and a database in trouble is a cloud in
+    trouble, which may work later. Two callers that create the same thing at once also end here, as a conflict.
+    """
+
+    @wraps(method)
+    def call(self: _Self, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
+        name = f"{self.group}.{method.__name__}"
+        with database_errors(name):
+            fault = self.faults.take(name)
+            if fault is None:
+                return method(self, *args, **kwargs)
+            self.faults.suffer(fault, name, "before")
+            result = method(self, *args, **kwargs)
+            self.faults.suffer(fault, name, "after")
+            return result
+
+    call.is_verb = True  # type: ignore[attr-defined]  # `verbs_of` finds the verbs of a port by this mark.
+    return call
+
+
+def verbs_of(port: type[_Port]) -> tuple[str, ...]:
+    """Return the names of a port's verbs as faults know them, e.g. `aggregates.add_host`."""
+    return tuple(f"{port.group}.{name}" for name, value in vars(port).items() if getattr(value, "is_verb", False))

@@ -1,0 +1,83 @@
+"""The sandbox's compute hosts, and the switches that make them fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, or_, select, update
+
+from leasehold.books.engine import reading, writing
+from leasehold.cloud.ports import CloudPermanentError, Hypervisor
+from leasehold.cloud.sandbox.faults import verb
+from leasehold.cloud.sandbox.port import Port
+from leasehold.cloud.sandbox.tables import hypervisors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_ALL = select(hypervisors).order_by(hypervisors.c.id)
+_BY_NAME = select(hypervisors).where(hypervisors.c.hypervisor_hostname == bindparam("reference"))
+_BY_NAME_OR_ID = select(hypervisors).where(
+    or_(hypervisors.c.hypervisor_hostname == bindparam("reference"), hypervisors.c.id == bindparam("number"))
+)
+_LONGEST_NUMBER = 18
+"""Digits that a 64-bit key can always take; a longer number is nobody's id."""
+
+
+def to_hypervisor(row: Mapping[Any, Any]) -> Hypervisor:
+    """Return the port's value for a row; ids are decimal digits, as Nova's are."""
+    values: dict[str, Any] = dict(row)
+    return Hypervisor(**values | {"id": str(row["id"])})
+
+
+class SandboxHypervisors(Port):
+    """Implements `ports.Hypervisors`."""
+
+    group = "hypervisors"
+
+    @verb
+    def list(self) -> Sequence[Hypervisor]:
+        """Return all hypervisors, by id."""
+        with reading(self.engine) as connection:
+            return [to_hypervisor(row) for row in connection.execute(_ALL).mappings()]
+
+    @verb
+    def find(self, reference: str) -> Hypervisor | None:
+        """Return the hypervisor with this id or exact hostname."""
+        values: dict[str, str | int] = {"reference": reference}
+        statement = _BY_NAME
+        if _is_number(reference):
+            statement = _BY_NAME_OR_ID
+            values["number"] = int(reference)
+        with reading(self.engine) as connection:
+            row = connection.execute(statement, values).mappings().first()
+        return None if row is None else to_hypervisor(row)
+
+    def fail(self, reference: str) -> Hypervisor:
+        """Make a host go down: nothing starts there any more and monitors see it (contract resources §7.2)."""
+        return self.set_health(reference, up=False)
+
+    def recover(self, reference: str) -> Hypervisor:
+        """Bring a host back, up and enabled."""
+        return self.set_health(reference, up=True, enabled=True)
+
+    def set_health(self, reference: str, *, up: bool | None = None, enabled: bool | None = None) -> Hypervisor:
+        """Change whether a host is up and whether it is enabled; None leaves a switch alone.
+
+        `reference` is an id, a hypervisor hostname or a service host. Raises CloudPermanentError for an unknown one.
+        """
+        wanted = [hypervisors.c.hypervisor_hostname == reference, hypervisors.c.service_host == reference]
+        if _is_number(reference):
+            wanted.append(hypervisors.c.id == int(reference))
+        changes = {name: value for name, value in (("up", up), ("enabled", enabled)) if value is not None}
+        with writing(self.engine) as connection:
+            row = connection.execute(select(hypervisors).where(or_(*wanted))).mappings().first()
+            if row is None:
+                raise CloudPermanentError(f"sandbox hypervisors: there is no host {reference}")
+            if changes:
+                connection.execute(update(hypervisors).where(hypervisors.c.id == row["id"]).values(changes))
+            return to_hypervisor({**row, **changes})
+
+
+def _is_number(reference: str) -> bool:
+    return reference.isascii() and reference.isdecimal() and len(reference) <= _LONGEST_NUMBER

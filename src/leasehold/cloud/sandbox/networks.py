@@ -1,0 +1,156 @@
+"""The sandbox's networks and floating IPs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from leasehold.books.engine import reading, writing
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, FloatingIp, Network, Subnet
+from leasehold.cloud.sandbox.faults import verb
+from leasehold.cloud.sandbox.port import Port
+from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, subnets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, RowMapping
+
+_NETWORK = (
+    select(
+        networks.c.name,
+        subnets.c.id.label("subnet_id"),
+        subnets.c.cidr,
+        subnets.c.gateway,
+        subnets.c.allocation_pools,
+    )
+    .outerjoin(subnets)
+    .where(networks.c.id == bindparam("network"))
+    .order_by(subnets.c.id)
+)
+_SUBNET = select(subnets.c.cidr).where(
+    subnets.c.id == bindparam("subnet"), subnets.c.network_id == bindparam("network")
+)
+_WITH_TAGS = select(floating_ips, floating_ip_tags.c.tag).outerjoin(floating_ip_tags)
+_AT_ADDRESS = _WITH_TAGS.where(
+    floating_ips.c.network_id == bindparam("network"), floating_ips.c.address == bindparam("ip")
+)
+_TAGGED = _WITH_TAGS.where(
+    floating_ips.c.id.in_(
+        select(floating_ip_tags.c.floating_ip_id).where(floating_ip_tags.c.tag == bindparam("wanted"))
+    )
+).order_by(floating_ips.c.address)
+_ADD = insert(floating_ips)
+_ADD_TAG = insert(floating_ip_tags)
+_DELETE_TAGS = delete(floating_ip_tags).where(floating_ip_tags.c.floating_ip_id == bindparam("number"))
+_DELETE = delete(floating_ips).where(floating_ips.c.id == bindparam("number"))
+_FIELDS = ("id", "network_id", "address", "project_id", "port_id")
+
+
+class SandboxNetworks(Port):
+    """Implements `ports.Networks`."""
+
+    group = "networks"
+
+    @verb
+    def get(self, network_id: str) -> Network | None:
+        """Return the network with its subnets, or None."""
+        with reading(self.engine) as connection:
+            rows = connection.execute(_NETWORK, {"network": network_id}).all()
+        if not rows:
+            return None
+        found = tuple(
+            Subnet(row.subnet_id, row.cidr, row.gateway, tuple((first, last) for first, last in row.allocation_pools))
+            for row in rows
+            if row.subnet_id is not None
+        )
+        return Network(network_id, rows[0].name, found)
+
+    @verb
+    def floating_ip(self, network_id: str, address: str) -> FloatingIp | None:
+        """Return the floating IP that has this address now, or None."""
+        with reading(self.engine) as connection:
+            return _at_address(connection, network_id, address)
+
+    @verb
+    def list_floating_ips(self, tag: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs that carry a tag."""
+        with reading(self.engine) as connection:
+            return _to_floating_ips(connection.execute(_TAGGED, {"wanted": tag}).mappings().all())
+
+    @verb
+    def create_floating_ip(
+        self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
+    ) -> FloatingIp:
+        """Create the address in a project with these tags.
+
+        An address that the project holds without tags, or with at least these, is taken for our own from an earlier
+        attempt: it gets the tags it lacks and is returned. Raises CloudTransientError when it is anything else, and
+        CloudPermanentError when the address is not of that subnet of the network.
+        """
+        with writing(self.engine) as connection:
+            _check_subnet(connection, network_id, subnet_id, address)
+            present = _at_address(connection, network_id, address)
+            if present is None:
+                number, lacking = str(uuid4()), tags
+                values = {"id": number, "network_id": network_id, "subnet_id": subnet_id, "address": _text(address)}
+                connection.execute(_ADD, {**values, "project_id": project_id, "port_id": None})
+            elif present.project_id == project_id and (not present.tags or tags <= present.tags):
+                number, lacking = present.id, tags - present.tags
+            else:
+                text = f"sandbox networks.create_floating_ip: {address} is held by project {present.project_id}"
+                raise CloudTransientError(text)
+            if lacking:
+                connection.execute(_ADD_TAG, [{"floating_ip_id": number, "tag": tag} for tag in sorted(lacking)])
+            found = _at_address(connection, network_id, address)
+        if found is None:
+            raise CloudTransientError(f"sandbox networks.create_floating_ip: {address} was removed meanwhile")
+        return found
+
+    @verb
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        """Unbind and remove a floating IP."""
+        with writing(self.engine) as connection:
+            connection.execute(_DELETE_TAGS, {"number": floating_ip_id})
+            connection.execute(_DELETE, {"number": floating_ip_id})
+
+
+def _check_subnet(connection: Connection, network_id: str, subnet_id: str, address: str) -> None:
+    row = connection.execute(_SUBNET, {"network": network_id, "subnet": subnet_id}).first()
+    call = "sandbox networks.create_floating_ip"
+    if row is None:
+        raise CloudPermanentError(f"{call}: network {network_id} has no subnet {subnet_id}")
+    if ip_address(_text(address)) not in ip_network(row.cidr):
+        raise CloudPermanentError(f"{call}: {address} is not in {row.cidr}")
+
+
+def _at_address(connection: Connection, network_id: str, address: str) -> FloatingIp | None:
+    found = _to_floating_ips(
+        connection.execute(_AT_ADDRESS, {"network": network_id, "ip": _text(address)}).mappings().all()
+    )
+    return found[0] if found else None
+
+
+def _text(address: str) -> str:
+    """Return the one spelling of an address; IPv6 has many. CloudPermanentError when it is none."""
+    try:
+        return str(ip_address(address))
+    except ValueError as error:
+        raise CloudPermanentError(f"sandbox networks: {address} is not an IP address") from error
+
+
+def _to_floating_ips(rows: Sequence[RowMapping]) -> list[FloatingIp]:
+    """Fold the rows of the join, one for each tag, into values in the order they came."""
+    tags: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        if row["tag"] is not None:
+            tags[row["id"]].add(row["tag"])
+    firsts = {row["id"]: row for row in rows}
+    return [
+        FloatingIp(**{name: row[name] for name in _FIELDS}, tags=frozenset(tags[number]))
+        for number, row in firsts.items()
+    ]

@@ -1,0 +1,246 @@
+"""The sandbox cloud's own tables; they stand beside the books and share nothing with them.
+
+Rows here are the present: a cloud forgets what is removed. Names compare exactly on every database, as they do in
+Nova and Placement, which is why MariaDB is asked for a binary collation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.dialects import mysql
+
+from leasehold.books.types import BigKey, UtcDateTime
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+    from sqlalchemy.types import TypeEngine
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _exact(length: int) -> TypeEngine[str]:
+    """Return a text type that tells `a` from `A` and `a ` everywhere."""
+    text = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
+    return String(length).with_variant(text, "mysql", "mariadb")
+
+
+NAME = _exact(255)
+ID = _exact(64)
+
+state = Table(
+    "sandbox_state",
+    metadata,
+    Column("name", ID, primary_key=True),
+    Column("value", JSON, nullable=False),
+)
+"""Settings, and the row that schedulers lock (`scheduler`)."""
+
+hypervisors = Table(
+    "sandbox_hypervisors",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("hypervisor_hostname", NAME, nullable=False),
+    Column("service_host", NAME, nullable=False),
+    Column("vcpus", Integer, nullable=False),
+    Column("memory_mb", Integer, nullable=False),
+    Column("local_gb", Integer, nullable=False),
+    Column("cpu_info", Text, nullable=False),
+    Column("hypervisor_type", String(64), nullable=False),
+    Column("hypervisor_version", Integer, nullable=False),
+    Column("zone", NAME, nullable=False),
+    Column("up", Boolean, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    UniqueConstraint("hypervisor_hostname"),
+    UniqueConstraint("service_host"),
+)
+
+aggregates = Table(
+    "sandbox_aggregates",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("name", NAME, nullable=False),
+    Column("zone", NAME),
+    Column("metadata", JSON, nullable=False),
+    UniqueConstraint("name"),
+)
+
+aggregate_hosts = Table(
+    "sandbox_aggregate_hosts",
+    metadata,
+    Column("aggregate_id", ForeignKey("sandbox_aggregates.id"), primary_key=True),
+    Column("service_host", NAME, primary_key=True),
+    Index("ix_sandbox_aggregate_hosts_service_host", "service_host"),
+)
+
+flavors = Table(
+    "sandbox_flavors",
+    metadata,
+    Column("id", NAME, primary_key=True),
+    Column("name", NAME, nullable=False),
+    Column("vcpus", Integer, nullable=False),
+    Column("memory_mb", Integer, nullable=False),
+    Column("disk_gb", Integer, nullable=False),
+    Column("ephemeral_gb", Integer, nullable=False),
+    Column("swap_mb", Integer, nullable=False),
+    Column("public", Boolean, nullable=False),
+    Column("extra_specs", JSON, nullable=False),
+    UniqueConstraint("name"),
+)
+
+flavor_access = Table(
+    "sandbox_flavor_access",
+    metadata,
+    Column("flavor_id", ForeignKey("sandbox_flavors.id", ondelete="CASCADE"), primary_key=True),
+    Column("project_id", NAME, primary_key=True),
+)
+
+servers = Table(
+    "sandbox_servers",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("name", NAME, nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("flavor_id", NAME, nullable=False),
+    Column("service_host", NAME),
+    Column("status", String(16), nullable=False),
+    Column("preemptible", Boolean, nullable=False),
+    Column("fault", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("gone_at", UtcDateTime),
+    Index("ix_sandbox_servers_service_host", "service_host"),
+    Index("ix_sandbox_servers_flavor_id", "flavor_id"),
+    Index("ix_sandbox_servers_gone_at", "gone_at"),
+)
+"""`gone_at` is set when the removal is asked for; from that moment on the server is no longer there. A flavor may be
+removed while servers of it run, as in Nova, so `flavor_id` is a name and no foreign key."""
+
+images = Table(
+    "sandbox_images",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("server_id", ID, nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("server_id", "name"),
+)
+
+resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True))
+
+providers = Table(
+    "sandbox_providers",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("name", NAME, nullable=False),
+    Column("parent_id", ForeignKey("sandbox_providers.id")),
+    UniqueConstraint("name"),
+    Index("ix_sandbox_providers_parent_id", "parent_id"),
+)
+
+inventories = Table(
+    "sandbox_inventories",
+    metadata,
+    Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
+    Column("resource_class", ForeignKey("sandbox_resource_classes.name"), primary_key=True),
+    Column("total", Integer, nullable=False),
+    Column("reserved", Integer, nullable=False),
+    Column("min_unit", Integer, nullable=False),
+    Column("max_unit", Integer, nullable=False),
+    Column("step_size", Integer, nullable=False),
+    Column("allocation_ratio", Float, nullable=False),
+    Index("ix_sandbox_inventories_resource_class", "resource_class"),
+)
+
+traits = Table(
+    "sandbox_traits",
+    metadata,
+    Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
+    Column("trait", NAME, primary_key=True),
+)
+
+usages = Table(
+    "sandbox_usages",
+    metadata,
+    Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
+    Column("resource_class", NAME, primary_key=True),
+    Column("provider_id", ForeignKey("sandbox_providers.id"), nullable=False),
+    Column("amount", Integer, nullable=False),
+    Index("ix_sandbox_usages_provider_id", "provider_id"),
+)
+"""What each server consumes of which provider; each class comes from one provider, as in Placement."""
+
+networks = Table(
+    "sandbox_networks",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("name", NAME, nullable=False),
+)
+
+subnets = Table(
+    "sandbox_subnets",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
+    Column("cidr", String(64), nullable=False),
+    Column("gateway", String(64)),
+    Column("allocation_pools", JSON, nullable=False),
+    Index("ix_sandbox_subnets_network_id", "network_id"),
+)
+
+floating_ips = Table(
+    "sandbox_floating_ips",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
+    Column("subnet_id", ForeignKey("sandbox_subnets.id"), nullable=False),
+    Column("address", String(64), nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("port_id", ID),
+    UniqueConstraint("network_id", "address"),
+)
+
+floating_ip_tags = Table(
+    "sandbox_floating_ip_tags",
+    metadata,
+    Column("floating_ip_id", ForeignKey("sandbox_floating_ips.id", ondelete="CASCADE"), primary_key=True),
+    Column("tag", NAME, primary_key=True),
+    Index("ix_sandbox_floating_ip_tags_tag", "tag"),
+)
+
+faults = Table(
+    "sandbox_faults",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("verb", NAME, nullable=False),
+    Column("latency_ms", Integer, nullable=False),
+    Column("error", String(8), nullable=False),
+    Column("permanent", Boolean, nullable=False),
+    Column("remaining", Integer),
+)
+
+
+def create(engine: Engine) -> None:
+    """Make the sandbox's tables where they do not exist yet."""
+    metadata.create_all(engine)

@@ -1,0 +1,110 @@
+"""What the contract tests need from a cloud beside its ports: things that exist, and users who boot servers.
+
+A `Lab` is one cloud that a test may do with as it likes. Each cloud under test has a lab of its own; the tests know
+only this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+from uuid import uuid4
+
+from sqlalchemy import delete
+
+from leasehold.books.engine import writing
+from leasehold.cloud.ports import Flavor
+from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.tables import metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Engine
+
+    from leasehold.cloud.ports import Cloud, Hypervisor, Server
+
+
+class Lab(Protocol):
+    """A cloud with at least two idle hosts, two projects, a small public flavor, and a network with free addresses."""
+
+    @property
+    def cloud(self) -> Cloud:
+        """The ports under test."""
+
+    projects: tuple[str, str]
+    flavor_id: str
+    network_id: str
+    subnet_id: str
+    addresses: tuple[str, ...]
+
+    def hosts(self) -> Sequence[Hypervisor]:
+        """Return two hosts of the lab that are up and have no servers."""
+
+    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = (), *, preemptible: bool = False) -> Server:
+        """Boot a server as a user of the project and return it when it is ACTIVE or in ERROR."""
+
+    def images(self, server_id: str) -> Sequence[str]:
+        """Return the names of the images made of a server."""
+
+
+class SandboxLab:
+    """The sandbox as it is when it is new."""
+
+    projects = (seed.PROJECTS[0], seed.PROJECTS[1])
+    flavor_id = "m1.small"
+    network_id = seed.NETWORK_ID
+    subnet_id = seed.SUBNET_ID
+    addresses = seed.SUGGESTED_FLOATING_IPS
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.cloud = sandbox(engine)
+
+    def hosts(self) -> Sequence[Hypervisor]:
+        return self.cloud.hypervisors.list()[2:4]
+
+    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = (), *, preemptible: bool = False) -> Server:
+        return self.cloud.servers.boot(unique("server"), project_id, flavor_id, hints, preemptible=preemptible)
+
+    def images(self, server_id: str) -> Sequence[str]:
+        return self.cloud.images.of_server(server_id)
+
+
+def new_sandbox(engine: Engine) -> SandboxLab:
+    """Return a sandbox as new on this database, which may hold an old one."""
+    metadata.create_all(engine)
+    with writing(engine) as connection:
+        for table in reversed(metadata.sorted_tables):
+            # A provider's children refer to it within the same table, so they go first.
+            if table.name == "sandbox_providers":
+                connection.execute(delete(table).where(table.c.parent_id.is_not(None)))
+            connection.execute(delete(table))
+    seed.plant(engine)
+    return SandboxLab(engine)
+
+
+def unique(prefix: str) -> str:
+    """Return a name that nothing in the cloud has."""
+    return f"{prefix}-{uuid4()}"
+
+
+def private_flavor(reservation: str, **changes: object) -> Flavor:
+    """Return the flavor of an instance reservation (contract resources §3, effects)."""
+    values: dict[str, object] = {
+        "id": reservation,
+        "name": f"reservation:{reservation}",
+        "vcpus": 1,
+        "memory_mb": 512,
+        "disk_gb": 1,
+        "extra_specs": {
+            "aggregate_instance_extra_specs:reservation": reservation,
+            f"resources:{custom_class(reservation)}": "1",
+        },
+    }
+    return Flavor(**{**values, **changes})  # type: ignore[arg-type]  # Fields by name; a wrong one fails in the test.
+
+
+def custom_class(reservation: str) -> str:
+    """Return the resource class of an instance reservation (contract resources §3, effects)."""
+    return f"CUSTOM_RESERVATION_{reservation.upper().replace('-', '_')}"

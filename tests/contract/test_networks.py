@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from tests.contract.lab import unique
+
+if TYPE_CHECKING:
+    from leasehold.cloud.ports import Cloud, FloatingIp
+    from tests.contract.lab import Lab
+
+
+def create(lab: Lab, address: str, project: str, *tags: str) -> FloatingIp:
+    return lab.cloud.networks.create_floating_ip(lab.network_id, lab.subnet_id, address, project, frozenset(tags))
+
+
+def test_a_network_has_its_subnets(lab: Lab) -> None:
+    network = lab.cloud.networks.get(lab.network_id)
+    assert network is not None
+    subnet = next(found for found in network.subnets if found.id == lab.subnet_id)
+    inside = ip_network(subnet.cidr)
+    for address in lab.addresses:
+        assert ip_address(address) in inside
+        assert not any(
+            ip_address(first) <= ip_address(address) <= ip_address(last)  # type: ignore[operator]  # Of one version.
+            for first, last in subnet.allocation_pools
+        )
+
+
+def test_an_unknown_network_is_none(cloud: Cloud) -> None:
+    assert cloud.networks.get(unique("network")) is None
+
+
+def test_create_once_with_tags_and_find_again(lab: Lab) -> None:
+    networks, address, tag = lab.cloud.networks, lab.addresses[0], f"reservation:{unique('r')}"
+    assert networks.floating_ip(lab.network_id, address) is None
+    made = create(lab, address, lab.projects[0], "blazar", tag)
+    assert (made.address, made.network_id, made.project_id) == (address, lab.network_id, lab.projects[0])
+    assert made.tags == {"blazar", tag}
+    assert made.port_id is None
+    assert create(lab, address, lab.projects[0], "blazar", tag) == made
+    assert networks.floating_ip(lab.network_id, address) == made
+    assert networks.list_floating_ips(tag) == [made]
+
+
+def test_lost_tags_are_added(lab: Lab) -> None:
+    """Creating and tagging are two calls in Neutron, and a crash may fall between them."""
+    made = create(lab, lab.addresses[0], lab.projects[0])
+    assert made.tags == frozenset()
+    again = create(lab, lab.addresses[0], lab.projects[0], "blazar", "reservation:r")
+    assert again.id == made.id
+    assert again.tags == {"blazar", "reservation:r"}
+
+
+def test_an_address_that_somebody_holds(lab: Lab) -> None:
+    address, (first, second) = lab.addresses[0], lab.projects
+    made = create(lab, address, first, "blazar", "reservation:r1")
+    with pytest.raises(CloudTransientError, match=address):
+        create(lab, address, second, "blazar", "reservation:r2")
+    with pytest.raises(CloudTransientError, match=address):
+        create(lab, address, first, "blazar", "reservation:r2")
+    lab.cloud.networks.delete_floating_ip(made.id)
+    assert create(lab, address, second, "blazar", "reservation:r2").project_id == second
+
+
+def test_delete_any_number_of_times(lab: Lab) -> None:
+    networks, address = lab.cloud.networks, lab.addresses[0]
+    made = create(lab, address, lab.projects[0], "reservation:r")
+    for _ in range(2):
+        networks.delete_floating_ip(made.id)
+    assert networks.floating_ip(lab.network_id, address) is None
+    assert networks.list_floating_ips("reservation:r") == []
+
+
+def test_addresses_that_can_never_be(lab: Lab) -> None:
+    networks, project = lab.cloud.networks, lab.projects[0]
+    with pytest.raises(CloudPermanentError):
+        networks.create_floating_ip(lab.network_id, lab.subnet_id, "198.51.100.1", project, frozenset())
+    with pytest.raises(CloudPermanentError):
+        networks.create_floating_ip(lab.network_id, unique("subnet"), lab.addresses[0], project, frozenset())
+    with pytest.raises(CloudPermanentError):
+        networks.create_floating_ip(unique("network"), lab.subnet_id, lab.addresses[0], project, frozenset())

@@ -1,0 +1,398 @@
+"""What only the sandbox can do: fail on request, take its time, survive a restart, and be seeded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import event
+
+from leasehold.books.engine import open_engine
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Inventory
+from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox.cloud import VERBS, sandbox
+from leasehold.cloud.sandbox.faults import Fault, Faults
+from leasehold.cmd.sandbox import add_commands
+from leasehold_nova.decision import FilterOptions
+from tests.contract.lab import SandboxLab, unique
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Engine
+
+    from leasehold.cloud.sandbox.cloud import SandboxCloud
+
+
+@pytest.fixture
+def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
+    return sandbox_lab.cloud
+
+
+class Clock:
+    """A clock that a test turns by hand."""
+
+    def __init__(self) -> None:
+        self.moment = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.moment
+
+    def turn(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+# ---------------------------------------------------------------- faults
+
+
+def test_a_fault_before_leaves_no_trace_and_after_leaves_the_effect(cloud: SandboxCloud) -> None:
+    cloud.faults.set(Fault("aggregates.ensure", error="before", remaining=1))
+    with pytest.raises(CloudTransientError, match="before"):
+        cloud.aggregates.ensure("r-1", None, {})
+    assert cloud.aggregates.get("r-1") is None
+    cloud.faults.set(Fault("aggregates.ensure", error="after", permanent=True, remaining=1))
+    with pytest.raises(CloudPermanentError, match="after"):
+        cloud.aggregates.ensure("r-1", None, {})
+    assert cloud.aggregates.get("r-1") is not None
+    cloud.aggregates.ensure("r-1", None, {})
+
+
+def test_a_pattern_hits_all_that_match_until_cleared(cloud: SandboxCloud) -> None:
+    cloud.faults.set(Fault("flavors.*", error="before"))
+    for _ in range(3):
+        with pytest.raises(CloudTransientError):
+            cloud.flavors.list()
+    cloud.aggregates.list()
+    cloud.faults.clear()
+    assert cloud.flavors.list()
+
+
+def test_a_count_is_shared_by_everybody_who_calls(sandbox_lab: SandboxLab) -> None:
+    sandbox_lab.cloud.faults.set(Fault("*", error="before", remaining=5))
+    clouds = [sandbox(sandbox_lab.engine) for _ in range(3)]
+
+    def fails(number: int) -> bool:
+        try:
+            clouds[number % 3].hypervisors.list()
+        except CloudTransientError:
+            return True
+        return False
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(fails, range(30))) == 5
+    assert [fault.remaining for fault in clouds[0].faults.all()] == [0]
+
+
+def test_faults_are_noticed_within_a_second_and_slow_calls_down(sandbox_lab: SandboxLab) -> None:
+    seconds, pauses = [0.0], list[float]()
+    faults = Faults(sandbox_lab.engine, seconds=lambda: seconds[0], sleep=pauses.append)
+    assert faults.take("aggregates.get") is None
+    sandbox_lab.cloud.faults.set(Fault("aggregates.*", latency_ms=1500))
+    assert faults.take("aggregates.get") is None
+    seconds[0] = 1.0
+    fault = faults.take("aggregates.get")
+    assert fault is not None
+    faults.suffer(fault, "aggregates.get", "before")
+    faults.suffer(fault, "aggregates.get", "after")
+    assert pauses == [1.5]
+
+
+def test_without_faults_a_verb_asks_for_nothing_but_its_own(cloud: SandboxCloud, sandbox_lab: SandboxLab) -> None:
+    cloud.aggregates.get("freepool")
+    seen: list[str] = []
+
+    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if not statement.startswith("BEGIN"):
+            seen.append(statement)
+
+    event.listen(sandbox_lab.engine, "before_cursor_execute", note)
+    try:
+        cloud.aggregates.get("freepool")
+    finally:
+        event.remove(sandbox_lab.engine, "before_cursor_execute", note)
+    assert len(seen) == 1
+
+
+def test_every_verb_of_the_ports_can_be_made_to_fail() -> None:
+    assert {"hypervisors.find", "servers.delete", "images.snapshot", "networks.create_floating_ip"} <= set(VERBS)
+    assert len(VERBS) == len(set(VERBS)) == 31
+    assert "servers.boot" not in VERBS
+
+
+def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:
+    cloud = sandbox(open_engine(f"sqlite:///{tmp_path}/no-such-folder/sandbox.db"))
+    with pytest.raises(CloudTransientError, match=r"hypervisors\.list"):
+        cloud.hypervisors.list()
+
+
+# ---------------------------------------------------------------- time
+
+
+def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab) -> None:
+    clock = Clock()
+    cloud = sandbox(sandbox_lab.engine, clock=clock)
+    cloud.servers.take_to_delete(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    assert server.service_host is not None
+    provider = next(h for h in cloud.hypervisors.list() if h.service_host == server.service_host).hypervisor_hostname
+    cloud.servers.delete(server.id)
+    clock.turn(20)
+    cloud.servers.delete(server.id)
+    assert [s.status for s in cloud.servers.on_host(server.service_host)] == ["DELETING"]
+    assert cloud.providers.usages(provider)["VCPU"] == 1
+    clock.turn(10)
+    assert not cloud.servers.on_host(server.service_host)
+    assert not cloud.servers.find(server.id)
+    assert cloud.providers.usages(provider) == {}
+    cloud.servers.take_to_delete(0)
+    another = cloud.servers.boot("b", "demo", "m1.small")
+    assert cloud.servers.all() == [another]
+
+
+# ---------------------------------------------------------------- scheduling
+
+
+def test_one_of_many_gets_the_last_place(sandbox_lab: SandboxLab) -> None:
+    cloud = sandbox_lab.cloud
+    cloud.providers.set_inventory("cmp-01", seed.GPU, Inventory(3))
+    cloud.flavors.ensure(Flavor("f", "f", 1, 512, 1, public=True, extra_specs={f"resources:{seed.GPU}": "3"}))
+    cloud.providers.remove_inventory("gpu-01.example", seed.GPU)
+    cloud.providers.remove_inventory("gpu-02.example", seed.GPU)
+    cloud.providers.remove_inventory("gpu-03", seed.GPU)
+    with ThreadPoolExecutor(8) as pool:
+        servers = list(pool.map(lambda n: sandbox(sandbox_lab.engine).servers.boot(f"s{n}", "demo", "f"), range(8)))
+    assert sorted(server.status for server in servers) == ["ACTIVE"] + ["ERROR"] * 7
+    assert cloud.providers.usages("cmp-01")[seed.GPU] == 3
+
+
+def test_two_who_create_the_same_thing_at_once(sandbox_lab: SandboxLab) -> None:
+    def ensure(_number: int) -> str:
+        cloud = sandbox(sandbox_lab.engine)
+        try:
+            return str(cloud.aggregates.ensure("r-1", None, {}).id)
+        except CloudTransientError:
+            return "again"
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(ensure, range(16)))
+    assert len(ids - {"again"}) == 1
+    assert [a.name for a in sandbox_lab.cloud.aggregates.list()].count("r-1") == 1
+
+
+def test_two_zones_that_want_one_host_at_once(sandbox_lab: SandboxLab) -> None:
+    for name in ("r-1", "r-2", "r-3", "r-4"):
+        sandbox_lab.cloud.aggregates.ensure(name, f"blazar_{name}", {})
+
+    def add(name: str) -> bool:
+        try:
+            sandbox(sandbox_lab.engine).aggregates.add_host(name, "cmp-01")
+        except CloudTransientError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(add, ("r-1", "r-2", "r-3", "r-4"))).count(True) == 1
+    assert sum("cmp-01" in aggregate.hosts for aggregate in sandbox_lab.cloud.aggregates.list()) == 1
+
+
+def test_why_there_is_no_host(cloud: SandboxCloud) -> None:
+    cloud.hypervisors.fail("cmp-01")
+    cloud.hypervisors.set_health("2", enabled=False)
+    cloud.flavors.ensure(Flavor("huge", "huge", 1000, 512, 1, public=True))
+    why = cloud.servers.fault(cloud.servers.boot("a", "demo", "huge").id)
+    assert why is not None
+    assert "10 of 12 hosts are up and enabled" in why
+    assert "0 left after capacity (10: not enough VCPU)" in why
+
+
+def test_traits_and_custom_classes(cloud: SandboxCloud) -> None:
+    server = cloud.servers.boot("a", "demo", "g1.large")
+    assert server.service_host == "gpu-02"
+    old = Flavor("old", "old", 1, 512, 1, public=True, extra_specs={f"trait:{seed.AVX2}": "forbidden"})
+    cloud.flavors.ensure(old)
+    assert cloud.servers.boot("b", "demo", "old").service_host in {"cmp-06", "cmp-07"}
+    new = replace(old, id="new", name="new", extra_specs={"trait:CUSTOM_NOBODY": "required"})
+    cloud.flavors.ensure(new)
+    assert "CUSTOM_NOBODY" in str(cloud.servers.fault(cloud.servers.boot("c", "demo", "new").id))
+
+
+def test_dedicated_cpus_come_from_their_own_class(cloud: SandboxCloud) -> None:
+    cloud.providers.set_inventory("cmp-01", "PCPU", Inventory(4))
+    cloud.flavors.ensure(Flavor("d", "d", 4, 512, 1, public=True, extra_specs={"hw:cpu_policy": "dedicated"}))
+    assert cloud.servers.boot("a", "demo", "d").service_host == "cmp-01"
+    assert cloud.providers.usages("cmp-01") == {"PCPU": 4, "MEMORY_MB": 512, "DISK_GB": 1}
+
+
+def test_isolated_hosts_are_for_their_projects(cloud: SandboxCloud) -> None:
+    cloud.aggregates.ensure("isolated", None, {"filter_tenant_id": "demo"})
+    for host in cloud.hypervisors.list():
+        cloud.aggregates.add_host("isolated", host.service_host)
+    assert cloud.servers.boot("a", "demo", "m1.small").status == "ACTIVE"
+    assert cloud.servers.boot("b", "alt", "m1.small").status == "ERROR"
+
+
+def test_preemptible_servers_use_the_free_pool(sandbox_lab: SandboxLab) -> None:
+    cloud = sandbox(sandbox_lab.engine, options=FilterOptions(allow_preemptibles=True))
+    cloud.aggregates.add_host("freepool", "cmp-01")
+    server = cloud.servers.boot("a", "demo", "m1.small", preemptible=True)
+    assert (server.service_host, server.preemptible) == ("cmp-01", True)
+    assert cloud.servers.on_host("cmp-01") == [server]
+    assert cloud.servers.boot("b", "demo", "m1.small").service_host != "cmp-01"
+
+
+# ---------------------------------------------------------------- what stays
+
+
+def test_hosts_fail_and_recover(cloud: SandboxCloud) -> None:
+    assert cloud.hypervisors.fail("cmp-03").hypervisor_hostname == "cmp-03.example"
+    found = cloud.hypervisors.find("3")
+    assert found is not None
+    assert (found.up, found.enabled) == (False, True)
+    assert cloud.hypervisors.recover("cmp-03.example").up
+    with pytest.raises(CloudPermanentError, match="nowhere"):
+        cloud.hypervisors.fail("nowhere")
+
+
+def test_a_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
+    def start() -> tuple[Engine, SandboxCloud]:
+        engine = open_engine(f"sqlite:///{tmp_path}/sandbox.db")
+        seed.plant(engine)
+        return engine, sandbox(engine)
+
+    engine, cloud = start()
+    cloud.hypervisors.fail("cmp-01")
+    cloud.flavors.delete("m1.small")
+    server = cloud.servers.boot("a", "demo", "m1.large")
+    cloud.faults.set(Fault("images.*", error="after"))
+    engine.dispose()
+    engine, cloud = start()
+    assert [host.hypervisor_hostname for host in cloud.hypervisors.list() if not host.up] == ["cmp-01"]
+    assert cloud.flavors.get("m1.small") is None
+    assert cloud.servers.all() == [server]
+    assert [fault.verb for fault in cloud.faults.all()] == ["images.*"]
+    engine.dispose()
+
+
+def test_the_seed_is_what_it_says(cloud: SandboxCloud) -> None:
+    hosts = {host.hypervisor_hostname: host for host in cloud.hypervisors.list()}
+    assert [name for name, _ in seed.SUGGESTED_HOSTS] == list(hosts)
+    assert len(hosts) == 12
+    assert {host.zone for host in hosts.values()} == {"zone-a", "zone-b"}
+    assert hosts["cmp-03.example"].service_host == "cmp-03"
+    for name, properties in seed.SUGGESTED_HOSTS:
+        assert json.loads(hosts[name].cpu_info)["arch"] == "x86_64"
+        gpus = cloud.providers.inventories(name).get(seed.GPU)
+        assert properties.get("gpu_count") == (None if gpus is None else str(gpus.total))
+    assert cloud.aggregates.list()[0].name == seed.FREEPOOL
+    assert {flavor.name for flavor in cloud.flavors.list()} >= {"m1.small", "m1.medium", "m1.large", "m1.xlarge"}
+    network = cloud.networks.get(seed.NETWORK_ID)
+    assert network is not None
+    assert network.subnets[0].allocation_pools == (("203.0.113.10", "203.0.113.99"),)
+
+
+def test_hosts_can_be_added(sandbox_lab: SandboxLab) -> None:
+    seed.add_hosts(
+        sandbox_lab.engine,
+        [seed.HostSpec(n, f"node-{n}.example", f"node-{n}", 16, 65536, 100) for n in range(100, 103)],
+    )
+    assert sandbox_lab.cloud.hypervisors.find("101") is not None
+    assert sandbox_lab.cloud.providers.inventories("node-102.example")["VCPU"].total == 16
+
+
+# ---------------------------------------------------------------- commands
+
+
+class Commands:
+    """Runs `leasehold-manage sandbox …` on one database and returns exit code and output."""
+
+    def __init__(self, engine: Engine, capsys: pytest.CaptureFixture[str]) -> None:
+        self.engine = engine
+        self.capsys = capsys
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        parser = argparse.ArgumentParser()
+        add_commands(parser.add_subparsers(required=True))
+        args = parser.parse_args(words)
+        code: int = args.run(args, self.engine)
+        seen = self.capsys.readouterr()
+        return code, seen.out + seen.err
+
+
+@pytest.fixture
+def command(sandbox_lab: SandboxLab, capsys: pytest.CaptureFixture[str]) -> Commands:
+    return Commands(sandbox_lab.engine, capsys)
+
+
+def test_commands_show_what_there_is(command: Commands, cloud: SandboxCloud) -> None:
+    cloud.aggregates.add_host("freepool", "cmp-03")
+    code, text = command("hosts")
+    assert code == 0
+    assert ["3", "cmp-03.example", "cmp-03", "zone-a", "yes", "yes", "freepool", "0"] in [
+        line.split() for line in text.splitlines()
+    ]
+    assert "resources:CUSTOM_GPU=1" in command("flavors")[1]
+    assert "freepool" in command("aggregates")[1]
+
+
+def test_commands_boot_and_delete(command: Commands, cloud: SandboxCloud) -> None:
+    code, text = command("boot", "web", "--project", "demo", "--flavor", "m1.small")
+    server = cloud.servers.find("web")[0]
+    assert (code, text) == (0, f"Server {server.id} is ACTIVE on {server.service_host}.\n")
+    assert server.id in command("servers")[1]
+    assert command("slow-delete", "60")[0] == 0
+    assert command("delete", "web") == (0, f"Server {server.id} is being deleted.\n")
+    code, text = command("boot", "db", "--project", "demo", "--flavor", "m1.small", "--reservation", unique("r"))
+    assert code == 1
+    assert "ERROR" in text
+    assert "none of the requested reservations" in text
+
+
+def test_commands_fail_and_recover(command: Commands, cloud: SandboxCloud) -> None:
+    assert command("fail", "3")[0] == 0
+    assert not cloud.hypervisors.list()[2].up
+    assert command("recover", "cmp-03")[0] == 0
+    assert cloud.hypervisors.list()[2].up
+
+
+def test_commands_set_faults_that_do_not_hit_themselves(command: Commands, sandbox_lab: SandboxLab) -> None:
+    assert command("fault", "aggregates.*", "--error", "before", "--times", "2")[0] == 0
+    assert command("aggregates")[0] == 0
+    assert "aggregates.*" in command("faults")[1]
+    with pytest.raises(CloudTransientError):
+        sandbox(sandbox_lab.engine).aggregates.list()
+    assert command("clear-faults")[0] == 0
+    sandbox(sandbox_lab.engine).aggregates.list()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["fail", "nowhere"], "sandbox hosts"),
+        (["boot", "a", "--project", "demo", "--flavor", "none"], "flavors"),
+        (["delete", "nothing"], "sandbox servers"),
+        (["fault", "nothing.at_all", "--error", "after"], "aggregates.add_host"),
+        (["fault", "*"], "--latency-ms"),
+        (["fault", "*", "--latency-ms", "-1"], "0 or more"),
+        (["slow-delete", "-1"], "0 or more"),
+    ],
+)
+def test_commands_say_what_to_do_instead(command: Commands, words: list[str], hint: str) -> None:
+    code, text = command(*words)
+    assert code == 1
+    assert hint in text
+
+
+def test_commands_need_a_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/empty.db")
+    command = Commands(engine, capsys)
+    code, text = command("hosts")
+    assert code == 1
+    assert "sandbox plant" in text
+    assert command("plant")[0] == 0
+    assert command("hosts")[0] == 0
+    engine.dispose()

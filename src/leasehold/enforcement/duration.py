@@ -1,0 +1,38 @@
+"""The longest time that a lease may last (contract lifecycle §10.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.model.errors import InvalidInputError, LimitExceededError
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import LeaseSettings
+    from leasehold.model.lease import Lease
+
+
+class MaxLeaseDurationFilter:
+    """Refuses leases longer than `max_lease_duration`, except those of exempt projects."""
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        """Read the limit and the exempt projects."""
+        self._most = settings.max_duration
+        self._exempt = settings.max_duration_exempt_projects
+
+    def check_create(self, lease: Lease) -> None:
+        """Raise LimitExceededError (403) for a new lease that is too long."""
+        if reason := self._reason(lease):
+            raise LimitExceededError(reason, field="end_date")
+
+    def check_update(self, lease: Lease, proposed: Lease) -> None:  # noqa: ARG002 - the filter contract
+        """Raise InvalidInputError (400) for an amendment that makes a lease too long."""
+        if reason := self._reason(proposed):
+            raise InvalidInputError(reason, field="end_date")
+
+    def _reason(self, lease: Lease) -> str | None:
+        if self._most is None or lease.project_id in self._exempt or lease.window.duration <= self._most:
+            return None
+        return (
+            f"Lease duration of {lease.window.duration.total_seconds():.0f} seconds must be less than or equal to the "
+            f"maximum lease duration of {self._most.total_seconds():.0f} seconds; choose an earlier end_date."
+        )

@@ -1,0 +1,65 @@
+"""The calendars of this process: one for each pool, brought up to date from the books before every decision."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from leasehold.books.allocation import changed_allocations
+from leasehold.books.resource import changed_resources
+from leasehold.calendar.index import AllocationColumns, Calendar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.calendar.snapshot import Snapshot
+
+_NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
+
+
+class Calendars:
+    """A cache of the books, never the truth: what it holds was committed, and its generation says up to when.
+
+    The pools' rows are locked in the database before a calendar is (`lock_pools`), so waiting for the lock here is
+    waiting for a decision of this process that is about to commit.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing loaded."""
+        self._guard = Lock()
+        self._calendars: dict[str, tuple[Lock, Calendar]] = {}
+
+    @contextmanager
+    def synced(
+        self, connection: Connection, generations: Mapping[str, int], now: datetime
+    ) -> Iterator[dict[str, Snapshot]]:
+        """Yield a snapshot of each pool at the given generations, valid inside the block."""
+        with ExitStack() as stack:
+            snapshots = {}
+            for pool in sorted(generations):
+                lock, calendar = self._calendar(pool)
+                stack.enter_context(lock)
+                _catch_up(connection, calendar, pool, generations[pool], now)
+                snapshots[pool] = calendar.snapshot(now)
+            yield snapshots
+
+    def _calendar(self, pool: str) -> tuple[Lock, Calendar]:
+        with self._guard:
+            return self._calendars.setdefault(pool, (Lock(), Calendar(pool)))
+
+
+def _catch_up(connection: Connection, calendar: Calendar, pool: str, generation: int, now: datetime) -> None:
+    since = calendar.generation
+    if since >= generation:
+        return
+    resources = changed_resources(connection, pool, since)
+    if resources:
+        # The old generation stays until the last chunk is in: a load that breaks off is begun again, not trusted.
+        calendar.update(since, resources, _NOTHING)
+    for columns in changed_allocations(connection, pool, since, now):
+        calendar.update(since, (), AllocationColumns(*columns))
+    calendar.update(generation, (), _NOTHING)

@@ -1,0 +1,190 @@
+"""Create a lease: decide and commit in one transaction; nothing is asked of the cloud meanwhile (design §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.books.allocation import insert_allocations
+from leasehold.books.idempotency import find_key, keep_key
+from leasehold.books.lease import find_lease, insert_lease
+from leasehold.books.outbox import put_event
+from leasehold.books.pool import bump_pools, lock_pools
+from leasehold.books.task import LEASE, add_task
+from leasehold.leasing.decide import Asked, decide, promised_window
+from leasehold.model.errors import (
+    ConflictError,
+    InvalidDateError,
+    LeaseholdError,
+    MissingParameterError,
+    OutOfWindowError,
+)
+from leasehold.model.lease import Event, Lease
+from leasehold.model.reservation import Reservation
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.windows import Window, to_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Pick
+    from leasehold.model.caller import Caller
+    from leasehold.model.draft import LeaseDraft
+
+
+def create_lease(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None = None) -> Lease:
+    """Grant the lease and return it, or raise and leave no trace.
+
+    Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
+    of the warning, LimitExceededError from enforcement. The same key again returns the lease it made; with another
+    request it raises ConflictError.
+    """
+    work = _Creation(service, caller, draft, _read_reservations(service, caller, draft), idempotency_key)
+    try:
+        lease = service.books.transact(work)
+    except IntegrityError:
+        # Two requests with one key at the same time: the other one has committed, so the key is found now.
+        if idempotency_key is None:
+            raise
+        lease = service.books.transact(work)
+    service.wake()
+    return lease
+
+
+def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft) -> list[Asked]:
+    asked = []
+    for position, raw in enumerate(draft.reservations):
+        try:
+            if "resource_type" not in raw:
+                raise MissingParameterError("resource_type")
+            kind = service.types.get(raw["resource_type"])
+            asked.append(Asked(kind, kind.resolve(service.cloud, caller, kind.parse(raw))))
+        except LeaseholdError as error:
+            raise error.under(f"reservations[{position}]") from None
+    return asked
+
+
+@dataclass(frozen=True, slots=True)
+class _Creation:
+    """The transaction, which may have to run more than once."""
+
+    service: Service
+    caller: Caller
+    draft: LeaseDraft
+    asked: Sequence[Asked]
+    key: str | None
+
+    def __call__(self, connection: Connection) -> Lease:
+        now = self.service.now()
+        generations = lock_pools(connection, {part.kind.pool for part in self.asked})
+        if self.key is not None and (made := self._made_before(connection)):
+            return made
+        window = _window(self.draft, now)
+        lease = self._lease(window, now)
+        self.service.enforcement.check_create(lease)
+        promised = promised_window(window.start, window.end, now)
+        margin = self.service.settings.leases.cleaning_time
+        with self.service.calendars.synced(connection, generations, now) as snapshots:
+            decided = decide(snapshots, self.asked, promised, window.duration, margin)
+        insert_lease(connection, lease)
+        self._promise(connection, lease, decided, generations, promised)
+        add_task(connection, LEASE, lease.id, now)
+        put_event(connection, "lease.create", lease, now)
+        if self.key is not None:
+            keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
+        bump_pools(connection, generations)
+        return lease
+
+    def _lease(self, window: Window, now: datetime) -> Lease:
+        lease_id = str(uuid4())
+        reservations = tuple(
+            Reservation(
+                str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.request, created_at=now, updated_at=now
+            )
+            for part in self.asked
+        )
+        lease = Lease(
+            id=lease_id,
+            name=self.draft.name,
+            user_id=self.caller.user_id,
+            project_id=self.caller.project_id,
+            window=window,
+            status=LeaseStatus.PENDING,
+            created_at=now,
+            updated_at=now,
+            reservations=reservations,
+        )
+        return replace(lease, events=self._events(lease, now))
+
+    def _events(self, lease: Lease, now: datetime) -> tuple[Event, ...]:
+        times = {EventType.START: lease.window.start, EventType.END: lease.window.end}
+        warning = warning_time(lease.window, self.draft.before_end, self.service.settings.leases.before_end)
+        if warning is not None:
+            times[EventType.BEFORE_END] = warning
+        ours = [Event(str(uuid4()), lease.id, kind, time, EventStatus.UNDONE, now, now) for kind, time in times.items()]
+        # A client's own events are kept for show only; one with a name of ours could start or end the lease.
+        shown = [name for name in self.draft.events if name not in set(EventType)]
+        return (*ours, *(Event(str(uuid4()), lease.id, name, None, None, now, now) for name in shown))
+
+    def _promise(
+        self,
+        connection: Connection,
+        lease: Lease,
+        decided: Sequence[Sequence[Pick]],
+        generations: dict[str, int],
+        window: Window,
+    ) -> None:
+        for pool in sorted(generations):
+            picks = [
+                (reservation.id, pick)
+                for reservation, part, chosen in zip(lease.reservations, self.asked, decided, strict=True)
+                if part.kind.pool == pool
+                for pick in chosen
+            ]
+            insert_allocations(connection, pool, generations[pool] + 1, lease.id, window, picks)
+
+    def _made_before(self, connection: Connection) -> Lease | None:
+        found = find_key(connection, self.caller.project_id, self.key or "")
+        if found is None:
+            return None
+        digest, lease_id = found
+        lease = find_lease(connection, lease_id)
+        if digest != self.draft.fingerprint or lease is None:
+            message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
+            raise ConflictError(message, field="Idempotency-Key")
+        return lease
+
+
+def _window(draft: LeaseDraft, now: datetime) -> Window:
+    """Return the asked window; raises InvalidDateError by the rules of contract http-api §5.3."""
+    minute = to_minute(now)
+    if draft.start < minute:
+        message = f"Start date must be later than the current date, {minute:%Y-%m-%d %H:%M} UTC."
+        raise InvalidDateError(message, field="start_date")
+    if draft.end <= draft.start:
+        message = "End date must be later than start date."
+        raise InvalidDateError(message, field="end_date")
+    if draft.end <= now:
+        message = "End date must be later than now."
+        raise InvalidDateError(message, field="end_date")
+    return Window(draft.start, draft.end)
+
+
+def warning_time(window: Window, wanted: datetime | None, default: timedelta) -> datetime | None:
+    """Return when the warning before the end is due; None when there is none (contract lifecycle §2).
+
+    Raises OutOfWindowError when the wanted time does not lie strictly inside the lease.
+    """
+    if wanted is None:
+        return max(window.start, window.end - default) if default else None
+    if not window.start < wanted < window.end:
+        message = "before_end_date must lie after the lease's start and before its end."
+        raise OutOfWindowError(message, field="before_end_date")
+    return wanted

@@ -1,0 +1,109 @@
+"""Delete a lease: allowed from every state, at any time (features A12, E1)."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.books.allocation import end_allocations
+from leasehold.books.lease import find_lease, save_lease
+from leasehold.books.outbox import put_event
+from leasehold.books.pool import bump_pools, lock_pools
+from leasehold.books.task import LEASE, hurry_task
+from leasehold.model.errors import NotFoundError, StaleError
+from leasehold.model.states import LeaseStatus, ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Lease
+
+LOOK_AGAIN_SECONDS = 0.05
+UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED})
+"""Statuses in which no resource of the lease is in use, so it is gone at once; the cloud is tidied up afterwards."""
+
+
+def delete_lease(service: Service, lease_id: str, if_generation: int | None = None) -> None:
+    """Commit that the lease has to go; its resources are released when the cloud has let go of them.
+
+    Deleting a lease that is being deleted already changes nothing. Raises NotFoundError and StaleError.
+    """
+    with service.books.reading() as connection:
+        seen = find_lease(connection, lease_id)
+    if seen is None:
+        raise NotFoundError("lease_id", lease_id)
+    service.books.transact(_Deletion(service, seen, if_generation))
+    service.wake()
+
+
+def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
+    """Wait until the lease is gone and say whether it is; v1 clients expect a finished job (contract http-api §5.5)."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with service.books.reading() as connection:
+            if find_lease(connection, lease_id) is None:
+                return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(LOOK_AGAIN_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    """The transaction, which may have to run more than once."""
+
+    service: Service
+    seen: Lease
+    if_generation: int | None
+
+    def __call__(self, connection: Connection) -> None:
+        now = self.service.now()
+        pool_of = {part.id: self.service.types.get(part.resource_type).pool for part in self.seen.reservations}
+        generations = lock_pools(connection, set(pool_of.values()))
+        lease = find_lease(connection, self.seen.id, lock=True)
+        if lease is None or lease.status is LeaseStatus.DELETING:
+            return
+        if self.if_generation not in (None, lease.generation):
+            raise StaleError
+        untouched = lease.status in UNTOUCHED
+        end_promises(connection, lease, pool_of, generations, now, released=untouched)
+        if untouched:
+            forget(connection, lease, now)
+        else:
+            save_lease(connection, lease, replace(lease, status=LeaseStatus.DELETING, status_reason=None), now)
+        hurry_task(connection, LEASE, lease.id, now)
+        bump_pools(connection, generations)
+
+
+def end_promises(
+    connection: Connection,
+    lease: Lease,
+    pool_of: Mapping[str, str],
+    generations: Mapping[str, int],
+    now: datetime,
+    *,
+    released: bool,
+) -> None:
+    """End what the lease still holds; `released` says that nobody has to wait for the cloud."""
+    for pool, generation in generations.items():
+        ids = [
+            held.id
+            for part in lease.reservations
+            if pool_of[part.id] == pool
+            for held in part.allocations
+            if held.released_at is None
+        ]
+        if ids:
+            end_allocations(connection, ids, generation + 1, now, released=released)
+
+
+def forget(connection: Connection, lease: Lease, now: datetime) -> None:
+    """Take the lease out of sight; its rows stay for history (feature L9)."""
+    gone = replace(lease, status=LeaseStatus.DELETING, status_reason=None, deleted_at=now)
+    gone = save_lease(connection, lease, gone.with_reservations(None, status=ReservationStatus.DELETED), now)
+    put_event(connection, "lease.delete", gone, now)

@@ -1,0 +1,188 @@
+"""Enrol, describe and remove compute hosts (contract resources §1, http-api §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.books.allocation import in_use, requests_naming
+from leasehold.books.pool import bump_pools, lock_pools
+from leasehold.books.property import define_properties
+from leasehold.books.resource import find_resource, insert_resource, put_properties, remove_resource, update_resources
+from leasehold.books.task import add_task_once
+from leasehold.cloud.ports import CloudError
+from leasehold.leasing.queries import get_resource
+from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
+from leasehold.model.properties import names, parse
+from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.resource_types.slots import child_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from sqlalchemy import Connection
+
+    from leasehold.cloud.ports import Hypervisor, Inventory
+    from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
+
+HOST_TASK = "host"
+
+
+def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) -> Resource:
+    """Enrol the hypervisor with this exact hostname or id, and put it into the free pool.
+
+    The cloud comes first: every call there may be repeated, so a failure half-way leaves nothing that a second try
+    would trip over. Raises NotFoundError, InUseError when it has servers, DuplicateError, CloudUnavailableError.
+    """
+    try:
+        values = _discover(service, reference)
+        _welcome(service, values["attributes"])
+    except CloudError as error:
+        message = f"The cloud cannot be asked about {reference} now: {error}. Try again later."
+        raise CloudUnavailableError(message) from error
+    try:
+        service.books.transact(lambda connection: _insert(connection, service, values, properties))
+    except IntegrityError:
+        message = f"The host {reference} is enrolled already; change its properties instead."
+        raise DuplicateError(message) from None
+    return get_resource(service, HOST, values["id"])
+
+
+def _discover(service: Service, reference: str) -> dict[str, Any]:
+    cloud = service.cloud
+    found = cloud.hypervisors.find(reference)
+    if found is None:
+        raise NotFoundError("host", reference)
+    servers = cloud.servers.on_host(found.service_host)
+    if servers:
+        message = f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it."
+        raise InUseError(message)
+    inventories = cloud.providers.inventories(found.hypervisor_hostname)
+    return {
+        "id": found.id,
+        "type": HOST,
+        "pool": HOST_POOL,
+        "reference": found.hypervisor_hostname,
+        "capacity": _capacity(found, inventories),
+        "max_unit": {name: inventory.max_unit for name, inventory in inventories.items()},
+        "attributes": _attributes(found, zones=service.settings.cloud.zones),
+        "traits": sorted(cloud.providers.traits(found.hypervisor_hostname)),
+        "reservable": found.up and found.enabled,
+        "created_at": service.now(),
+    }
+
+
+def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[str, int]:
+    """Return what can be promised: what Placement would admit, or the hypervisor's own figure where it has none."""
+    raw = {"VCPU": host.vcpus, "MEMORY_MB": host.memory_mb, "DISK_GB": host.local_gb}
+    return raw | {name: inventory.capacity for name, inventory in inventories.items()}
+
+
+def _attributes(host: Hypervisor, *, zones: bool) -> dict[str, Any]:
+    return {
+        "hypervisor_hostname": host.hypervisor_hostname,
+        "hypervisor_type": host.hypervisor_type,
+        "hypervisor_version": host.hypervisor_version,
+        "service_name": host.service_host,
+        "vcpus": host.vcpus,
+        "memory_mb": host.memory_mb,
+        "local_gb": host.local_gb,
+        "cpu_info": host.cpu_info,
+        "availability_zone": host.zone if zones else "",
+        "status": None,
+        "trust_id": None,
+    }
+
+
+def _welcome(service: Service, attributes: Mapping[str, Any]) -> None:
+    cloud, hostname = service.cloud, attributes["hypervisor_hostname"]
+    cloud.providers.ensure_child(hostname, child_provider(hostname))
+    cloud.aggregates.ensure(service.settings.cloud.freepool, None, {})
+    cloud.aggregates.add_host(service.settings.cloud.freepool, attributes["service_name"])
+
+
+def _insert(connection: Connection, service: Service, values: Mapping[str, Any], properties: Mapping[str, str]) -> None:
+    generations = lock_pools(connection, {HOST_POOL})
+    if find_resource(connection, HOST, values["id"]) is not None:
+        message = f"The host {values['reference']} is enrolled already; change its properties instead."
+        raise DuplicateError(message)
+    number = insert_resource(connection, {**values, "generation": generations[HOST_POOL] + 1})
+    own = {name: value for name, value in properties.items() if name not in values["attributes"]}
+    define_properties(connection, HOST, own, service.now())
+    put_properties(connection, number, own)
+    bump_pools(connection, generations)
+
+
+def change_host(service: Service, host_id: str, properties: Mapping[str, str]) -> Resource:
+    """Set properties of a host, all or none; raises InUseError for one that a current or future lease asked for."""
+
+    def work(connection: Connection) -> None:
+        generations = lock_pools(connection, {HOST_POOL})
+        host = _enrolled(connection, host_id)
+        changed = {name for name, value in properties.items() if host.properties.get(name) != value}
+        locked = sorted(changed & _names_in_use(requests_naming(connection, host.number, service.now())))
+        if locked:
+            message = f"Leases on host {host_id} ask for {', '.join(locked)}, so it cannot change before they end."
+            raise InUseError(message, field=locked[0])
+        define_properties(connection, HOST, properties, service.now())
+        put_properties(connection, host.number, properties)
+        update_resources(connection, [host.number], generations[HOST_POOL] + 1, updated_at=service.now())
+        bump_pools(connection, generations)
+
+    service.books.transact(work)
+    return get_resource(service, HOST, host_id)
+
+
+def _names_in_use(requests: Iterable[Mapping[str, Any]]) -> set[str]:
+    used: set[str] = set()
+    for request in requests:
+        for field in ("hypervisor_properties", "resource_properties"):
+            used |= names(parse(request.get(field, ""), field))
+    return used
+
+
+def _enrolled(connection: Connection, host_id: str) -> Resource:
+    host = find_resource(connection, HOST, host_id)
+    if host is None:
+        raise NotFoundError("host_id", host_id)
+    return host
+
+
+def remove_host(service: Service, host_id: str) -> None:
+    """Take a host out of service; raises InUseError while it is promised to anybody or has servers."""
+    host = get_resource(service, HOST, host_id)
+    try:
+        servers = service.cloud.servers.on_host(host.attributes["service_name"])
+    except CloudError as error:
+        message = f"The cloud cannot be asked about {host.label} now: {error}. Try again later."
+        raise CloudUnavailableError(message) from error
+    if servers:
+        message = f"The host {host.label} has {len(servers)} servers; move or delete them first."
+        raise InUseError(message)
+
+    def work(connection: Connection) -> None:
+        generations = lock_pools(connection, {HOST_POOL})
+        enrolled = _enrolled(connection, host_id)
+        if in_use(connection, enrolled.number, service.now()):
+            message = f"The host {host.label} is promised to leases; delete them or wait for their end."
+            raise InUseError(message)
+        remove_resource(connection, enrolled.number, generations[HOST_POOL] + 1, service.now())
+        add_task_once(connection, HOST_TASK, host_id, service.now())
+        bump_pools(connection, generations)
+
+    service.books.transact(work)
+    service.wake()
+
+
+def settle_host(service: Service, host_id: str) -> None:
+    """Make the cloud agree about a host that was removed; one that was enrolled again meanwhile is left alone."""
+    with service.books.reading() as connection:
+        if find_resource(connection, HOST, host_id) is not None:
+            return
+    hypervisor = service.cloud.hypervisors.find(host_id)
+    if hypervisor is None:
+        return
+    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, hypervisor.service_host)
+    service.cloud.providers.delete(child_provider(hypervisor.hypervisor_hostname))

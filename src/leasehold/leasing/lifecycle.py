@@ -1,0 +1,171 @@
+"""The steps of a lease's life, each begun and completed in a transaction, with the cloud called in between (design §5).
+
+`begin` says what the clock and the books want to be done now; `outcome.complete` writes down how it went. Both may be
+run by any manager, and again after a crash: a step that was begun and not completed is simply begun again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from leasehold.books.allocation import held_by_others
+from leasehold.books.lease import find_lease, save_lease
+from leasehold.books.resource import resources_by_number
+from leasehold.books.task import finish_task, still_ours
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.resource_types.base import Holding, Job, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.books.task import Claim
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Event, Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
+
+
+class Phase(StrEnum):
+    """What a lease needs now."""
+
+    REMOVE = "remove"
+    END = "end"
+    START = "start"
+    BEFORE_END = "before_end"
+    KEEP = "keep"
+
+
+class Result(StrEnum):
+    """How one reservation fared."""
+
+    DONE = "done"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one reservation in a step; `reason` is a sentence for the lease's owner."""
+
+    reservation_id: str
+    result: Result
+    reason: str | None = None
+    cloud: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What has to be done for a lease now: a job for each reservation, and what the cloud should hold after it."""
+
+    phase: Phase
+    lease: Lease
+    jobs: Sequence[Job]
+    blocked: Mapping[str, str]
+
+    @property
+    def wanted(self) -> Wanted:
+        """What the cloud should hold for the reservations after this step."""
+        if self.phase in (Phase.REMOVE, Phase.END):
+            return Wanted.ENDED
+        started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
+        return Wanted.ACTIVE if started else Wanted.PREPARED
+
+
+EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END, Phase.END: EventType.END}
+"""The event that a step carries out; keeping and removing have none."""
+_STATUS_DURING = {Phase.START: LeaseStatus.STARTING, Phase.END: LeaseStatus.TERMINATING}
+_OPEN = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS})
+
+
+def phase_of(lease: Lease, now: datetime) -> Phase | None:
+    """Return what the lease needs now; None: nothing before its next event."""
+    if lease.status is LeaseStatus.DELETING:
+        return Phase.REMOVE
+    if _due(lease.event(EventType.END), now):
+        return Phase.END
+    if _due(lease.event(EventType.START), now):
+        return Phase.START
+    if lease.status is LeaseStatus.ACTIVE and _due(lease.event(EventType.BEFORE_END), now):
+        return Phase.BEFORE_END
+    return Phase.KEEP if lease.status in (LeaseStatus.PENDING, LeaseStatus.ACTIVE) else None
+
+
+def _due(event: Event | None, now: datetime) -> bool:
+    return event is not None and event.status in _OPEN and event.time is not None and event.time <= now
+
+
+def next_moment(lease: Lease) -> datetime | None:
+    """Return when the lease's next event is due; it may lie in the past, which means at once."""
+    if lease.deleted_at is not None or lease.status is LeaseStatus.TERMINATED:
+        return None
+    times = [event.time for event in lease.events if event.status in _OPEN and event.time is not None]
+    return min(times, default=None)
+
+
+def begin(service: Service, claim: Claim) -> Step | None:
+    """Look at the claimed lease, write that its next step has begun, and return the step.
+
+    Returns None, with the task rescheduled, when there is nothing to do now.
+    """
+
+    def work(connection: Connection) -> Step | None:
+        now = service.now()
+        if not still_ours(connection, claim):
+            return None
+        lease = find_lease(connection, claim.subject, lock=True, gone=True)
+        phase = None if lease is None else phase_of(lease, now)
+        if lease is None or phase is None:
+            finish_task(connection, claim, None if lease is None else next_moment(lease))
+            return None
+        jobs = _jobs(service, connection, lease)
+        blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
+        begun = lease if blocked else save_lease(connection, lease, _begun(lease, phase), now)
+        return Step(phase, begun, jobs, blocked)
+
+    return service.books.transact(work)
+
+
+def _begun(lease: Lease, phase: Phase) -> Lease:
+    if phase in EVENT_OF:
+        lease = lease.with_event(EVENT_OF[phase], status=EventStatus.IN_PROGRESS)
+    return replace(lease, status=_STATUS_DURING.get(phase, lease.status))
+
+
+def _jobs(service: Service, connection: Connection, lease: Lease) -> list[Job]:
+    open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
+    numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
+    resources = resources_by_number(connection, numbers)
+    return [_job(service, lease, part, resources) for part in open_parts]
+
+
+def _unfinished(part: Reservation, lease: Lease) -> bool:
+    """A deleted lease is tidied up whatever its parts say; otherwise a part that has ended is done with."""
+    return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED
+
+
+def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource]) -> Job:
+    live: list[Holding] = []
+    former: list[Holding] = []
+    for held in part.allocations:
+        if held.released_at is None:
+            holding = Holding(resources[held.resource_number], held.slots, held.id)
+            over = held.window.end <= held.window.start or held.window.end < lease.window.end
+            (former if over else live).append(holding)
+    return Job(lease.project_id, part, tuple(live), tuple(former), service.settings.cloud)
+
+
+def _blocked(connection: Connection, jobs: Sequence[Job], now: datetime) -> dict[str, str]:
+    """Return, by reservation, what its start has to wait for: resources that an earlier lease has not given back."""
+    reasons = {}
+    for job in jobs:
+        numbers = {holding.resource.number: holding.resource for holding in job.holdings}
+        waiting = held_by_others(connection, job.name, numbers, now)
+        if waiting:
+            names = ", ".join(numbers[number].label for number in waiting)
+            reasons[job.name] = f"Waiting for the previous lease to leave {names}"
+    return reasons

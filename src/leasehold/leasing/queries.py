@@ -1,0 +1,86 @@
+"""The read side: each question is one short read transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.books import allocation as allocation_rows
+from leasehold.books import lease as lease_rows
+from leasehold.books import property as property_rows
+from leasehold.books import resource as resource_rows
+from leasehold.model.errors import NotFoundError
+from leasehold.model.resource import FLOATING_IP, HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.books.property import PropertyValues
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import Lease
+    from leasehold.model.resource import Resource
+
+_ID_NAMES = {HOST: "host_id", FLOATING_IP: "floatingip_id"}
+
+
+def get_lease(service: Service, lease_id: str) -> Lease:
+    """Return a lease; raises NotFoundError."""
+    with service.books.reading() as connection:
+        lease = lease_rows.find_lease(connection, lease_id)
+    if lease is None:
+        raise NotFoundError("lease_id", lease_id)
+    return lease
+
+
+def list_leases(service: Service, project_id: str | None) -> Sequence[Lease]:
+    """Return the leases of a project, or of all with None, oldest first."""
+    with service.books.reading() as connection:
+        return lease_rows.list_leases(connection, project_id)
+
+
+def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
+    """Return an enrolled resource; raises NotFoundError."""
+    with service.books.reading() as connection:
+        resource = resource_rows.find_resource(connection, resource_type, ident)
+    if resource is None:
+        raise NotFoundError(_ID_NAMES[resource_type], ident)
+    return resource
+
+
+def list_resources(service: Service, resource_type: str) -> Sequence[Resource]:
+    """Return all enrolled resources of a type."""
+    with service.books.reading() as connection:
+        return resource_rows.list_resources(connection, resource_type)
+
+
+def list_allocations(
+    service: Service,
+    resource_type: str,
+    *,
+    resource_id: str | None = None,
+    lease_id: str | None = None,
+    reservation_id: str | None = None,
+) -> Sequence[tuple[Resource, Sequence[Allocation]]]:
+    """Return every enrolled resource with its promises, also those that have none (contract http-api §6.1).
+
+    Without a lease or a reservation given, only promises that end now or later count.
+    """
+    with service.books.reading() as connection:
+        resources = resource_rows.list_resources(connection, resource_type)
+        found = allocation_rows.list_allocations(
+            connection,
+            [resource.pool for resource in resources[:1]],
+            lease_id=lease_id,
+            reservation_id=reservation_id,
+            since=service.now(),
+        )
+    chosen = [resource for resource in resources if resource_id in (None, resource.id)]
+    if resource_id is not None and not chosen:
+        raise NotFoundError(_ID_NAMES[resource_type], resource_id)
+    return [(resource, found.get(resource.number, [])) for resource in chosen]
+
+
+def list_properties(service: Service, resource_type: str, *, include_private: bool) -> Sequence[PropertyValues]:
+    """Return the property keys in use, with their values."""
+    with service.books.reading() as connection:
+        return property_rows.list_properties(connection, resource_type, include_private=include_private)

@@ -1,0 +1,44 @@
+"""What every use case works with, put together once by the composition root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from leasehold.conf.settings import Settings
+from leasehold.enforcement.base import Enforcement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leasehold.books.store import Books
+    from leasehold.cloud.ports import Cloud
+    from leasehold.leasing.calendars import Calendars
+    from leasehold.resource_types.registry import ResourceTypes
+
+
+def utc_now() -> datetime:
+    """Return the present moment, aware, in UTC: the one place that reads the machine's clock."""
+    return datetime.now(UTC)
+
+
+def nobody_to_wake() -> None:
+    """Do nothing: the manager runs in another process and looks for itself within a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The books, the calendars, the resource types and the cloud, with a clock.
+
+    `wake` tells a manager in the same process that work has become due.
+    """
+
+    books: Books
+    calendars: Calendars
+    types: ResourceTypes
+    cloud: Cloud
+    settings: Settings = field(default_factory=Settings)
+    enforcement: Enforcement = field(default_factory=Enforcement)
+    now: Callable[[], datetime] = utc_now
+    wake: Callable[[], None] = nobody_to_wake

@@ -1,0 +1,1 @@
+"""The manager: claims due work, makes the cloud match the books, watches health (design §5)."""

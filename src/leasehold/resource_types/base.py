@@ -1,0 +1,135 @@
+"""The plugin contract: what a resource type tells the core (design §6).
+
+The core owns time, conflicts, transactions, retries, events and notifications; a plugin reads requests, picks
+resources from a snapshot, and makes the cloud match what the books want.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from leasehold.conf.settings import CloudSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.cloud.ports import Cloud
+    from leasehold.model.allocation import Pick
+    from leasehold.model.caller import Caller
+    from leasehold.model.refusal import Refusal
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
+    from leasehold.model.windows import Window
+
+Request = dict[str, Any]
+"""What was asked, as the typed JSON that the books keep; every type has its own keys."""
+
+
+class Wanted(StrEnum):
+    """What the books want the cloud to hold for a reservation."""
+
+    PREPARED = "prepared"
+    ACTIVE = "active"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where and when to look for resources.
+
+    `snapshot` no longer holds this lease's own promises; `held` are those it has now and should keep where it can.
+    `firm` means they are in use: none may be given up. `before` is the request that an amendment replaces.
+    `window` is what lies ahead of the asked window, whose whole length is `length`; `margin` is the cleaning time to
+    keep free on both sides.
+    """
+
+    snapshot: Snapshot
+    window: Window
+    length: timedelta
+    held: tuple[Pick, ...] = ()
+    firm: bool = False
+    before: Request | None = None
+    margin: timedelta = timedelta(0)
+
+    @property
+    def padded(self) -> Window:
+        """The window with the cleaning time on both sides."""
+        return self.window.widened(self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A resource that a reservation holds, how many slots of it, and by which promise."""
+
+    resource: Resource
+    slots: int
+    allocation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One reservation for converge: whose it is, what it holds now, and what it held and has not given back.
+
+    `former` are holdings that ended but are not released, e.g. of a failed host that was replaced.
+    """
+
+    project_id: str
+    reservation: Reservation
+    holdings: tuple[Holding, ...] = ()
+    former: tuple[Holding, ...] = ()
+    settings: CloudSettings = field(default_factory=CloudSettings)
+
+    @property
+    def name(self) -> str:
+        """The reservation's id, which names everything it has in the cloud (contract resources)."""
+        return self.reservation.id
+
+
+class ResourceType(Protocol):
+    """One kind of thing that can be leased."""
+
+    @property
+    def name(self) -> str:
+        """The v1 name, e.g. `physical:host`."""
+
+    @property
+    def pool(self) -> str:
+        """The pool that it books from; hosts, instances and flavors share one."""
+
+    @property
+    def schema(self) -> type[BaseModel]:
+        """The shape of a request, for the OpenAPI document."""
+
+    def parse(self, raw: Mapping[str, Any]) -> Request:
+        """Read a request; raises InvalidInputError with the field's name. Unknown keys are ignored."""
+
+    def resolve(self, cloud: Cloud, caller: Caller, request: Request) -> Request:
+        """Complete a request with what only the cloud knows; runs before the decision, outside its transaction."""
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
+        """Read changes to a reservation and return the new request; raises when this part may not change now."""
+
+    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+        """Choose resources: a pure function. Whatever it returns is free throughout the padded window."""
+
+    def exactly(self, request: Request, amount: int) -> Request:
+        """Return the request that asks for `amount`, neither more nor less: how a failed resource is replaced."""
+
+    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+        """Make the cloud match, any number of times; returns facts for the view, e.g. `aggregate_id`.
+
+        Raises CloudTransientError while something is still on its way (servers that are being removed), and
+        CloudPermanentError when it can never match.
+        """
+
+    def before_end(self, cloud: Cloud, job: Job) -> None:
+        """Do what the reservation asked for shortly before its end."""
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        """Return this type's own fields of the v1 answer (contract http-api §5.1)."""

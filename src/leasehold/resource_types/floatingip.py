@@ -1,0 +1,182 @@
+"""`virtual:floatingip`: public addresses of a network (contract resources §5)."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from leasehold.calendar.search import earliest_free
+from leasehold.cloud.ports import CloudTransientError
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import InUseError, InvalidInputError
+from leasehold.model.properties import Comparison
+from leasehold.model.refusal import Refusal, Step
+from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
+from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.cloud.ports import Cloud, FloatingIp
+    from leasehold.model.caller import Caller
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.base import Job, Request, Search
+
+TAG = "blazar"
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        message = f"{text[:60]!r} is not an IPv4 or IPv6 address"
+        raise ValueError(message) from None
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class FloatingIpRequest(RequestBody):
+    """`amount` addresses of a network, of which `required_floatingips` are named."""
+
+    network_id: Identifier
+    amount: Amount
+    required_floatingips: Annotated[list[Address], Field(max_length=1024, default_factory=list)]
+
+
+class FloatingIpReservations:
+    """Addresses that are created in the project at the start and removed at the end."""
+
+    name = FLOATING_IP
+    pool = FLOATING_IP_POOL
+    schema = FloatingIpRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> Request:
+        """Read a request; more named addresses than `amount` are refused."""
+        request = read(FloatingIpRequest, raw).model_dump()
+        request["required_floatingips"] = sorted(set(request["required_floatingips"]))
+        if len(request["required_floatingips"]) > request["amount"]:
+            message = (
+                f"required_floatingips names {len(request['required_floatingips'])} addresses, more than the amount "
+                f"of {request['amount']}; raise amount or name fewer."
+            )
+            raise InvalidInputError(message, field="required_floatingips")
+        return request
+
+    def resolve(self, cloud: Cloud, caller: Caller, request: Request) -> Request:  # noqa: ARG002 - the plugin contract
+        """Return the request as it is: it needs nothing from the cloud."""
+        return request
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
+        """Return the request with the given keys changed; `network_id` stays, `amount` only grows once active."""
+        before = reservation.request
+        request = self.parse({**before, **raw})
+        if request["network_id"] != before["network_id"]:
+            message = "network_id of a reservation cannot change; make another lease for the other network."
+            raise InvalidInputError(message, field="network_id")
+        if request["required_floatingips"] not in ([], before["required_floatingips"]):
+            message = "required_floatingips of a reservation can only be emptied, with []."
+            raise InvalidInputError(message, field="required_floatingips")
+        if reservation.status is not ReservationStatus.PENDING and request["amount"] < before["amount"]:
+            message = f"The reservation is active, so amount cannot shrink below {before['amount']}."
+            raise InvalidInputError(message, field="amount")
+        return request
+
+    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+        """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
+        snapshot = search.snapshot
+        of_network = snapshot.enrolled() & snapshot.matching(
+            Comparison("==", "floating_network_id", (request["network_id"],))
+        )
+        free = snapshot.free(search.padded)
+        held = np.zeros(len(free), dtype=np.bool_)
+        held[snapshot.rows(pick.resource_number for pick in search.held)] = True
+        if search.firm and bool((held & ~free).any()):
+            message = "An address in use is promised to others in the new window. Ask for an earlier end."
+            raise InUseError(message, field="end_date")
+        usable = of_network & free & (snapshot.bookable() | held)
+        named = _named(search, request)
+        if int((usable & named).sum()) < len(request["required_floatingips"]):
+            return _refusal(request, search, of_network, usable, named)
+        order = np.lexsort((snapshot.numbers, ~held, ~named))
+        chosen = order[usable[order]][: request["amount"]]
+        if len(chosen) < request["amount"]:
+            return _refusal(request, search, of_network, usable, named)
+        return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+    def exactly(self, request: Request, amount: int) -> Request:
+        """Return the request with this amount."""
+        return {**request, "amount": amount}
+
+    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+        """Keep exactly the held addresses in the project while active, and none afterwards."""
+        if wanted is Wanted.PREPARED:
+            return {}
+        tag = f"reservation:{job.name}"
+        there = {address.address: address for address in cloud.networks.list_floating_ips(tag)}
+        holdings = job.holdings if wanted is Wanted.ACTIVE else ()
+        addresses = {holding.resource.attributes["floating_ip_address"]: holding.resource for holding in holdings}
+        for text in sorted(there.keys() - addresses.keys()):
+            cloud.networks.delete_floating_ip(there[text].id)
+        for text in sorted(addresses.keys() - there.keys()):
+            _create(cloud, job, addresses[text].attributes, frozenset({TAG, tag}))
+        return {}
+
+    def before_end(self, cloud: Cloud, job: Job) -> None:
+        """Do nothing: v1 has no action for addresses."""
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        """Return the request as it was asked."""
+        return dict(reservation.request)
+
+
+def _named(search: Search, request: Request) -> NDArray[np.bool_]:
+    addresses = request["required_floatingips"]
+    if not addresses:
+        return np.zeros(len(search.snapshot.numbers), dtype=np.bool_)
+    return search.snapshot.matching(Comparison("in", "floating_ip_address", tuple(addresses)))
+
+
+def _refusal(
+    request: Request,
+    search: Search,
+    of_network: NDArray[np.bool_],
+    usable: NDArray[np.bool_],
+    named: NDArray[np.bool_],
+) -> Refusal:
+    required = len(request["required_floatingips"])
+    short = required > int((usable & named).sum())
+    steps = [
+        Step("enrolled in the network", int(of_network.sum())),
+        Step("free in the window", int(usable.sum())),
+    ]
+    if required:
+        steps.append(Step(f"of the {required} named ones free", int((usable & named).sum())))
+    healthy = of_network & search.snapshot.bookable()
+    window = search.window
+    candidates, amount = (healthy & named, required) if short else (healthy, request["amount"])
+    return Refusal(
+        resource_type=FLOATING_IP,
+        noun="floating IPs",
+        asked=request["amount"],
+        largest=0 if short else int(usable.sum()),
+        window=window,
+        nearest=earliest_free(search.snapshot, candidates, amount, window.start, search.length, margin=search.margin),
+        steps=tuple(steps),
+    )
+
+
+def _create(cloud: Cloud, job: Job, attributes: Mapping[str, Any], tags: frozenset[str]) -> FloatingIp:
+    network, address = attributes["floating_network_id"], attributes["floating_ip_address"]
+    taken = cloud.networks.floating_ip(network, address)
+    if taken is not None:
+        message = f"the address {address} is still in use by project {taken.project_id}"
+        raise CloudTransientError(message)
+    return cloud.networks.create_floating_ip(network, attributes["subnet_id"], address, job.project_id, tags)

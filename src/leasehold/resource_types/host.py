@@ -1,0 +1,202 @@
+"""`physical:host`: whole compute hosts for one project (contract resources §2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from leasehold.calendar.search import earliest_free
+from leasehold.cloud.ports import CloudTransientError
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import InUseError, InvalidInputError
+from leasehold.model.refusal import Refusal, Step
+from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
+from leasehold.resource_types.matching import matching
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.model.caller import Caller
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.base import Job, Request, Search
+
+
+class HostRequest(RequestBody):
+    """Between `min` and `max` hosts that match both expressions."""
+
+    min: Amount
+    max: Amount
+    hypervisor_properties: ExpressionText
+    resource_properties: ExpressionText
+    before_end: Literal["", "snapshot", "default"] = "default"
+
+
+class HostReservations:
+    """Whole hosts: picked exclusively, moved from the free pool into an aggregate named after the reservation."""
+
+    name = HOST
+    pool = HOST_POOL
+    schema = HostRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> Request:
+        """Read a request; `max` below `min` is refused."""
+        request = read(HostRequest, raw)
+        if request.max < request.min:
+            message = f"The value of max ({request.max}) must not be less than min ({request.min})."
+            raise InvalidInputError(message, field="max")
+        return request.model_dump()
+
+    def resolve(self, cloud: Cloud, caller: Caller, request: Request) -> Request:  # noqa: ARG002 - the plugin contract
+        """Return the request as it is: it needs nothing from the cloud."""
+        return request
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
+        """Return the request with the given keys changed (contract http-api §5.4)."""
+        return self.parse({**reservation.request, **raw})
+
+    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+        """Keep the hosts held, then take the lowest-numbered free ones that match, up to `max`.
+
+        First fit by number leaves the hosts at the end of the list empty for the longest time, so that large requests
+        find room. An amendment that changes neither `min` nor `max` keeps its number of hosts.
+        """
+        snapshot = search.snapshot
+        matches = matching(snapshot, request)
+        free = snapshot.free(search.padded)
+        held = snapshot.rows(pick.resource_number for pick in search.held)
+        kept = held[(matches & free)[held]]
+        if search.firm and (len(kept) < len(held) or len(held) > request["max"]):
+            raise _in_use(len(held), len(kept), request)
+        candidates = matches & snapshot.bookable() & free
+        candidates[held] = False
+        lacking = max(0, _wanted(request, search) - len(kept))
+        chosen = np.concatenate([kept[: request["max"]], np.flatnonzero(candidates)[:lacking]])
+        if len(chosen) < request["min"]:
+            return _refusal(request, search, matches, free)
+        return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+    def exactly(self, request: Request, amount: int) -> Request:
+        """Return the request with this amount."""
+        return {**request, "min": amount, "max": amount}
+
+    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+        """Keep the reservation's aggregate, and in it exactly the hosts it holds while it is active."""
+        if wanted is Wanted.ENDED:
+            _dissolve(cloud, job)
+            return {}
+        settings = job.settings
+        zone = f"{settings.zone_prefix}{job.name}"
+        aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
+        if wanted is Wanted.ACTIVE:
+            hosts = {holding.resource.attributes["service_name"] for holding in job.holdings}
+            for host in sorted(hosts - aggregate.hosts):
+                _occupy(cloud, job, host)
+            for host in sorted(aggregate.hosts - hosts):
+                _vacate(cloud, job, host)
+        return {"aggregate_id": aggregate.id}
+
+    def before_end(self, cloud: Cloud, job: Job) -> None:
+        """Take a snapshot of every server on the reservation's hosts, when the reservation asks for it."""
+        action = job.reservation.request["before_end"]
+        if (job.settings.default_before_end if action == "default" else action) != "snapshot":
+            return
+        aggregate = cloud.aggregates.get(job.name)
+        for host in sorted(aggregate.hosts) if aggregate else ():
+            for server in cloud.servers.on_host(host):
+                cloud.images.snapshot(server.id, f"{job.settings.image_prefix}{server.name}")
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        """Return the request as it was asked."""
+        return dict(reservation.request)
+
+
+def _wanted(request: Request, search: Search) -> int:
+    before = search.before
+    if before is not None and (before["min"], before["max"]) == (request["min"], request["max"]):
+        return max(len(search.held), int(request["min"]))
+    return int(request["max"])
+
+
+def _in_use(held: int, kept: int, request: Request) -> InUseError:
+    if held > request["max"]:
+        message = f"The active reservation uses {held} hosts, so max cannot become {request['max']}; end the lease."
+        return InUseError(message, field="max")
+    message = (
+        f"{held - kept} of the {held} hosts in use cannot be kept: they do not match the new properties or are "
+        "promised to others in the new window. Ask for an earlier end, or for properties that they have."
+    )
+    return InUseError(message, field="end_date")
+
+
+def _refusal(request: Request, search: Search, matches: NDArray[np.bool_], free: NDArray[np.bool_]) -> Refusal:
+    snapshot = search.snapshot
+    healthy = matches & snapshot.bookable()
+    left = int((healthy & free).sum())
+    return Refusal(
+        resource_type=HOST,
+        noun="hosts",
+        asked=request["min"],
+        largest=left,
+        window=search.window,
+        nearest=earliest_free(
+            snapshot, healthy, request["min"], search.window.start, search.length, margin=search.margin
+        ),
+        steps=(
+            Step("enrolled", int(snapshot.enrolled().sum())),
+            Step("matching", int(matches.sum())),
+            Step("healthy", int(healthy.sum())),
+            Step("free in the window", left),
+        ),
+    )
+
+
+def _occupy(cloud: Cloud, job: Job, host: str) -> None:
+    """Move a host from the free pool into the aggregate.
+
+    The reservation's aggregate comes first: a host in no pool at all would be open to everybody's servers (contract
+    nova-filter row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
+    """
+    _sweep_preemptible(cloud, host)
+    cloud.aggregates.add_host(job.name, host)
+    cloud.aggregates.remove_host(job.settings.freepool, host)
+    _sweep_preemptible(cloud, host)
+
+
+def _sweep_preemptible(cloud: Cloud, host: str) -> None:
+    for server in cloud.servers.on_host(host):
+        if server.preemptible:
+            cloud.servers.delete(server.id)
+
+
+def _vacate(cloud: Cloud, job: Job, host: str) -> None:
+    """Remove the reservation's servers from a host, then give it back to the free pool: released last."""
+    _remove_servers(cloud, host, cloud.servers.on_host(host))
+    cloud.aggregates.add_host(job.settings.freepool, host)
+    cloud.aggregates.remove_host(job.name, host)
+
+
+def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server]) -> None:
+    for server in servers:
+        cloud.servers.delete(server.id)
+    left = cloud.servers.on_host(host) if servers else ()
+    if left:
+        message = f"{len(left)} servers on {host} are still being removed"
+        raise CloudTransientError(message)
+
+
+def _dissolve(cloud: Cloud, job: Job) -> None:
+    aggregate = cloud.aggregates.get(job.name)
+    for host in sorted(aggregate.hosts) if aggregate else ():
+        _vacate(cloud, job, host)
+    cloud.aggregates.delete(job.name)
+    for holding in (*job.holdings, *job.former):
+        # A boot that the scheduler let through before the aggregate went may have landed since; the host is not
+        # released yet, so whatever is on it and not preemptible is this reservation's.
+        host = holding.resource.attributes["service_name"]
+        _remove_servers(cloud, host, [server for server in cloud.servers.on_host(host) if not server.preemptible])

@@ -1,0 +1,42 @@
+"""Property conditions of a request, applied to a snapshot."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from leasehold.model.errors import InvalidInputError
+from leasehold.model.properties import both, names, parse
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.model.properties import Expression
+    from leasehold.resource_types.base import Request
+
+_FIELDS = ("hypervisor_properties", "resource_properties")
+
+
+@lru_cache(maxsize=4096)
+def _expression(hypervisor: str, resource: str) -> Expression:
+    return both(parse(hypervisor, _FIELDS[0]), parse(resource, _FIELDS[1]))
+
+
+def matching(snapshot: Snapshot, request: Request) -> NDArray[bool_]:
+    """Return which enrolled hosts meet both expressions of a request, which share one namespace (resources §0.1).
+
+    Raises InvalidInputError when an expression names a property that no host has ever had: a typing error would
+    otherwise look like a full cloud.
+    """
+    texts = [request.get(field, "") for field in _FIELDS]
+    expression = _expression(*texts)
+    known = snapshot.known_names()
+    unknown = names(expression) - known if known else frozenset()
+    if unknown:
+        name = min(unknown)
+        field = _FIELDS[0] if f"${name}" in texts[0] else _FIELDS[1]
+        message = f"No host has a property ${name}; these exist: {', '.join(sorted(known))}."
+        raise InvalidInputError(message, field=field)
+    return snapshot.matching(expression) & snapshot.enrolled()

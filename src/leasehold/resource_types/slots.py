@@ -1,0 +1,202 @@
+"""What instance and flavor reservations share: slots on hosts, and how the cloud enforces them (resources §3, §4).
+
+A private flavor gives access, an aggregate says where, and a custom resource class with one unit a slot limits how
+many servers fit; no server group is needed (design §2).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from leasehold.calendar.search import Spread, earliest_slots
+from leasehold.cloud.ports import CloudTransientError, Inventory
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import InUseError
+from leasehold.model.refusal import Refusal, Step
+from leasehold.resource_types.base import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.cloud.ports import Cloud, Flavor
+    from leasehold.resource_types.base import Job, Search
+
+    Counts = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+RESERVATION_KEY = "reservation"
+TENANT_KEY = "filter_tenant_id"
+FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
+
+
+def resource_class(reservation_id: str) -> str:
+    """Return the custom resource class of a reservation."""
+    return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
+
+
+def child_provider(hypervisor_hostname: str) -> str:
+    """Return the name of the provider that carries our inventories of a host."""
+    return f"blazar_{hypervisor_hostname}"
+
+
+def extra_specs(reservation_id: str) -> dict[str, str]:
+    """Return what ties a private flavor to its reservation."""
+    return {FLAVOR_KEY: reservation_id, f"resources:{resource_class(reservation_id)}": "1"}
+
+
+def spread_of(affinity: bool | None) -> Spread:  # noqa: FBT001 - a tri-state of the contract
+    """Return how the slots may lie: on one host, on different hosts, or anywhere."""
+    return {True: Spread.ONE_HOST, False: Spread.DISTINCT_HOSTS, None: Spread.ANY}[affinity]
+
+
+def place(
+    demand: Mapping[str, int], amount: int, spread: Spread, search: Search, matches: Mask
+) -> Sequence[Pick] | None:
+    """Return picks for `amount` slots, or None when they do not fit.
+
+    Hosts held come first, then hosts that carry other slots in this window, then empty ones, by number: packing keeps
+    whole hosts free for host leases. With `firm` every slot held stays where it is.
+    """
+    snapshot = search.snapshot
+    counts: Counts = np.where(matches, snapshot.slots(search.padded, demand), 0)
+    held = snapshot.rows(pick.resource_number for pick in search.held)
+    mine = np.zeros(len(counts), dtype=np.int64)
+    np.add.at(mine, held, [pick.slots for pick in search.held])
+    if search.firm and bool((counts < mine).any()):
+        message = "A host in use cannot hold its instances throughout the new window. Ask for an earlier end."
+        raise InUseError(message, field="end_date")
+    usable = counts * (snapshot.bookable() | (mine > 0))
+    if spread is Spread.DISTINCT_HOSTS:
+        usable = np.minimum(usable, 1)
+    if spread is Spread.ONE_HOST:
+        usable = np.where(usable >= amount, amount, 0)
+    order = np.lexsort((snapshot.numbers, ~snapshot.carrying(search.padded), -mine))
+    order = order[usable[order] > 0]
+    first = mine if search.firm else np.minimum(mine, usable)
+    return _fill(snapshot.numbers, order, usable, first, amount, demand)
+
+
+def _fill(
+    numbers: NDArray[np.int64],
+    order: NDArray[np.intp],
+    usable: Counts,
+    first: Counts,
+    amount: int,
+    demand: Mapping[str, int],
+) -> Sequence[Pick] | None:
+    """Give each host its share in order: what it held before is kept before anything is added anywhere."""
+    kept = _share(order, first, amount)
+    added = _share(order, usable[order] - kept, amount - int(kept.sum()), values=True)
+    total = kept + added
+    if int(total.sum()) < amount:
+        return None
+    return [Pick(int(numbers[row]), int(slots), dict(demand)) for row, slots in zip(order, total, strict=True) if slots]
+
+
+def _share(order: NDArray[np.intp], supply: Counts, amount: int, *, values: bool = False) -> Counts:
+    """Return how much of `amount` each host of `order` takes, first come first served."""
+    offered = np.minimum(supply if values else supply[order], amount)
+    before = np.cumsum(offered) - offered
+    share: Counts = np.clip(amount - before, 0, offered)
+    return share
+
+
+def explain(
+    resource_type: str, demand: Mapping[str, int], amount: int, spread: Spread, search: Search, matches: Mask
+) -> Refusal:
+    """Return why the slots do not fit, the largest amount that does, and the nearest window for all of them."""
+    snapshot = search.snapshot
+    healthy = matches & snapshot.bookable()
+    counts = np.where(healthy, snapshot.slots(search.padded, demand), 0)
+    largest = {
+        Spread.ANY: lambda: int(np.minimum(counts, 2**31 - 1).sum()),
+        Spread.ONE_HOST: lambda: int(counts.max(initial=0)),
+        Spread.DISTINCT_HOSTS: lambda: int((counts > 0).sum()),
+    }[spread]()
+    window = search.window
+    return Refusal(
+        resource_type=resource_type,
+        noun="instances",
+        asked=amount,
+        largest=largest,
+        window=window,
+        nearest=earliest_slots(
+            snapshot, healthy, demand, amount, spread, window.start, search.length, margin=search.margin
+        ),
+        steps=(
+            Step("hosts enrolled", int(snapshot.enrolled().sum())),
+            Step("matching", int(matches.sum())),
+            Step("healthy", int(healthy.sum())),
+            Step("with room in the window", int((counts > 0).sum())),
+        ),
+    )
+
+
+def converge_slots(cloud: Cloud, job: Job, wanted: Wanted, flavor: Flavor) -> Mapping[str, Any]:
+    """Make flavor, aggregate, resource class and inventories match what the reservation holds."""
+    if wanted is Wanted.ENDED:
+        _dissolve(cloud, job)
+        return {}
+    name = job.name
+    cloud.providers.ensure_class(resource_class(name))
+    cloud.flavors.ensure(flavor)
+    metadata = {RESERVATION_KEY: name, TENANT_KEY: job.project_id, job.settings.owner_key: job.project_id}
+    aggregate = cloud.aggregates.ensure(name, None, metadata)
+    if wanted is Wanted.ACTIVE:
+        hosts = {holding.resource.attributes["service_name"]: holding for holding in job.holdings}
+        for host, holding in sorted(hosts.items()):
+            _offer(cloud, job, holding.resource.attributes["hypervisor_hostname"], holding.slots)
+            if host not in aggregate.hosts:
+                cloud.aggregates.add_host(name, host)
+        cloud.flavors.grant(name, job.project_id)
+        for holding in job.former:
+            if holding.resource.attributes["service_name"] not in hosts:
+                _withdraw(cloud, job, holding.resource.attributes)
+    return {"aggregate_id": aggregate.id}
+
+
+def _offer(cloud: Cloud, job: Job, hostname: str, slots: int) -> None:
+    provider = child_provider(hostname)
+    cloud.providers.ensure_child(hostname, provider)
+    cloud.providers.set_inventory(provider, resource_class(job.name), Inventory(total=slots, max_unit=1))
+
+
+def _withdraw(cloud: Cloud, job: Job, attributes: Mapping[str, Any]) -> None:
+    """Take a host out of the reservation, its servers of this reservation included."""
+    host = attributes["service_name"]
+    cloud.aggregates.remove_host(job.name, host)
+    _remove_servers(cloud, job, host)
+    cloud.providers.remove_inventory(child_provider(attributes["hypervisor_hostname"]), resource_class(job.name))
+
+
+def _remove_servers(cloud: Cloud, job: Job, host: str | None = None) -> None:
+    """Delete the servers booted with the reservation's flavor, on one host or everywhere; raise while some are left."""
+
+    def ours() -> int:
+        servers = [server for server in cloud.servers.with_flavor(job.name) if host in (None, server.service_host)]
+        for server in servers:
+            cloud.servers.delete(server.id)
+        return len(servers)
+
+    if ours() and (left := ours()):
+        message = f"{left} servers of reservation {job.name} are still being removed"
+        raise CloudTransientError(message)
+
+
+def _dissolve(cloud: Cloud, job: Job) -> None:
+    name = job.name
+    cloud.flavors.revoke(name, job.project_id)
+    _remove_servers(cloud, job)
+    aggregate = cloud.aggregates.get(name)
+    for host in sorted(aggregate.hosts) if aggregate else ():
+        cloud.aggregates.remove_host(name, host)
+    cloud.aggregates.delete(name)
+    for holding in (*job.holdings, *job.former):
+        provider = child_provider(holding.resource.attributes["hypervisor_hostname"])
+        cloud.providers.remove_inventory(provider, resource_class(name))
+    cloud.flavors.delete(name)
+    cloud.providers.delete_class(resource_class(name))

@@ -1,0 +1,49 @@
+"""The WSGI application."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from leasehold.api import errors, openapi, pipeline
+from leasehold.api.auth.strategies import open_authenticator
+from leasehold.api.call import Api
+from leasehold.api.policies.enforcer import Policies
+from leasehold.api.router import Router
+from leasehold.api.routes import ROUTES
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+App = falcon.App[falcon.Request, falcon.Response]
+"""What a WSGI server is given."""
+
+
+def make_app(service: Service, settings: ApiSettings) -> App:
+    """Return the API over `service` as a WSGI callable, for any server and any number of threads.
+
+    Everything that does not depend on a request is built here. Raises `ConfigurationError` with what to change.
+    """
+    api = Api(
+        service=service,
+        settings=settings,
+        authenticator=open_authenticator(settings),
+        policies=Policies(settings.policy),
+        document=openapi.describe(ROUTES, service.types.schemas(), settings.auth_strategy),
+    )
+    router = Router(ROUTES)
+
+    def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
+        pipeline.answer(api, router, req, resp)
+
+    def fail(_request: falcon.Request, response: falcon.Response, error: Exception, _parameters: object) -> None:
+        failure = errors.answer_for(error)
+        pipeline.write(response, failure.status, failure.body, failure.headers)
+
+    app: App = falcon.App()
+    app.add_sink(answer, prefix="/")
+    # What falcon itself refuses before the pipeline is reached still leaves as one of our answers.
+    app.add_error_handler(Exception, fail)
+    return app

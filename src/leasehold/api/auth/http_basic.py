@@ -1,0 +1,103 @@
+"""Strategy `http_basic`: a user name and a password with every request, checked against a file of bcrypt hashes."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import bcrypt
+
+from leasehold.api.auth.users import User, UsersFile
+from leasehold.model.errors import UnauthorizedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import falcon
+
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.model.caller import Caller
+
+REMEMBERED_SECONDS = 60.0
+MOST_REMEMBERED = 1024
+LONGEST_PASSWORD = 72
+"""What bcrypt looks at, in bytes; longer passwords are refused rather than cut."""
+
+
+class BasicAuthentication:
+    """Checks passwords; a bcrypt check is slow on purpose, so a success is remembered for a minute.
+
+    What is remembered is a keyed digest under a key that this process never shows, not the password.
+    """
+
+    challenge = 'Basic realm="leasehold", charset="UTF-8"'
+
+    def __init__(self, users: UsersFile) -> None:
+        """Start with nobody remembered."""
+        self._users = users
+        self._key = secrets.token_bytes(32)
+        self._lock = threading.Lock()
+        self._remembered: dict[bytes, float] = {}
+        self._for_users: Mapping[str, User] | None = None
+        # Checked for unknown names, so that they take as long to refuse as wrong passwords.
+        self._nobody = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(10))
+
+    def identify(self, request: falcon.Request) -> Caller:
+        """Return the user whose name and password the `Authorization` header holds."""
+        name, password = _credentials(request.get_header("Authorization"))
+        users = self._users.current()
+        user = users.get(name)
+        if user is not None and self._knows(users, user, password):
+            return user.caller
+        expected = self._nobody if user is None else user.password_hash
+        matches = len(password) <= LONGEST_PASSWORD and bcrypt.checkpw(password, expected)
+        if user is None or not matches:
+            raise UnauthorizedError("The user name or the password is wrong.")
+        self._remember(user, password)
+        return user.caller
+
+    def _digest(self, user: User, password: bytes) -> bytes:
+        return hmac.digest(self._key, user.password_hash + b"\x00" + password, hashlib.sha256)
+
+    def _knows(self, users: Mapping[str, User], user: User, password: bytes) -> bool:
+        """Say whether this password was found right a short while ago, in the users file as it is now.
+
+        Looking up a digest under a secret key gives nothing away by the time it takes.
+        """
+        digest = self._digest(user, password)
+        with self._lock:
+            if users is not self._for_users:
+                self._remembered.clear()
+                self._for_users = users
+            return self._remembered.get(digest, 0.0) > time.monotonic()
+
+    def _remember(self, user: User, password: bytes) -> None:
+        digest = self._digest(user, password)
+        with self._lock:
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[digest] = time.monotonic() + REMEMBERED_SECONDS
+
+
+def _credentials(header: str | None) -> tuple[str, bytes]:
+    scheme, _, encoded = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        raise UnauthorizedError("This API wants a user name and a password, by HTTP Basic authentication.")
+    try:
+        decoded = base64.b64decode(encoded.strip(), validate=True)
+        name = decoded.partition(b":")[0].decode("utf-8")
+    except (binascii.Error, ValueError) as error:
+        raise UnauthorizedError("The Authorization header is not `Basic base64(user:password)`.") from error
+    return name, decoded.partition(b":")[2]
+
+
+def open_http_basic(settings: ApiSettings) -> BasicAuthentication:
+    """Return the strategy; raises `ConfigurationError` when the users file cannot be used."""
+    return BasicAuthentication(UsersFile(Path(settings.users_file)))

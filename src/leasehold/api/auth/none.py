@@ -1,0 +1,69 @@
+"""Strategy `none`: everybody is who they say they are. For trying things out, and behind a proxy on the same machine.
+
+The identity comes in the headers that keystonemiddleware would set: `X-User-Id`, `X-Project-Id` and `X-Roles`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.api.auth.base import LONGEST_ID
+from leasehold.conf.errors import ConfigurationError
+from leasehold.model.caller import Caller
+from leasehold.model.errors import UnauthorizedError
+
+if TYPE_CHECKING:
+    import falcon
+
+    from leasehold.conf.settings import ApiSettings
+
+DEFAULT_USER = "admin"
+DEFAULT_PROJECT = "demo"
+DEFAULT_ROLES = "admin,member,reader"
+
+
+@dataclass(frozen=True, slots=True)
+class NoAuthentication:
+    """Believes the headers."""
+
+    challenge: str | None = None
+
+    def identify(self, request: falcon.Request) -> Caller:
+        """Return who the headers name, by default an administrator of the project `demo`."""
+        return Caller(
+            user_id=_identity(request, "X-User-Id", DEFAULT_USER),
+            project_id=_identity(request, "X-Project-Id", DEFAULT_PROJECT),
+            roles=read_roles(request.get_header("X-Roles", default=DEFAULT_ROLES)),
+        )
+
+
+def read_roles(text: str) -> frozenset[str]:
+    """Return the role names in a comma separated list, in lower case because policies compare them so."""
+    return frozenset(role.strip().lower() for role in text.split(",") if role.strip())
+
+
+def _identity(request: falcon.Request, header: str, default: str) -> str:
+    value = request.get_header(header) or default
+    if len(value) > LONGEST_ID or not value.isascii() or not value.isprintable():
+        raise UnauthorizedError(f"{header} is not an id. Send at most {LONGEST_ID} printable ASCII characters.")
+    return value
+
+
+def open_none(settings: ApiSettings) -> NoAuthentication:
+    """Return the strategy; raises `ConfigurationError` unless the API listens on a loopback address only."""
+    if not _is_loopback(settings.host):
+        message = (
+            f"auth_strategy 'none' lets everybody do everything, so the API will not listen on {settings.host}. "
+            "Set [DEFAULT] host to 127.0.0.1, or [api] auth_strategy to http_basic."
+        )
+        raise ConfigurationError(message)
+    return NoAuthentication()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,68 @@
+"""What a handler gets, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.caller import Caller
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from http import HTTPStatus
+
+    import falcon
+
+    from leasehold.api.auth.base import Authenticator
+    from leasehold.api.policies.enforcer import Policies
+    from leasehold.api.versions import Version
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+NOBODY = Caller(user_id="", project_id="")
+"""Who calls a route that asks for no identity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What all requests share, put together once at start. `document` is the OpenAPI description."""
+
+    service: Service
+    settings: ApiSettings
+    authenticator: Authenticator
+    policies: Policies
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request, authenticated and authorized, on its way to a handler."""
+
+    api: Api
+    request: falcon.Request
+    caller: Caller
+    version: Version
+
+    @property
+    def service(self) -> Service:
+        """The use cases' own context."""
+        return self.api.service
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the caller administers the service."""
+        return self.api.policies.is_admin(self.caller)
+
+    def query(self, key: str) -> str | None:
+        """Return the value of a query key, the last one of several; None when it is absent or empty."""
+        value: str | None = self.request.get_param(key)
+        return value or None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A handler's answer. The status is the route's, unless the handler knows better."""
+
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: HTTPStatus | None = None

@@ -1,0 +1,82 @@
+"""Dates on the wire (contract http-api §4): what clients may write, and how we write them.
+
+Microversion 1.0 takes `now` and `YYYY-MM-DD HH:MM`, in UTC. From 1.1 on ISO 8601 to the second is accepted as well,
+with its time zone, which is mandatory because a date without one is a different moment for every reader.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from leasehold.api.versions import ISO_DATES, Version
+from leasehold.model.errors import InvalidDateError
+from leasehold.model.windows import to_minute
+
+NOW = "now"
+V1_FORMAT = "%Y-%m-%d %H:%M"
+V1_FORM = re.compile(r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}", re.ASCII)
+ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+FIRST_YEAR = 1970
+LAST_YEAR = 9998
+"""The databases end with the year 9999, and margins around a lease must still fit."""
+
+
+def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime:
+    """Return the moment, aware and in UTC, that a client wrote; `now` becomes the current minute.
+
+    Raises `InvalidDateError` naming `field`, with the sentence that v1 clients know.
+    """
+    if text == NOW:
+        return to_minute(now)
+    if V1_FORM.fullmatch(text):
+        moment = _v1(text)
+    elif version >= ISO_DATES and ISO_FORM.fullmatch(text):
+        moment = _iso(text)
+    else:
+        moment = None
+    if moment is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise InvalidDateError(_sentence(text, version), field=field)
+    return moment
+
+
+def parse_optional(text: str | None, *, version: Version, now: datetime, field: str) -> datetime | None:
+    """Return the moment, or None for an absent, null or empty value: the configured default applies."""
+    return parse(text, version=version, now=now, field=field) if text else None
+
+
+def _v1(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, V1_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _sentence(text: str, version: Version) -> str:
+    shown = text if len(text) <= 80 else f"{text[:80]}..."  # noqa: PLR2004 - enough to recognise one's own input.
+    sentence = f"{shown} is an invalid date. Required format: {V1_FORMAT}"
+    if version < ISO_DATES:
+        return sentence
+    return f"{sentence}, or ISO 8601 to the second with a time zone, such as 2031-05-01T10:00:00Z"
+
+
+def to_wire(moment: datetime) -> str:
+    """Return `YYYY-MM-DDTHH:MM:SS.ffffff` in UTC without a zone: exactly what clients parse dates of leases with."""
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def to_record(moment: datetime | None) -> str | None:
+    """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: how `created_at` and `updated_at` are shown."""
+    return None if moment is None else moment.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")
+
+
+def to_wire_or_none(moment: datetime | None) -> str | None:
+    """Return the moment as `to_wire` does, or None."""
+    return None if moment is None else to_wire(moment)

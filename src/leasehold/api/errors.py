@@ -1,0 +1,127 @@
+"""Errors as answers: the one place that turns an exception into a status and a body (contract http-api §3)."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from leasehold.model.errors import (
+    BodyTooLargeError,
+    InvalidInputError,
+    LeaseholdError,
+    MethodNotAllowedError,
+    UnauthorizedError,
+    UnknownVersionError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LOG = logging.getLogger(__name__)
+
+INTERNAL = "INTERNAL_SERVER_ERROR"
+
+
+class UnknownRouteError(LeaseholdError):
+    """No route of this API has this path."""
+
+    code = "leasehold.http.route"
+    status = HTTPStatus.NOT_FOUND
+
+
+class MalformedRequestError(InvalidInputError):
+    """The request cannot be read at all: its body, its content type or its version header."""
+
+    code = "leasehold.http.malformed"
+
+
+FRAMEWORK_ERRORS = (
+    UnknownRouteError,
+    MethodNotAllowedError,
+    UnknownVersionError,
+    MalformedRequestError,
+    BodyTooLargeError,
+)
+"""What is found before a handler runs is answered in the contract's shape E2, everything else in E1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorAnswer:
+    """An error ready to be written: status, JSON body and headers of its own.
+
+    `versioned` says whether the answer also carries the version headers (contract §2.1: only shape E1 does).
+    """
+
+    status: HTTPStatus
+    body: dict[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
+    versioned: bool = False
+
+
+def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer:
+    """Return the answer to a request that failed with `error`; logs what is our own fault, with its traceback.
+
+    `challenge` is what a 401 asks for in `WWW-Authenticate`.
+    """
+    if isinstance(error, UnauthorizedError):
+        return _unauthorized(error, challenge)
+    if isinstance(error, FRAMEWORK_ERRORS):
+        allow = error.details.get("allow") if isinstance(error, MethodNotAllowedError) else None
+        body = {"error": int(error.status), "error_message": error.message, **_additions(error)}
+        return ErrorAnswer(error.status, body, {"Allow": ", ".join(allow)} if allow else {})
+    if isinstance(error, LeaseholdError):
+        return _application(error)
+    if isinstance(error, falcon.HTTPError):
+        return _of_falcon(error)
+    return _unexpected(error)
+
+
+def _additions(error: LeaseholdError) -> dict[str, Any]:
+    """Return what our errors say beyond v1: clients of v1 read `error_message` alone, so more keys do no harm."""
+    additions: dict[str, Any] = {"code": error.code, "details": error.details}
+    if error.field is not None:
+        additions["field"] = error.field
+    return additions
+
+
+def _application(error: LeaseholdError) -> ErrorAnswer:
+    status = int(error.status)
+    name: int | str = status if status < HTTPStatus.INTERNAL_SERVER_ERROR else INTERNAL
+    body = {"error_code": status, "error_message": error.message, "error_name": name, **_additions(error)}
+    return ErrorAnswer(error.status, body, versioned=True)
+
+
+def _unauthorized(error: UnauthorizedError, challenge: str | None) -> ErrorAnswer:
+    status = HTTPStatus.UNAUTHORIZED
+    body = {
+        "error": {"code": int(status), "title": status.phrase, "message": error.message},
+        "error_message": error.message,
+        "code": error.code,
+    }
+    return ErrorAnswer(status, body, {"WWW-Authenticate": challenge} if challenge else {})
+
+
+def _of_falcon(error: falcon.HTTPError) -> ErrorAnswer:
+    """Return the answer to what the web framework found wrong, such as a header that cannot be parsed."""
+    status = HTTPStatus(error.status_code)
+    message = error.description or error.title or status.phrase
+    body = {"error": int(status), "error_message": message, "code": MalformedRequestError.code, "details": {}}
+    return ErrorAnswer(status, body, dict(error.headers or {}))
+
+
+def _unexpected(error: Exception) -> ErrorAnswer:
+    """Return a 500 that gives nothing away. It is always a defect of the service; the log has all of it."""
+    LOG.error("A request failed in a way that nothing foresaw.", exc_info=error)
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    body = {
+        "error_code": int(status),
+        "error_message": "Internal Server Error. Give the request id of this answer to your administrator.",
+        "error_name": INTERNAL,
+        "code": "leasehold.internal",
+        "details": {},
+    }
+    return ErrorAnswer(status, body, versioned=True)

@@ -1,0 +1,38 @@
+"""Floating IPs (contract http-api §7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
+from leasehold.leasing import queries
+from leasehold.leasing.floatingip import enrol_floating_ip, remove_floating_ip
+from leasehold.model.resource import FLOATING_IP
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.floatingip import FloatingIpCreation
+
+
+def list_floating_ips(call: Call) -> Reply:
+    """Show all floating IPs."""
+    found = queries.list_resources(call.service, FLOATING_IP)
+    return Reply({"floatingips": [show_floating_ip(address) for address in found]})
+
+
+def show(call: Call, floatingip_id: str) -> Reply:
+    """Show one floating IP."""
+    return Reply({"floatingip": show_floating_ip(queries.get_resource(call.service, FLOATING_IP, floatingip_id))})
+
+
+def create(call: Call, body: FloatingIpCreation) -> Reply:
+    """Enrol a floating IP."""
+    enrolled = enrol_floating_ip(call.service, body.floating_network_id, body.floating_ip_address)
+    return Reply({"floatingip": show_new_floating_ip(enrolled)})
+
+
+def delete(call: Call, floatingip_id: str) -> Reply:
+    """Remove a floating IP."""
+    remove_floating_ip(call.service, floatingip_id)
+    return Reply()

@@ -1,0 +1,126 @@
+"""Leases (contract http-api §5). The pipeline has loaded the lease of a path and asked the policies about its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+from leasehold.api import dates
+from leasehold.api.call import Reply
+from leasehold.api.versions import GENERATIONS
+from leasehold.api.views.lease import show_lease
+from leasehold.leasing import queries
+from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.create import create_lease
+from leasehold.leasing.delete import delete_lease, wait_until_gone
+from leasehold.model.draft import LeaseChanges, LeaseDraft
+from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from leasehold.api.call import Call
+    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange
+    from leasehold.model.lease import Lease
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+LONGEST_KEY = 255
+IF_MATCH = "If-Match"
+ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
+
+
+def list_leases(call: Call) -> Reply:
+    """Show the leases of the caller's project; administrators see those of all."""
+    project = None if call.is_admin else call.caller.project_id
+    leases = queries.list_leases(call.service, project)
+    return Reply({"leases": [show_lease(lease, call.service.types, call.version) for lease in leases]})
+
+
+def show(call: Call, lease: Lease) -> Reply:
+    """Show one lease."""
+    return _reply(call, lease)
+
+
+def create(call: Call, body: LeaseCreation) -> Reply:
+    """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
+    return _reply(call, create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call)))
+
+
+def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
+    """Amend a lease: all that is asked, or nothing."""
+    generation = _wanted_generation(call, lease)
+    return _reply(call, amend_lease(call.service, lease.id, _changes(call, body), generation))
+
+
+def delete(call: Call, lease: Lease) -> Reply:
+    """Delete a lease. The wish is kept whatever happens; the answer waits a little for the servers to be gone."""
+    delete_lease(call.service, lease.id, _wanted_generation(call, lease))
+    wait_until_gone(call.service, lease.id, call.api.settings.delete_wait_seconds)
+    return Reply()
+
+
+def _reply(call: Call, lease: Lease) -> Reply:
+    headers = {"ETag": f'"{lease.generation}"'} if call.version >= GENERATIONS else {}
+    return Reply({"lease": show_lease(lease, call.service.types, call.version)}, headers)
+
+
+def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
+    """Return the wanted lease, with its dates read."""
+    now = call.service.now()
+    start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
+    end = dates.parse(body.end_date, version=call.version, now=now, field="end_date")
+    before_end = dates.parse_optional(body.before_end_date, version=call.version, now=now, field="before_end_date")
+    return LeaseDraft(
+        name=body.name,
+        start=start,
+        end=end,
+        before_end=before_end,
+        reservations=tuple(reservation.model_dump() for reservation in body.reservations or ()),
+        events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
+        fingerprint=hashlib.sha256(body.model_dump_json().encode()).hexdigest(),
+    )
+
+
+def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
+    now = call.service.now()
+
+    def moment(name: str, text: str | None) -> Any:
+        return dates.parse_optional(text, version=call.version, now=now, field=name)
+
+    return LeaseChanges(
+        name=body.name,
+        start=moment("start_date", body.start_date),
+        end=moment("end_date", body.end_date),
+        before_end=moment("before_end_date", body.before_end_date),
+        reservations=None if body.reservations is None else tuple(map(_raw_change, body.reservations)),
+    )
+
+
+def _raw_change(change: ReservationChange) -> Mapping[str, Any]:
+    """Return the change as its resource type reads it; raises the 400 of §5.4 when it names no reservation."""
+    if change.id is None:
+        raise MissingParameterError("reservation ID")
+    return change.model_dump(exclude_unset=True)
+
+
+def _idempotency_key(call: Call) -> str | None:
+    key: str | None = call.request.get_header(IDEMPOTENCY_KEY)
+    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
+        message = f"{IDEMPOTENCY_KEY} has to be 1 to {LONGEST_KEY} printable ASCII characters, such as a UUID."
+        raise InvalidInputError(message, field=IDEMPOTENCY_KEY)
+    return key
+
+
+def _wanted_generation(call: Call, lease: Lease) -> int | None:
+    """Return the generation that `If-Match` makes a condition, from 1.1 on; raises the 412 when it has passed."""
+    header: str | None = call.request.get_header(IF_MATCH) if call.version >= GENERATIONS else None
+    if header is None or header.strip() == "*":
+        return None
+    match = ETAG.fullmatch(header.strip())
+    if match is None:
+        raise InvalidInputError(f'{IF_MATCH} has to be the ETag of a lease, such as "3", or *.', field=IF_MATCH)
+    if int(match[1]) != lease.generation:
+        raise StaleError
+    return lease.generation

@@ -1,0 +1,38 @@
+"""What is served, in which versions, and whether it is well."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.views.version import show_versions
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+
+LOG = logging.getLogger(__name__)
+
+
+def list_versions(call: Call) -> Reply:
+    """Show the versions, with links that lead back here by the way the client came."""
+    return Reply(show_versions(call.request.prefix))
+
+
+def show_document(call: Call) -> Reply:
+    """Show the OpenAPI description of this API."""
+    return Reply(call.api.document)
+
+
+def check_health(call: Call) -> Reply:
+    """Say whether the database answers: 200, or 503 so that a load balancer asks another process."""
+    try:
+        with call.service.books.reading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+    except Exception:
+        # Whatever it is that a driver raises, this process cannot serve anybody now.
+        LOG.exception("The database does not answer the health check.")
+        body = {"status": "unavailable", "error_message": "The database does not answer. Try again in a moment."}
+        return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    return Reply({"status": "ok"})

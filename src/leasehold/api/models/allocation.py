@@ -1,0 +1,33 @@
+"""Allocations on the wire (contract http-api §6.1)."""
+
+from __future__ import annotations
+
+from typing_extensions import TypedDict
+
+
+class PromiseAnswer(TypedDict):
+    """One share of a host that is promised to a reservation; `id` is the reservation's."""
+
+    id: str
+    lease_id: str
+    start_date: str
+    end_date: str
+
+
+class AllocationAnswer(TypedDict):
+    """What one host is promised to."""
+
+    resource_id: str
+    reservations: list[PromiseAnswer]
+
+
+class OneAllocation(TypedDict):
+    """The answer about one host."""
+
+    allocation: AllocationAnswer
+
+
+class AllocationList(TypedDict):
+    """The answer about all hosts."""
+
+    allocations: list[AllocationAnswer]

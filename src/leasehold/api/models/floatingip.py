@@ -1,0 +1,41 @@
+"""Floating IPs on the wire (contract http-api §7)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+
+
+class FloatingIpCreation(RequestModel):
+    """What POST /v1/floatingips takes."""
+
+    floating_network_id: Annotated[str, Field(min_length=1, max_length=255)]
+    floating_ip_address: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class FloatingIpAnswer(TypedDict):
+    """A floating IP that can be leased."""
+
+    id: str
+    floating_network_id: str
+    subnet_id: str
+    floating_ip_address: str
+    reservable: bool
+    created_at: str | None
+    updated_at: str | None
+
+
+class OneFloatingIp(TypedDict):
+    """The answer about one floating IP."""
+
+    floatingip: FloatingIpAnswer
+
+
+class FloatingIpList(TypedDict):
+    """The answer about floating IPs."""
+
+    floatingips: list[FloatingIpAnswer]

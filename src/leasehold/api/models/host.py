@@ -1,0 +1,76 @@
+"""Hosts on the wire (contract http-api §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
+
+LONGEST_KEY = 64
+LONGEST_VALUE = 16_000
+"""In characters: with four bytes each it fits the text columns of every database."""
+
+KEY_FORM = r"^[^\x00-\x1f\x7f-\x9f/]+$"
+"""Keys become words of paths and of property expressions."""
+
+PROPERTIES: JsonDict = {
+    "propertyNames": {"maxLength": LONGEST_KEY, "pattern": KEY_FORM},
+    "additionalProperties": {"type": ["string", "number", "boolean"], "maxLength": LONGEST_VALUE},
+}
+"""What the schema says of properties; the handler reads them, because its errors have to name the key."""
+
+TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
+
+
+class HostCreation(RequestModel):
+    """What POST /v1/os-hosts takes: which hypervisor, by id or by name; every other key becomes a property."""
+
+    model_config = TAKES_PROPERTIES
+
+    id: Annotated[str, Field(max_length=255)] | int | None = None
+    name: Annotated[str, Field(max_length=255)] | None = None
+
+
+class HostChange(RequestModel):
+    """What PUT /v1/os-hosts/{id} takes: properties, by name."""
+
+    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**PROPERTIES, "minProperties": 1}})
+
+
+@with_config(ConfigDict(extra="allow"))
+class HostAnswer(TypedDict):
+    """A host; its properties stand beside these keys, as strings."""
+
+    id: str
+    hypervisor_hostname: str | None
+    hypervisor_type: str | None
+    hypervisor_version: int | None
+    vcpus: int | None
+    cpu_info: str | None
+    memory_mb: int | None
+    local_gb: int | None
+    service_name: str | None
+    availability_zone: str | None
+    reservable: bool
+    status: None
+    trust_id: None
+    created_at: str | None
+    updated_at: str | None
+
+
+class OneHost(TypedDict):
+    """The answer about one host."""
+
+    host: HostAnswer
+
+
+class HostList(TypedDict):
+    """The answer about hosts."""
+
+    hosts: list[HostAnswer]

@@ -1,0 +1,194 @@
+"""The OpenAPI 3.1 description, derived from the table of routes and the models: nothing is written down twice."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from importlib.metadata import version as distribution_version
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from leasehold.api import request_ids, versions
+from leasehold.api.router import LONGEST_WORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from leasehold.api.routes import Route
+
+JSON_TYPE = "application/json"
+REFERENCE = "#/components/schemas/{model}"
+PATH_WORD = re.compile(r"\{(\w+)\}")
+
+SECURITY = {
+    "http_basic": {"basic": {"type": "http", "scheme": "basic"}},
+    "keystone": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}},
+}
+"""What each authentication strategy asks for; `none` asks for nothing."""
+
+TEXT = {"type": "string", "maxLength": LONGEST_WORD}
+ID = {**TEXT, "pattern": "^[ -~]*$"}
+PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
+    "lease_id": ("query", "Only promises to this lease, whenever they are", ID),
+    "reservation_id": ("query", "Only promises to this reservation, whenever they are", ID),
+    "detail": ("query", "Any value: show values and privacy as well", {"type": "string"}),
+    "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
+    "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
+    "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
+}
+
+ERROR: dict[str, Any] = {
+    "type": "object",
+    "description": "What went wrong, in a sentence, and a code that never changes.",
+    "required": ["error_message", "code"],
+    "properties": {
+        "error_code": {"type": "integer"},
+        "error_message": {"type": "string"},
+        "error_name": {"type": ["integer", "string"]},
+        "error": {"type": ["integer", "object"], "description": "The status; in a 401 an object as Keystone answers"},
+        "code": {"type": "string"},
+        "field": {"type": "string", "description": "The key of the request that it is about"},
+        "details": {"type": "object"},
+    },
+    "additionalProperties": False,
+}
+
+
+def describe(
+    routes: Iterable[Route], reservations: Mapping[str, type[BaseModel]], auth_strategy: str
+) -> dict[str, Any]:
+    """Return the document. `reservations` are the request models by resource type."""
+    table = list(routes)
+    schemas, references = _schemas(table, reservations)
+    paths: dict[str, dict[str, Any]] = {}
+    for route in table:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, references)
+    security = SECURITY.get(auth_strategy, {})
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Leasehold",
+            "version": distribution_version("leasehold"),
+            "description": f"Reservations, microversions {versions.MINIMUM} to {versions.MAXIMUM}.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": security},
+        "security": [{name: []} for name in security],
+    }
+
+
+def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": f"{route.handler.__module__.rpartition('.')[2]}_{route.handler.__name__}{_suffix(route)}",
+        "summary": route.summary,
+        "parameters": _parameters(route),
+        "responses": {str(int(route.success)): _success(route, references), **_failures(route)},
+    }
+    if route.rules:
+        operation["description"] = f"Policy: {', '.join(route.rules)}."
+    if route.public:
+        operation["security"] = []
+    if route.request is not None:
+        operation["requestBody"] = {"required": True, "content": {JSON_TYPE: {"schema": references[route.request]}}}
+    return operation
+
+
+def _suffix(route: Route) -> str:
+    """Tell the two paths of the version document apart: operation ids are unique."""
+    return "_at_root" if route.path == "/" else ""
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    # Ids are printable ASCII; a property may be named with any printable characters.
+    words: list[dict[str, Any]] = [
+        {"name": word, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1, "pattern": "^[!-.0-~]+$"}}
+        for word in PATH_WORD.findall(route.path)
+    ]
+    for name in (*route.query, *route.headers):
+        place, description, schema = PARAMETERS[name]
+        words.append({"name": name, "in": place, "description": description, "schema": schema})
+    if not route.public:
+        description = f"`{versions.SERVICE_TYPE} <version>`; without it {versions.DEFAULT}"
+        words.append(
+            {"name": versions.HEADER, "in": "header", "description": description, "schema": {"type": "string"}}
+        )
+    return words
+
+
+def _success(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
+    success: dict[str, Any] = {"description": route.success.phrase, "headers": _headers(route)}
+    if route.answer is not None:
+        success["content"] = {JSON_TYPE: {"schema": references[route.answer]}}
+    return success
+
+
+def _failures(route: Route) -> dict[str, Any]:
+    error = {JSON_TYPE: {"schema": {"$ref": REFERENCE.format(model="Error")}}}
+    failures: dict[str, Any] = {
+        "4XX": {"description": "The request cannot be granted", "content": error},
+        "5XX": {"description": "The service failed", "content": error},
+    }
+    if route.path == "/healthcheck":
+        failures["503"] = {
+            "description": HTTPStatus.SERVICE_UNAVAILABLE.phrase,
+            "content": {JSON_TYPE: {"schema": {"type": "object", "required": ["status", "error_message"]}}},
+        }
+    return failures
+
+
+def _headers(route: Route) -> dict[str, Any]:
+    text = {"schema": {"type": "string"}}
+    headers: dict[str, Any] = {request_ids.HEADER: text}
+    if not route.public:
+        headers |= {versions.HEADER: text, "Vary": text}
+    return headers
+
+
+def _schemas(routes: list[Route], reservations: Mapping[str, type[BaseModel]]) -> tuple[dict[str, Any], dict[Any, Any]]:
+    """Return the component schemas, and for each model the reference to its own."""
+    requests = [route.request for route in routes if route.request is not None]
+    answers = [route.answer for route in routes if route.answer is not None]
+    of_requests, schemas = _collect([*requests, *reservations.values()])
+    of_answers, answer_schemas = _collect(answers)
+    for schema in answer_schemas.values():
+        # What is not described is not served, so that a client generator may rely on it.
+        schema.setdefault("additionalProperties", False)
+    schemas |= answer_schemas
+    schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, of_requests)
+    schemas["Error"] = ERROR
+    return schemas, of_requests | of_answers
+
+
+def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
+    unique = list(dict.fromkeys(models))
+    inputs = [(index, "validation", TypeAdapter(model)) for index, model in enumerate(unique)]
+    found, document = TypeAdapter.json_schemas(inputs, ref_template=REFERENCE)  # type: ignore[arg-type]
+    references = {unique[index]: schema for (index, _), schema in found.items()}
+    return references, dict(document.get("$defs", {}))
+
+
+def _variants(
+    common: dict[str, Any], reservations: Mapping[str, type[BaseModel]], references: Mapping[Any, Any]
+) -> dict[str, Any]:
+    """Return the schema of a wanted reservation: what its resource type asks for, beside the type itself."""
+    if not reservations:
+        return common
+    return {
+        "description": common.get("description", ""),
+        "anyOf": [
+            {
+                "allOf": [
+                    references[model],
+                    {
+                        "type": "object",
+                        "required": ["resource_type"],
+                        "properties": {"resource_type": {"const": name}},
+                    },
+                ]
+            }
+            for name, model in reservations.items()
+        ],
+    }

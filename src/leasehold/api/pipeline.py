@@ -1,0 +1,77 @@
+"""What happens to every request, from the first header to the last byte."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from leasehold.api import body, errors, request_ids, versions
+from leasehold.api.call import NOBODY, Call
+from leasehold.api.models.base import read
+from leasehold.leasing import queries
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from http import HTTPStatus
+
+    import falcon
+
+    from leasehold.api.call import Api
+    from leasehold.api.router import Router
+    from leasehold.api.routes import Route
+
+JSON_TYPE = "application/json"
+
+
+def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.Response) -> None:
+    """Answer `request`: request id, caller, version, route, policy, body, handler.
+
+    The caller comes before the route, so that strangers cannot tell which paths exist.
+    """
+    response.set_header(request_ids.HEADER, request_ids.begin(request.get_header(request_ids.HEADER)))
+    version = None
+    try:
+        place, values = routes.find(request.path)
+        public = place is not None and place.public
+        caller = NOBODY if public else api.authenticator.identify(request)
+        version = versions.requested(None if public else request.get_header(versions.HEADER))
+        route = routes.choose(place, request.method, version)
+        call = Call(api, request, caller, version)
+        arguments = authorize(call, route, values)
+        if route.request is not None:
+            arguments["body"] = read(route.request, body.read(request, api.settings.max_body))
+        reply = route.handler(call, **arguments)
+    except Exception as error:  # noqa: BLE001 - the one place where errors become answers, whatever they are.
+        failure = errors.answer_for(error, challenge=api.authenticator.challenge)
+        marks = versions.headers(version) if version is not None and failure.versioned else {}
+        write(response, failure.status, failure.body, {**failure.headers, **marks})
+    else:
+        marks = {} if route.public else versions.headers(version)
+        write(response, reply.status or route.success, reply.body, {**reply.headers, **marks})
+
+
+def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
+    """Ask the policies, and return the handler's arguments from the path: the lease itself instead of its id.
+
+    A lease's rules are asked about its owner, never about the caller (contract http-api §5.2).
+    """
+    arguments: dict[str, Any] = dict(values)
+    target: Any = call.caller
+    if "lease_id" in arguments:
+        target = arguments["lease"] = queries.get_lease(call.service, arguments.pop("lease_id"))
+    for rule in route.rules:
+        call.api.policies.require(rule, call.caller, target)
+    return arguments
+
+
+def write(
+    response: falcon.Response, status: HTTPStatus, content: Mapping[str, Any] | None, headers: Mapping[str, str]
+) -> None:
+    """Write an answer; no content means an empty body without a type."""
+    response.status = status
+    response.set_headers(dict(headers))
+    if content is None:
+        response.data = b""
+        return
+    response.content_type = JSON_TYPE
+    response.data = json.dumps(content, separators=(",", ":")).encode("ascii")

@@ -1,0 +1,58 @@
+"""The rules that the others are made of."""
+
+from __future__ import annotations
+
+from oslo_policy import policy
+
+ADMIN = "rule:admin"
+MEMBER_OR_ADMIN = "rule:project_member_or_admin"
+READER_OR_ADMIN = "rule:project_reader_or_admin"
+
+SCOPE = ["project"]
+
+SINCE = "0.1.0"
+REASON = "The default now asks for the member or the reader role in the project, or for an administrator."
+
+RULES = [
+    policy.RuleDefault("admin", "is_admin:True or role:admin", "An administrator of the reservation service."),
+    policy.RuleDefault(
+        "admin_or_owner",
+        "rule:admin or project_id:%(project_id)s",
+        "Deprecated: an administrator, or anybody in the owning project.",
+    ),
+    policy.RuleDefault(
+        "project_member_api", "role:member and project_id:%(project_id)s", "A member of the owning project."
+    ),
+    policy.RuleDefault(
+        "project_reader_api", "role:reader and project_id:%(project_id)s", "A reader of the owning project."
+    ),
+    policy.RuleDefault(
+        "project_member_or_admin",
+        "rule:project_member_api or rule:admin",
+        "A member of the project, or an administrator.",
+    ),
+    policy.RuleDefault(
+        "project_reader_or_admin",
+        "rule:project_reader_api or rule:admin",
+        "A reader of the project, or an administrator.",
+    ),
+]
+
+
+def owned(name: str, check: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
+    """Return a rule about things that a project owns; its deprecated default lets everybody in the project."""
+    return policy.DocumentedRuleDefault(
+        name,
+        check,
+        description,
+        [{"path": path, "method": method}],
+        scope_types=SCOPE,
+        deprecated_rule=policy.DeprecatedRule(
+            name, "rule:admin_or_owner", deprecated_reason=REASON, deprecated_since=SINCE
+        ),
+    )
+
+
+def admin_only(name: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
+    """Return a rule about what only administrators do."""
+    return policy.DocumentedRuleDefault(name, ADMIN, description, [{"path": path, "method": method}], scope_types=SCOPE)

@@ -1,0 +1,86 @@
+"""Asking the rules: oslo.policy, loaded once at start."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+from oslo_config import cfg
+from oslo_policy import policy
+
+from leasehold.api.policies import base, floatingip, host, lease
+from leasehold.conf.errors import ConfigurationError
+from leasehold.model.errors import ForbiddenError
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import PolicySettings
+    from leasehold.model.caller import Caller
+
+ADMIN = "admin"
+MOST_REMEMBERED = 4096
+RULES = [*base.RULES, *lease.RULES, *host.RULES, *floatingip.RULES]
+
+
+class Owned(Protocol):
+    """What a rule is asked about: something that a user of a project owns. A caller owns what they will make."""
+
+    @property
+    def user_id(self) -> str: ...
+
+    @property
+    def project_id(self) -> str: ...
+
+
+class Policies:
+    """The rules in force: ours, overridden by the operator's policy file. Changes of the file need a restart."""
+
+    def __init__(self, settings: PolicySettings) -> None:
+        """Load the rules; raises `ConfigurationError` when the operator's file cannot be used."""
+        self._enforcer = _load(settings)
+        rules = self._enforcer.rules.values()
+        asks_elsewhere = any("http" in str(check) for check in rules)
+        # oslo.policy inspects every check anew, which costs as much as half a transaction; what a rule says about the
+        # same caller and owner never changes, unless the operator's rules ask another service.
+        self._decide = self._ask if asks_elsewhere else lru_cache(MOST_REMEMBERED)(self._ask)
+
+    def allows(self, rule: str, caller: Caller, target: Owned) -> bool:
+        """Say whether `rule` lets `caller` act on what `target` owns. An unknown rule lets nobody."""
+        return self._decide(rule, caller, target.user_id, target.project_id)
+
+    def require(self, rule: str, caller: Caller, target: Owned) -> None:
+        """Raise `ForbiddenError` naming `rule` unless it lets `caller` act on what `target` owns."""
+        if not self.allows(rule, caller, target):
+            message = f"Policy {rule} does not allow this. Ask an administrator for a role that it names."
+            raise ForbiddenError(message, details={"rule": rule})
+
+    def is_admin(self, caller: Caller) -> bool:
+        """Say whether `caller` administers the service, whatever the project."""
+        return self.allows(ADMIN, caller, caller)
+
+    def _ask(self, rule: str, caller: Caller, user_id: str, project_id: str) -> bool:
+        credentials = {
+            "user_id": caller.user_id,
+            "project_id": caller.project_id,
+            "roles": sorted(caller.roles),
+            "is_admin": False,
+        }
+        return bool(self._enforcer.enforce(rule, {"user_id": user_id, "project_id": project_id}, credentials))
+
+
+def _load(settings: PolicySettings) -> policy.Enforcer:
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    enforcer = policy.Enforcer(conf, policy_file=settings.file, use_conf=True)
+    conf.set_override("enforce_new_defaults", settings.new_defaults, group="oslo_policy")
+    conf.set_override("policy_dirs", list(settings.directories), group="oslo_policy")
+    enforcer.suppress_default_change_warnings = True
+    enforcer.register_defaults(RULES)
+    try:
+        enforcer.load_rules()
+        enforcer.check_rules(raise_on_violation=True)
+    except (policy.InvalidDefinitionError, policy.InvalidRuleDefault, OSError, ValueError, cfg.Error) as error:
+        message = f"The policy file {settings.file} cannot be used: {error} Correct it, or remove it for the defaults."
+        raise ConfigurationError(message) from error
+    # From here on nothing looks at the disk: a request must not pay for it, and reloading is not safe between threads.
+    enforcer.use_conf = False
+    return enforcer

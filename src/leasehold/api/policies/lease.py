@@ -1,0 +1,17 @@
+"""Rules about leases."""
+
+from __future__ import annotations
+
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, owned
+
+GET = "blazar:leases:get"
+POST = "blazar:leases:post"
+PUT = "blazar:leases:put"
+DELETE = "blazar:leases:delete"
+
+RULES = [
+    owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
+    owned(POST, MEMBER_OR_ADMIN, "Create a lease.", "POST", "/v1/leases"),
+    owned(PUT, MEMBER_OR_ADMIN, "Amend a lease.", "PUT", "/v1/leases/{lease_id}"),
+    owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
+]

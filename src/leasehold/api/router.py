@@ -1,0 +1,71 @@
+"""From a path and a method to a route: compiled once, literal words win over ids."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from falcon.routing import CompiledRouter
+
+from leasehold.api.errors import UnknownRouteError
+from leasehold.model.errors import MethodNotAllowedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from leasehold.api.routes import Route
+    from leasehold.api.versions import Version
+
+LONGEST_WORD = 255
+WORD = re.compile(rf"[^\x00-\x1f\x7f-\x9f/]{{1,{LONGEST_WORD}}}")
+"""What an id or a name in a path can be: anything without control characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What can be asked at one path: routes by method."""
+
+    by_method: Mapping[str, Route]
+
+    @property
+    def public(self) -> bool:
+        """Whether nothing here asks for an identity."""
+        return all(route.public for route in self.by_method.values())
+
+
+class Router:
+    """Finds routes. A path must match exactly: no trailing slash, no suffix (contract http-api §2)."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        """Compile the table."""
+        by_path: dict[str, dict[str, Route]] = {}
+        for route in routes:
+            methods = by_path.setdefault(route.path, {})
+            methods[route.method] = route
+            if route.method == "GET":
+                methods["HEAD"] = route
+        self._compiled = CompiledRouter()
+        for path, methods in by_path.items():
+            self._compiled.add_route(path, Place(methods))
+
+    def find(self, path: str) -> tuple[Place | None, dict[str, str]]:
+        """Return the place at `path` and the values in it, or None when there is none."""
+        found = self._compiled.find(path)
+        if found is None or path.startswith("//"):
+            return None, {}
+        place, _, values, _ = found
+        if not isinstance(place, Place) or not all(map(WORD.fullmatch, values.values())):
+            return None, {}
+        return place, values
+
+    def choose(self, place: Place | None, method: str, version: Version) -> Route:
+        """Return the route at a place; raises `UnknownRouteError`, or `MethodNotAllowedError` with what is allowed."""
+        allowed = {name: route for name, route in (place.by_method if place else {}).items() if route.since <= version}
+        if not allowed:
+            raise UnknownRouteError("There is nothing at this path. GET /v1/openapi.json lists what there is.")
+        if method not in allowed:
+            names = sorted(allowed)
+            message = f"{method[:20]} is not possible here. Use {' or '.join(names)}."
+            raise MethodNotAllowedError(message, details={"allow": names})
+        return allowed[method]

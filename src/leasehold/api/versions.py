@@ -1,0 +1,74 @@
+"""Microversions (contract http-api §2.1): which ones exist, and which one a request asks for.
+
+1.0  Blazar's v1 as it is.
+1.1  Dates may be ISO 8601 with a time zone, to the second. Leases show `status_reason`. Leases carry an `ETag`, and
+     `If-Match` makes an amendment or a deletion conditional on it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from leasehold.api.errors import MalformedRequestError
+from leasehold.model.errors import UnknownVersionError
+
+SERVICE_TYPE = "reservation"
+HEADER = "OpenStack-API-Version"
+LATEST = "latest"
+
+
+class Version(NamedTuple):
+    """A microversion; compares as numbers do."""
+
+    major: int
+    minor: int
+
+    def __str__(self) -> str:
+        """Return the form that stands in headers, such as `1.0`."""
+        return f"{self.major}.{self.minor}"
+
+
+V1_0 = Version(1, 0)
+V1_1 = Version(1, 1)
+MINIMUM = DEFAULT = V1_0
+MAXIMUM = V1_1
+
+ISO_DATES = V1_1
+STATUS_REASON = V1_1
+GENERATIONS = V1_1
+
+SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
+
+
+def requested(header: str | None) -> Version:
+    """Return the version that an `OpenStack-API-Version` header asks of us, or the default.
+
+    Other services' entries, and entries without a service type, are not for us. Raises `MalformedRequestError` (400)
+    for bad syntax and `UnknownVersionError` (406) for a version that is not served.
+    """
+    for entry in reversed((header or "").split(",")):
+        service, _, text = entry.strip().partition(" ")
+        if service.lower() == SERVICE_TYPE:
+            return _read(text.strip())
+    return DEFAULT
+
+
+def _read(text: str) -> Version:
+    if text.lower() == LATEST:
+        return MAXIMUM
+    match = SYNTAX.fullmatch(text)
+    if match is None:
+        message = f"{text[:40]!r} is not a version. Ask for one such as '{SERVICE_TYPE} {MAXIMUM}' in {HEADER}."
+        raise MalformedRequestError(message, field=HEADER)
+    version = Version(int(match[1]), int(match[2]))
+    if not MINIMUM <= version <= MAXIMUM:
+        message = f"Version {version} is not served. Ask for {MINIMUM} to {MAXIMUM} in {HEADER}."
+        details = {"min_version": str(MINIMUM), "max_version": str(MAXIMUM)}
+        raise UnknownVersionError(message, field=HEADER, details=details)
+    return version
+
+
+def headers(version: Version) -> dict[str, str]:
+    """Return the headers that tell a client, and the caches between, which version was served."""
+    return {HEADER: f"{SERVICE_TYPE} {version}", "Vary": HEADER}

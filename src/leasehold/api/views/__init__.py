@@ -1,0 +1,1 @@
+"""From domain values to answers: plain functions, one module for each noun."""

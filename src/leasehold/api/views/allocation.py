@@ -1,0 +1,31 @@
+"""Allocations as v1 shows them (contract http-api §6.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.dates import to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.api.models.allocation import AllocationAnswer, PromiseAnswer
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.resource import Resource
+
+
+def show_allocations(resource: Resource, allocations: Sequence[Allocation]) -> AllocationAnswer:
+    """Return what the resource is promised to; a reservation that holds n slots of it is shown n times."""
+    return {
+        "resource_id": resource.id,
+        "reservations": [_promise(allocation) for allocation in allocations for _ in range(allocation.slots)],
+    }
+
+
+def _promise(allocation: Allocation) -> PromiseAnswer:
+    return {
+        "id": allocation.reservation_id,
+        "lease_id": allocation.lease_id,
+        "start_date": to_wire(allocation.window.start),
+        "end_date": to_wire(allocation.window.end),
+    }

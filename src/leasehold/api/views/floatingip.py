@@ -1,0 +1,33 @@
+"""Floating IPs as v1 shows them (contract http-api §7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.dates import to_record, to_wire_or_none
+
+if TYPE_CHECKING:
+    from leasehold.api.models.floatingip import FloatingIpAnswer
+    from leasehold.model.resource import Resource
+
+
+def show_floating_ip(address: Resource) -> FloatingIpAnswer:
+    """Return the floating IP, with its dates as records show them."""
+    return {
+        "id": address.id,
+        "floating_network_id": address.attributes["floating_network_id"],
+        "subnet_id": address.attributes["subnet_id"],
+        "floating_ip_address": address.attributes["floating_ip_address"],
+        "reservable": address.reservable,
+        "created_at": to_record(address.created_at),
+        "updated_at": to_record(address.updated_at),
+    }
+
+
+def show_new_floating_ip(address: Resource) -> FloatingIpAnswer:
+    """Return the floating IP as POST does, which writes the dates the other way (contract http-api §4)."""
+    return {
+        **show_floating_ip(address),
+        "created_at": to_wire_or_none(address.created_at),
+        "updated_at": to_wire_or_none(address.updated_at),
+    }

@@ -1,0 +1,37 @@
+"""Hosts as v1 shows them (contract http-api §6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from leasehold.api.dates import to_record
+
+if TYPE_CHECKING:
+    from leasehold.api.models.host import HostAnswer
+    from leasehold.model.resource import Resource
+
+
+def show_host(host: Resource) -> HostAnswer:
+    """Return the host with its properties beside the discovered fields, which always win over a property's name.
+
+    `cpu_info` is JSON text or null, because the dashboard decodes it.
+    """
+    found = host.attributes
+    discovered: HostAnswer = {
+        "id": host.id,
+        "hypervisor_hostname": found.get("hypervisor_hostname"),
+        "hypervisor_type": found.get("hypervisor_type"),
+        "hypervisor_version": found.get("hypervisor_version"),
+        "vcpus": found.get("vcpus"),
+        "cpu_info": found.get("cpu_info"),
+        "memory_mb": found.get("memory_mb"),
+        "local_gb": found.get("local_gb"),
+        "service_name": found.get("service_name"),
+        "availability_zone": found.get("availability_zone"),
+        "reservable": host.reservable,
+        "status": None,
+        "trust_id": None,
+        "created_at": to_record(host.created_at),
+        "updated_at": to_record(host.updated_at),
+    }
+    return cast("HostAnswer", {**host.properties, **discovered})

@@ -1,0 +1,70 @@
+"""Leases, reservations and events as v1 shows them (contract http-api §5.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from leasehold.api.dates import to_record, to_wire, to_wire_or_none
+from leasehold.api.versions import STATUS_REASON, Version
+
+if TYPE_CHECKING:
+    from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
+    from leasehold.model.lease import Event, Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.registry import ResourceTypes
+
+
+def show_lease(lease: Lease, types: ResourceTypes, version: Version) -> LeaseAnswer:
+    """Return the lease with its reservations and events; `status_reason` only for clients that asked for 1.1."""
+    answer: LeaseAnswer = {
+        "id": lease.id,
+        "name": lease.name,
+        "user_id": lease.user_id,
+        "project_id": lease.project_id,
+        "trust_id": None,
+        "start_date": to_wire(lease.window.start),
+        "end_date": to_wire(lease.window.end),
+        "status": lease.status.value,
+        "degraded": lease.degraded,
+        "created_at": to_record(lease.created_at),
+        "updated_at": to_record(lease.updated_at),
+        "reservations": [show_reservation(reservation, types) for reservation in lease.reservations],
+        "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
+    }
+    if version >= STATUS_REASON:
+        answer["status_reason"] = lease.status_reason
+    return answer
+
+
+def _moment(event: Event) -> tuple[str, str]:
+    """Return what events are ordered by: when they are due, those that never are last."""
+    return ("9999" if event.time is None else to_wire(event.time), event.type)
+
+
+def show_reservation(reservation: Reservation, types: ResourceTypes) -> ReservationAnswer:
+    """Return what every reservation shows, and beside it the fields of its resource type."""
+    common: ReservationAnswer = {
+        "id": reservation.id,
+        "lease_id": reservation.lease_id,
+        "resource_id": reservation.resource_id,
+        "resource_type": reservation.resource_type,
+        "status": reservation.status.value,
+        "missing_resources": reservation.missing_resources,
+        "resources_changed": reservation.resources_changed,
+        "created_at": to_record(reservation.created_at),
+        "updated_at": to_record(reservation.updated_at),
+    }
+    return cast("ReservationAnswer", {**types.view(reservation), **common})
+
+
+def show_event(event: Event) -> EventAnswer:
+    """Return one moment of a lease; an event that a client passed along has neither time nor status."""
+    return {
+        "id": event.id,
+        "lease_id": event.lease_id,
+        "event_type": event.type,
+        "time": to_wire_or_none(event.time),
+        "status": None if event.status is None else event.status.value,
+        "created_at": to_record(event.created_at),
+        "updated_at": to_record(event.updated_at),
+    }

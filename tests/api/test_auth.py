@@ -1,0 +1,202 @@
+"""Who calls: the strategies `none` and `http_basic`, and what keeps a misconfigured service from starting."""
+
+from __future__ import annotations
+
+import base64
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import bcrypt
+import pytest
+from falcon import testing
+
+from leasehold.api.app import make_app
+from leasehold.api.auth.http_basic import BasicAuthentication
+from leasehold.api.auth.users import UsersFile
+from leasehold.conf import ConfigurationError
+from leasehold.conf.settings import ApiSettings
+from leasehold.model.errors import UnauthorizedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
+    from tests.api.conftest import Client
+
+BODY = {"name": "n", "start_date": "now", "end_date": "2031-05-02 10:00"}
+
+HASH = "$2b$04$" + "x" * 53
+
+
+def hashed(password: str) -> str:
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+def identify(users: BasicAuthentication, authorization: str | None) -> Caller:
+    headers = {} if authorization is None else {"Authorization": authorization}
+    return users.identify(testing.create_req(headers=headers))
+
+
+@pytest.fixture
+def users_file(tmp_path: Path) -> Path:
+    path = tmp_path / "users"
+    path.write_text(
+        f"# who may log in\n\nalice:{hashed('wonder:land')}:demo:member, Reader\n"
+        f"root:{hashed('pässword').replace('$2b$', '$2y$')}:ops:admin\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture
+def users(users_file: Path) -> BasicAuthentication:
+    return BasicAuthentication(UsersFile(users_file))
+
+
+# ---------------------------------------------------------------- none
+
+
+def test_none_believes_the_headers(client: Client) -> None:
+    lease = client.but(user="u1", project="p1").ask("POST", "/v1/leases", BODY).json["lease"]
+    assert (lease["user_id"], lease["project_id"]) == ("u1", "p1")
+
+
+def test_none_is_an_administrator_of_demo_by_default(client: Client) -> None:
+    lease = client.web.simulate_post("/v1/leases", json=BODY).json["lease"]
+    assert (lease["user_id"], lease["project_id"]) == ("admin", "demo")
+    assert client.web.simulate_get("/v1/os-hosts").status_code == 200
+
+
+@pytest.mark.parametrize("bad", ["x" * 256, "\xe4", "a\x01b"])
+def test_none_refuses_ids_that_cannot_be_kept(client: Client, bad: str) -> None:
+    assert client.ask("GET", "/v1/leases", headers={"X-Project-Id": bad}).status_code == 401
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_none_listens_on_loopback(service: Service, host: str) -> None:
+    make_app(service, ApiSettings(auth_strategy="none", host=host))
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "api.example", ""])  # noqa: S104 - it must be refused
+def test_none_refuses_any_other_address(service: Service, host: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"Set \[DEFAULT\] host to 127.0.0.1"):
+        make_app(service, ApiSettings(auth_strategy="none", host=host))
+
+
+# ---------------------------------------------------------------- http_basic
+
+
+def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, users_file: Path) -> None:
+    web = testing.TestClient(
+        make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(users_file)))
+    )
+    refused = web.simulate_get("/v1/leases")
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"].startswith("Basic ")
+    assert refused.json["error"]["code"] == 401
+    assert refused.json["error"]["title"] == "Unauthorized"
+    assert "x-openstack-request-id" in refused.headers
+    # Strangers learn neither versions nor which paths there are.
+    assert [web.simulate_get(path).status_code for path in ("/", "/versions", "/nonsense")] == [401, 401, 401]
+    assert [web.simulate_get(path).status_code for path in ("/healthcheck", "/v1/openapi.json")] == [200, 200]
+    granted = web.simulate_post("/v1/leases", json=BODY, headers={"Authorization": basic("alice", "wonder:land")})
+    assert granted.json["lease"]["project_id"] == "demo"
+
+
+def test_http_basic_tells_who_a_user_is(users: BasicAuthentication) -> None:
+    caller = identify(users, basic("alice", "wonder:land"))
+    assert (caller.user_id, caller.project_id, caller.roles) == ("alice", "demo", frozenset({"member", "reader"}))
+    assert identify(users, basic("root", "pässword")).roles == {"admin"}
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        None,
+        "",
+        "Bearer abc",
+        "Basic",
+        "Basic !!!",
+        "Basic " + base64.b64encode(b"\xff:x").decode(),
+        "Basic " + base64.b64encode(b"alice").decode(),
+        basic("alice", ""),
+        basic("alice", "wrong"),
+        basic("Alice", "wonder:land"),
+        basic("nobody", "wonder:land"),
+        basic("# who may log in", ""),
+        basic("alice", "wonder:land" * 20),
+        basic("nobody", "x" * 100),
+        basic("alice", "a\x00b"),
+    ],
+)
+def test_http_basic_refuses_everybody_else(users: BasicAuthentication, authorization: str | None) -> None:
+    with pytest.raises(UnauthorizedError) as caught:
+        identify(users, authorization)
+    assert "wonder" not in caught.value.message
+
+
+def test_http_basic_remembers_success_and_never_failure(users: BasicAuthentication) -> None:
+    for _ in range(3):
+        assert identify(users, basic("alice", "wonder:land")).user_id == "alice"
+        with pytest.raises(UnauthorizedError):
+            identify(users, basic("alice", "wonder:lane"))
+
+
+def test_http_basic_notices_a_changed_file(users: BasicAuthentication, users_file: Path) -> None:
+    assert identify(users, basic("alice", "wonder:land")).project_id == "demo"
+    users_file.write_text(f"alice:{hashed('new')}:other:reader\n", encoding="utf-8")
+    with pytest.raises(UnauthorizedError):
+        identify(users, basic("alice", "wonder:land"))
+    assert identify(users, basic("alice", "new")).project_id == "other"
+
+
+def test_http_basic_forgets_a_password_when_only_the_role_changed(users: BasicAuthentication, users_file: Path) -> None:
+    assert "admin" in identify(users, basic("root", "pässword")).roles
+    text = users_file.read_text(encoding="utf-8")
+    users_file.write_text(text.replace(":ops:admin", ":ops:reader"), encoding="utf-8")
+    assert identify(users, basic("root", "pässword")).roles == {"reader"}
+
+
+def test_http_basic_keeps_the_users_when_the_file_breaks(users: BasicAuthentication, users_file: Path) -> None:
+    users_file.write_text("nonsense\n", encoding="utf-8")
+    assert identify(users, basic("alice", "wonder:land")).user_id == "alice"
+    users_file.unlink()
+    assert identify(users, basic("alice", "wonder:land")).user_id == "alice"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("alice", "user:bcrypt-hash:project:role,role"),
+        (f"alice:{HASH}", "user:bcrypt-hash:project:role,role"),
+        (f"alice:{HASH}::member", "user:bcrypt-hash:project:role,role"),
+        ("alice:plaintext-secret:demo:member", "not a bcrypt hash"),
+    ],
+)
+def test_http_basic_names_a_bad_line_without_its_secrets(tmp_path: Path, line: str, reason: str) -> None:
+    path = tmp_path / "users"
+    path.write_text(f"# first\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=f"line 2: .*{reason}") as caught:
+        UsersFile(path)
+    assert "plaintext" not in str(caught.value)
+
+
+def test_http_basic_needs_its_file(service: Service, tmp_path: Path) -> None:
+    absent = ApiSettings(auth_strategy="http_basic", users_file=os.fspath(tmp_path / "absent"))
+    with pytest.raises(ConfigurationError, match=r"Set \[api\] users_file"):
+        make_app(service, absent)
+
+
+# ---------------------------------------------------------------- others
+
+
+@pytest.mark.parametrize("name", ["keystone", "noauth2", ""])
+def test_other_strategies_end_the_start_with_a_sentence(service: Service, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="one of: none, http_basic"):
+        make_app(service, ApiSettings(auth_strategy=name))

@@ -1,0 +1,124 @@
+"""Contract lifecycle §11: options have Blazar's names and defaults, and become frozen settings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold import conf
+from leasehold.cmd.options import configure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(tmp_path: Path, text: str, name: str = "leasehold.conf") -> str:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_11_defaults() -> None:
+    config = conf.load()
+    assert (config.api.host, config.api.port) == ("0.0.0.0", 1234)  # noqa: S104 - Blazar's default
+    assert config.api.auth_strategy == "keystone"
+    assert config.settings.leases.before_end == timedelta(minutes=60)
+    assert config.settings.leases.cleaning_time == timedelta(0)
+    assert config.settings.leases.max_duration is None
+    assert config.settings.cloud.freepool == "freepool"
+    assert config.settings.cloud.zone_prefix == "blazar_"
+    assert config.settings.manager.healing_interval == timedelta(minutes=60)
+
+
+def test_11_an_existing_blazar_conf_is_understood(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+[DEFAULT]
+host = 192.0.2.7
+port = 8000
+auth_strategy = http_basic
+cleaning_time = 5
+os_admin_password = not-ours
+[manager]
+plugins = dummy.vm.plugin, physical.host.plugin, virtual.instance.plugin, physical.host.plugin, site:special
+minutes_before_end_lease = 0
+[enforcement]
+enabled_filters = MaxLeaseDurationFilter
+max_lease_duration = 86400
+max_lease_duration_exempt_project_ids = a, b
+[nova]
+aggregate_freepool_name = pool
+blazar_owner = owner
+image_prefix = kept_
+az_aware = False
+[physical:host]
+blazar_az_prefix = zone_
+before_end = snapshot
+healing_interval = 0
+polling_interval = 10
+enable_polling_monitor = False
+[database]
+connection = mysql+pymysql://blazar:secret@db/blazar
+""",
+        "blazar.conf",
+    )
+    config = conf.load(["--config-file", path])
+    leases, cloud, manager = config.settings.leases, config.settings.cloud, config.settings.manager
+    assert (config.api.host, config.api.port, config.api.auth_strategy) == ("192.0.2.7", 8000, "http_basic")
+    assert config.settings.plugins == ("physical:host", "virtual:instance", "site:special")
+    assert (leases.cleaning_time, leases.before_end) == (timedelta(minutes=5), timedelta(0))
+    assert leases.enforcement_filters == ("MaxLeaseDurationFilter",)
+    assert leases.max_duration == timedelta(days=1)
+    assert leases.max_duration_exempt_projects == {"a", "b"}
+    assert (cloud.freepool, cloud.owner_key, cloud.image_prefix, cloud.zones) == ("pool", "owner", "kept_", False)
+    assert (cloud.zone_prefix, cloud.default_before_end) == ("zone_", "snapshot")
+    assert (manager.healing, manager.health_seconds, manager.healing_interval) == (False, 10.0, timedelta(0))
+    assert config.database_url == "mysql+pymysql://blazar:secret@db/blazar"
+    assert "secret" not in repr(config)
+
+
+def test_the_file_in_the_working_directory_is_found(tmp_path: Path) -> None:
+    written(tmp_path, "[DEFAULT]\nport = 4321\n")
+    assert conf.load().api.port == 4321
+
+
+def test_defaults_of_a_program_stand_below_the_file(tmp_path: Path) -> None:
+    written(tmp_path, "[DEFAULT]\nport = 4321\n")
+    defaults = {("DEFAULT", "port"): 1, ("DEFAULT", "host"): "127.0.0.1", ("api", "auth_strategy"): "none"}
+    config = conf.load(defaults=defaults)
+    assert (config.api.port, config.api.host, config.api.auth_strategy) == (4321, "127.0.0.1", "none")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[DEFAULT]\nport = many\n",
+        "[DEFAULT]\ncleaning_time = -1\n",
+        "[DEFAULT\n",
+        "[oslo_policy]\npolicy_file = nope.yaml\n",
+    ],
+)
+def test_what_cannot_be_used_ends_with_a_sentence(
+    tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(conf.ConfigurationError):
+        conf.load(["--config-file", path])
+    with pytest.raises(SystemExit) as left:
+        configure("leasehold-api", ["--config-file", path])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("leasehold-api: The ")
+
+
+def test_the_policy_file_is_found_beside_the_configuration(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    policy = written(tmp_path, "{}", "policy.yaml")
+    assert conf.load(["--config-file", path]).api.policy.file == policy

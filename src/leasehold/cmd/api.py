@@ -1,0 +1,22 @@
+"""`leasehold-api`: the HTTP API in a process of its own; run as many as you like on one database."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event
+
+from leasehold.api.app import make_app
+from leasehold.cmd.compose import build_service
+from leasehold.cmd.options import configure, explained
+from leasehold.cmd.serve import listen, serve
+
+PROG = "leasehold-api"
+
+
+def main() -> None:
+    """Serve the API until SIGINT or SIGTERM."""
+    config = configure(PROG, sys.argv[1:])
+    with explained(PROG):
+        service = build_service(config, Event())
+        server = listen(make_app(service, config.api), config.api)
+    serve(server)

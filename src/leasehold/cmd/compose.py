@@ -1,0 +1,64 @@
+"""The composition root: from a configuration to a running service. Nothing else puts the parts together."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from leasehold.books import schema
+from leasehold.books.engine import open_engine
+from leasehold.books.store import Books
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.enforcement.base import load_filters
+from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.service import Service
+from leasehold.manager.monitor import Monitor
+from leasehold.manager.worker import Worker
+from leasehold.resource_types.registry import load_types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from threading import Event
+
+    from leasehold.conf import Config
+
+SPARE_CONNECTIONS = 4
+"""Beside one for each thread that serves requests or tasks: claims, renewals, health and the sandbox's own calls."""
+
+
+def build_service(config: Config, wake: Event) -> Service:
+    """Return the service that `config` describes, over a schema that is up to date.
+
+    `wake` is set when work becomes due, for a manager in the same process. Raises SchemaError, PluginError or
+    UnknownFilterError, each with a sentence for the operator.
+    """
+    settings = config.settings
+    engine = open_engine(
+        config.database_url, pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS
+    )
+    schema.check(engine)
+    return Service(
+        books=Books(engine),
+        calendars=Calendars(),
+        types=load_types(settings.plugins),
+        cloud=sandbox(engine),
+        settings=settings,
+        enforcement=load_filters(settings.leases),
+        wake=wake.set,
+    )
+
+
+@contextmanager
+def managing(service: Service, wake: Event) -> Iterator[None]:
+    """Run a manager in this process for the length of the block; what it works on is finished before the block ends."""
+    worker = Worker(service, wake)
+    monitor = Monitor(service) if service.settings.manager.healing else None
+    worker.start()
+    if monitor is not None:
+        monitor.start()
+    try:
+        yield
+    finally:
+        if monitor is not None:
+            monitor.stop()
+        worker.stop()

@@ -1,0 +1,24 @@
+"""`leasehold-manager`: claims due work and makes the cloud match; run as many as you like on one database."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from threading import Event
+
+from leasehold.cmd.compose import build_service, managing
+from leasehold.cmd.options import configure, explained
+
+PROG = "leasehold-manager"
+
+
+def main() -> None:
+    """Work until SIGINT or SIGTERM; what is under way is finished first."""
+    config = configure(PROG, sys.argv[1:])
+    wake, stopping = Event(), Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopping.set())
+    with explained(PROG):
+        service = build_service(config, wake)
+    with managing(service, wake):
+        stopping.wait()

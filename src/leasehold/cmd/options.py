@@ -1,0 +1,43 @@
+"""What every entry point begins with: the configuration, the log, and a sentence when either cannot be had."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from leasehold import conf
+from leasehold.books.schema import SchemaError
+from leasehold.conf import logging
+from leasehold.enforcement.base import UnknownFilterError
+from leasehold.resource_types.registry import PluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+CANNOT_START = 2
+"""Exit code of a program whose settings cannot be used."""
+
+SETTINGS_ERRORS = (conf.ConfigurationError, PluginError, SchemaError, UnknownFilterError)
+"""What an operator has to mend; each carries a sentence."""
+
+
+@contextmanager
+def explained(prog: str) -> Iterator[None]:
+    """End the program with a sentence instead of a traceback when its settings cannot be used."""
+    try:
+        yield
+    except SETTINGS_ERRORS as error:
+        sys.stderr.write(f"{prog}: {error}\n")
+        raise SystemExit(CANNOT_START) from None
+
+
+def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str], object] | None = None) -> conf.Config:
+    """Return the configuration that `args` lead to, with the log set up; ends the program when it cannot be used.
+
+    `defaults` replaces defaults for this program alone, see `conf.load`.
+    """
+    with explained(prog):
+        config = conf.load(args, prog=prog, defaults=defaults)
+    logging.set_up(config.raw)
+    return config

@@ -1,0 +1,95 @@
+"""`leasehold-standalone`: API, manager and a sandbox cloud in one process, on SQLite; the first thing to run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from leasehold.api.app import make_app
+from leasehold.books import schema
+from leasehold.books.engine import open_engine
+from leasehold.cloud.sandbox import seed
+from leasehold.cmd.compose import build_service, managing
+from leasehold.cmd.options import configure, explained
+from leasehold.cmd.serve import listen, serve
+from leasehold.leasing.floatingip import enrol_floating_ip
+from leasehold.leasing.host import enrol_host
+from leasehold.leasing.queries import list_resources
+from leasehold.model.resource import FLOATING_IP, HOST
+
+if TYPE_CHECKING:
+    from leasehold.leasing.service import Service
+
+PROG = "leasehold-standalone"
+STATE_VARIABLE = "LEASEHOLD_STATE"
+STATE_FOLDER = ".state"
+
+WELCOME = """
+Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start finds all as it was)
+A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this folder:
+
+  export OS_AUTH_TYPE=none OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
+  blazar host-list
+  blazar lease-create --physical-reservation min=1,max=1,hypervisor_properties='[">=","$vcpus","16"]' my-first-lease
+  blazar lease-list
+  leasehold-manage --database-url sqlite:///{database} sandbox aggregates
+
+"""
+
+
+def main() -> None:
+    """Start everything, say what to type next, and run until Ctrl-C."""
+    state = Path(os.environ.get(STATE_VARIABLE) or STATE_FOLDER).absolute()
+    state.mkdir(parents=True, exist_ok=True)
+    database = state / "leasehold.sqlite"
+    config = configure(PROG, sys.argv[1:], defaults=_defaults(database))
+    with explained(PROG):
+        _prepare(config.database_url)
+        wake = Event()
+        service = build_service(config, wake)
+        _enrol(service)
+        server = listen(make_app(service, config.api), config.api)
+    with managing(service, wake):
+        sys.stdout.write(
+            WELCOME.format(
+                host=config.api.host,
+                port=config.api.port,
+                state=state,
+                database=database,
+                hosts=len(list_resources(service, HOST)),
+                addresses=len(list_resources(service, FLOATING_IP)),
+            )
+        )
+        sys.stdout.flush()
+        serve(server)
+    sys.stdout.write("\nLeasehold stopped.\n")
+
+
+def _defaults(database: Path) -> dict[tuple[str, str], object]:
+    """Return what differs from the defaults of a real deployment: nothing needed beside, and quick to watch."""
+    return {
+        ("DEFAULT", "host"): "127.0.0.1",
+        ("api", "auth_strategy"): "none",
+        ("database", "connection"): f"sqlite:///{database}",
+        ("physical:host", "polling_interval"): 2,
+    }
+
+
+def _prepare(url: str) -> None:
+    engine = open_engine(url)
+    schema.upgrade(engine)
+    seed.plant(engine)
+    engine.dispose()
+
+
+def _enrol(service: Service) -> None:
+    """Enrol the sandbox's hosts and addresses the first time; later starts leave what people made of it."""
+    if list_resources(service, HOST) or list_resources(service, FLOATING_IP):
+        return
+    for hostname, properties in seed.SUGGESTED_HOSTS:
+        enrol_host(service, hostname, properties)
+    for address in seed.SUGGESTED_FLOATING_IPS:
+        enrol_floating_ip(service, seed.NETWORK_ID, address)

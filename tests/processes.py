@@ -1,0 +1,153 @@
+"""Our own programs as an operator runs them: real processes, real sockets, stopped by process id.
+
+with running("leasehold-api", database_url=url) as api, running("leasehold-manager", database_url=url):
+    requests.get(f"{api.url}/leases")
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+
+from leasehold.books import schema
+from leasehold.books.engine import open_engine
+from leasehold.cloud.sandbox import seed
+from tests.servers import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+BIN = Path(sys.executable).parent
+_START_WITHIN = 60.0
+_STOP_WITHIN = 30.0
+_POLL_EVERY = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A process of ours. `url` is the v1 endpoint of one that serves the API, "" otherwise."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    log: Path
+
+    @property
+    def root(self) -> str:
+        """The URL without the version."""
+        return self.url.removesuffix("/v1")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(_STOP_WITHIN)
+
+
+def prepare_database(url: str) -> None:
+    """Bring the books up to date and plant the sandbox, as `leasehold-manage db upgrade` and `sandbox plant` do."""
+    engine = open_engine(url)
+    schema.upgrade(engine)
+    seed.plant(engine)
+    engine.dispose()
+
+
+@contextmanager
+def running(
+    name: str,
+    *,
+    database_url: str | None = None,
+    options: Mapping[str, Mapping[str, object]] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Program]:
+    """Run one of our console scripts with these options by section, on a free port, until the block ends.
+
+    Raises AssertionError with the end of its log when it does not start or does not stop by itself.
+    """
+    with tempfile.TemporaryDirectory(prefix="leasehold-") as folder:
+        port = free_port()
+        sections: dict[str, dict[str, object]] = {"DEFAULT": {"host": "127.0.0.1", "port": port}}
+        if name != "leasehold-standalone":
+            sections["api"] = {"auth_strategy": "none"}
+        if database_url is not None:
+            sections["database"] = {"connection": database_url}
+        for section, values in (options or {}).items():
+            sections.setdefault(section, {}).update(values)
+        config = Path(folder) / "leasehold.conf"
+        config.write_text(_as_text(sections))
+        log = Path(folder) / "log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                # The kernel ends it should this process be killed, so that no run leaves a server behind.
+                ["setpriv", "--pdeathsig", "TERM", BIN / name, "--config-file", config],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={"PATH": f"{BIN}:/usr/bin:/bin", "LEASEHOLD_STATE": folder, **(environment or {})},
+                cwd=folder,
+            )
+        serves = name != "leasehold-manager"
+        program = Program(process, f"http://127.0.0.1:{port}/v1" if serves else "", log)
+        try:
+            if serves:
+                _wait_until_healthy(program)
+            yield program
+        finally:
+            _end(program)
+
+
+def _as_text(sections: Mapping[str, Mapping[str, object]]) -> str:
+    lines: list[str] = []
+    for section, values in sections.items():
+        lines += [f"[{section}]", *(f"{key} = {value}" for key, value in values.items())]
+    return "\n".join([*lines, ""]).replace("$", "$$")
+
+
+def _wait_until_healthy(program: Program) -> None:
+    deadline = time.monotonic() + _START_WITHIN
+    while time.monotonic() < deadline and program.process.poll() is None:
+        with contextlib.suppress(requests.ConnectionError):
+            if requests.get(f"{program.root}/healthcheck", timeout=5).ok:
+                return
+        time.sleep(_POLL_EVERY)
+    message = f"{program.process.args!r} did not start:\n{_tail(program.log)}"
+    raise AssertionError(message)
+
+
+def _end(program: Program) -> None:
+    if program.process.poll() is not None:
+        return
+    try:
+        program.stop()
+    except subprocess.TimeoutExpired:
+        program.kill()
+        message = f"{program.process.args!r} did not stop by itself:\n{_tail(program.log)}"
+        raise AssertionError(message) from None
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-40:])
+
+
+def wait_for(condition: Callable[[], object], within: float = 30.0) -> None:
+    """Wait until the callable returns something true; raises AssertionError when it does not in time."""
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(_POLL_EVERY)
+    message = f"Not so within {within} s."
+    raise AssertionError(message)

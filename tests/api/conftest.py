@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -10,20 +11,15 @@ import pytest
 from falcon import testing
 
 from leasehold.api.app import make_app
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.pool import create_pools
+from leasehold.books import schema
+from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
-from leasehold.books.tables import metadata
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
-from leasehold.resource_types.flavor import FlavorReservations
-from leasehold.resource_types.floatingip import FloatingIpReservations
-from leasehold.resource_types.host import HostReservations
-from leasehold.resource_types.instance import InstanceReservations
-from leasehold.resource_types.registry import ResourceTypes
+from leasehold.resource_types.registry import ResourceTypes, load_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,22 +43,27 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-def service(tmp_path: Path, clock: Clock) -> Iterator[Service]:
-    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
-    settings = Settings()
-    kinds: tuple[Any, ...] = (
-        HostReservations(),
-        InstanceReservations(),
-        FlavorReservations(),
-        FloatingIpReservations(),
-    )
-    types = ResourceTypes({kind.name: kind for kind in kinds})
-    metadata.create_all(engine)
-    with writing(engine) as connection:
-        create_pools(connection, types.pools())
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a database file with a planted sandbox, to be copied: making one takes longer than most tests."""
+    path = tmp_path_factory.mktemp("planted") / "leasehold.db"
+    engine = open_engine(f"sqlite:///{path}")
+    schema.upgrade(engine)
     seed.plant(engine)
-    yield Service(Books(engine), Calendars(), types, sandbox(engine, clock=clock), settings, now=clock)
+    engine.dispose()
+    return path
+
+
+@pytest.fixture(scope="session")
+def types() -> ResourceTypes:
+    return load_types(Settings().plugins)
+
+
+@pytest.fixture
+def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
+    path = shutil.copy(planted, tmp_path)
+    engine = open_engine(f"sqlite:///{path}")
+    yield Service(Books(engine), Calendars(), types, sandbox(engine, clock=clock), Settings(), now=clock)
     engine.dispose()
 
 

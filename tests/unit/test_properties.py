@@ -33,6 +33,10 @@ from leasehold.model.windows import from_seconds
 FIELD = "hypervisor_properties"
 
 
+def lacking(name: str) -> None:
+    """Say what a resource without any properties has for a name."""
+
+
 def nested(levels: int) -> str:
     return '["not", ' * (levels - 1) + '["==", "$a", "1"]' + "]" * (levels - 1)
 
@@ -47,7 +51,7 @@ def many(count: int) -> str:
 @pytest.mark.parametrize("text", ["", "[]", " [ ] "])
 def test_nothing_is_no_constraint(text: str) -> None:
     assert parse(text, FIELD) == ANYTHING
-    assert matches(parse(text, FIELD), {}.get)
+    assert matches(parse(text, FIELD), lacking)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +132,7 @@ def test_what_is_malformed(text: str) -> None:
 
 def test_the_limits_themselves_are_allowed() -> None:
     assert names(parse(nested(MAX_DEPTH), FIELD)) == {"a"}
-    assert len(json.loads(many(MAX_COMPARISONS))) == MAX_COMPARISONS + 1
-    assert parse(many(MAX_COMPARISONS), FIELD)
+    assert names(parse(many(MAX_COMPARISONS), FIELD)) == {"a"}
 
 
 def test_a_message_names_the_wrong_part_and_shows_a_right_one() -> None:
@@ -177,7 +180,7 @@ def test_both_fields_have_to_hold() -> None:
         ("nan", "<", "o", True),
         ("inf", ">", "9", True),
         ("1_0", "==", "10", False),
-        ("１０", "==", "10", False),
+        ("\uff11\uff10", "==", "10", False),
         (" 8", "==", "8", False),
         ("1e999", "==", "1e998", False),
         (9_007_199_254_740_993, "==", "9007199254740992", False),
@@ -192,8 +195,8 @@ def test_one_comparison(value: object, word: str, literal: str, answer: bool) ->
 @pytest.mark.parametrize("word", ["==", "!=", "<", "<=", ">", ">=", "in"])
 def test_what_a_resource_lacks_never_matches(word: str) -> None:
     comparison = Comparison(word, "a", ("1",))
-    assert not matches(comparison, {}.get)
-    assert matches(Not(comparison), {}.get)
+    assert not matches(comparison, lacking)
+    assert matches(Not(comparison), lacking)
 
 
 def test_null_means_without_a_value() -> None:
@@ -277,10 +280,9 @@ def test_the_calendar_matches_as_the_reference_does(
         latest |= {resource.number: resource for resource in chunk}
         snapshot = calendar.snapshot(from_seconds(0))
         for expression in wanted * 2:
-            expected = [matches(expression, latest[number].value) for number in sorted(latest)]
+            expected = [matches(expression, latest[number].values.get) for number in sorted(latest)]
             assert snapshot.matching(expression).tolist() == expected
-        known = {name for resource in latest.values() for name in {**resource.attributes, **resource.properties}}
-        assert snapshot.known_names() == known
+        assert snapshot.known_names() == {name for resource in latest.values() for name in resource.values}
 
 
 def test_values_that_are_gone_are_forgotten() -> None:
@@ -292,6 +294,6 @@ def test_values_that_are_gone_are_forgotten() -> None:
     assert snapshot.matching(Comparison("==", "updated_at", ("499",))).all()
     assert not snapshot.matching(Comparison("<", "updated_at", ("499",))).any()
     calendar.update(500, [host], NOTHING)
-    assert snapshot.known_names() == frozenset()
+    assert snapshot.known_names() == set(host.values)
     # More different comparisons than are kept at a time.
     assert not any(snapshot.matching(Comparison("==", "updated_at", (str(n),))).any() for n in range(600))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import falcon
@@ -31,7 +32,7 @@ def make_app(service: Service, settings: ApiSettings) -> App:
         settings=settings,
         authenticator=open_authenticator(settings),
         policies=Policies(settings.policy),
-        document=openapi.describe(ROUTES, service.types.schemas(), settings.auth_strategy),
+        document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.model.caller import Caller
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from http import HTTPStatus
 
     import falcon
@@ -25,13 +25,13 @@ NOBODY = Caller(user_id="", project_id="")
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What all requests share, put together once at start. `document` is the OpenAPI description."""
+    """What all requests share, put together once at start; `document` describes the API when first asked."""
 
     service: Service
     settings: ApiSettings
     authenticator: Authenticator
     policies: Policies
-    document: Mapping[str, Any]
+    document: Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)

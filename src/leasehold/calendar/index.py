@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import MOST_SLOTS
-from leasehold.calendar.demands import DemandTable
+from leasehold.calendar.demands import EXCLUSIVE, DemandTable
 from leasehold.calendar.resources import ResourceTable
 from leasehold.calendar.snapshot import Snapshot
 from leasehold.calendar.store import AllocationStore, owner_keys
@@ -75,14 +75,16 @@ class Calendar:
             self._store.move_rows(moved)
         self._resources.put(resources)
         if numbers.size:
+            demands = self._demands.codes(allocations.demands)
             owners = owner_keys(allocations.reservation_ids)
             self._store.append(
                 ids=np.array(allocations.ids, np.int64),
                 rows=self._resources.rows(numbers),
                 starts=np.array(allocations.starts, np.int64),
                 ends=np.array(allocations.ends, np.int64),
-                slots=np.clip(np.array(allocations.slots, np.int64), 0, MOST_SLOTS),
-                demands=self._demands.codes(allocations.demands),
+                # Who takes all of a resource takes it once.
+                slots=np.where(demands == EXCLUSIVE, 1, np.clip(np.array(allocations.slots, np.int64), 0, MOST_SLOTS)),
+                demands=demands,
                 owners=owners[:, 0],
                 owners_rest=owners[:, 1],
                 released=np.array(allocations.released, np.bool_),

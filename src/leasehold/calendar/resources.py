@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 _CACHED_COMPARISONS = 256
+_CACHED_AMOUNTS = 64
 _SPARE_VALUES = 64
 
 
@@ -105,6 +106,7 @@ class ResourceTable:
         self._max_unit: dict[str, NDArray[np.int64]] = {}
         self._traits: dict[str, Mask] = {}
         self._answers: dict[Comparison, Mask] = {}
+        self._room: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._names: frozenset[str] | None = None
 
     def __len__(self) -> int:
@@ -134,6 +136,7 @@ class ResourceTable:
         self.numbers = np.union1d(old, numbers)
         moved = np.searchsorted(self.numbers, old)
         self._answers.clear()
+        self._room.clear()
         for column in self._values.values():
             column.codes = self._spread(column.codes, moved, 0)
             column.present = self._spread(column.present, moved, fill=False)
@@ -152,6 +155,7 @@ class ResourceTable:
     def put(self, resources: Sequence[Resource]) -> None:
         """Insert or replace these resources, whose rows exist."""
         self._answers.clear()
+        self._room.clear()
         self._names = None
         for resource, row in zip(resources, self.rows([r.number for r in resources]).tolist(), strict=True):
             self.bookable[row] = resource.bookable
@@ -226,7 +230,13 @@ class ResourceTable:
 
     def room_for(self, resource_class: str, amount: int) -> NDArray[np.int64]:
         """Return each row's capacity of a class, 0 where one slot of `amount` is more than it lets one have."""
-        nothing = np.full(len(self), -1, np.int64)
-        capacity = self._capacity.get(resource_class, nothing)
-        limit = self._max_unit.get(resource_class, nothing)
-        return np.where((limit >= 0) & (amount > limit), 0, np.maximum(capacity, 0))
+        known = self._room.get((resource_class, amount))
+        if known is None:
+            if len(self._room) >= _CACHED_AMOUNTS:
+                self._room.clear()
+            nothing = np.full(len(self), -1, np.int64)
+            capacity = self._capacity.get(resource_class, nothing)
+            limit = self._max_unit.get(resource_class, nothing)
+            known = np.where((limit >= 0) & (amount > limit), 0, np.maximum(capacity, 0))
+            self._room[resource_class, amount] = known
+        return known

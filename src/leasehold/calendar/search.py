@@ -102,7 +102,7 @@ def earliest_free(
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
 
 
-def earliest_slots(  # noqa: PLR0913 - as above
+def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
     snapshot: Snapshot,
     candidates: Mask,
     demand: Mapping[str, int],
@@ -180,7 +180,7 @@ def _first_start(snapshot: Snapshot, wanted: _Wanted, starts: tuple[int, int], s
     if starts[0] == starts[1]:
         return starts[0]
     window = starts[0] - shape.before, starts[1] + shape.after
-    held = snapshot.held(*window, wanted.candidates)
+    held = snapshot.held(window, wanted.candidates)
     always = int(wanted.empty.sum() - wanted.empty[held.rows[held.group_starts()]].sum())
     if always >= wanted.amount:
         return starts[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +39,17 @@ def instants(window: Window) -> tuple[int, int]:
     return start, max(end, start + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class _Touching:
+    """What touches a window: positions in the store and what was added, and of both the row and what it takes."""
+
+    times: tuple[int, int]
+    positions: Rows
+    added: Held
+    rows: NDArray[np.signedinteger[Any]]
+    exclusive: Mask
+
+
 class Snapshot:
     """The resources of a pool, one row each in the order of `numbers`, and who holds them; made by `Calendar.snapshot`.
 
@@ -56,7 +68,7 @@ class Snapshot:
         self._now = now
         self._overdue = store.overdue(now)
         # One decision asks several questions of one window.
-        self._touched: tuple[int, int, Rows] | None = None
+        self._touched: _Touching | None = None
         self._left_out: tuple[tuple[int, int], ...] = ()
         self._added = _NOBODY
 
@@ -95,12 +107,9 @@ class Snapshot:
 
     def carrying(self, window: Window) -> Mask:
         """Return which resources have a shared promise on them at some instant of the window."""
-        start, end = instants(window)
-        positions = self._touching(start, end)
-        added = self._added_touching(start, end)
+        touching = self._touching(instants(window))
         mask = np.zeros(len(self._resources), np.bool_)
-        mask[self._store.rows[positions[self._store.demands[positions] != EXCLUSIVE]]] = True
-        mask[added.rows[added.demands != EXCLUSIVE]] = True
+        mask[touching.rows[~touching.exclusive]] = True
         return mask
 
     def slots(self, window: Window, demand: Mapping[str, int], among: Mask | None = None) -> Counts:
@@ -171,37 +180,30 @@ class Snapshot:
     def idle(self, times: tuple[int, int]) -> Mask:
         """Return `free` for a window in seconds."""
         mask = np.ones(len(self._resources), np.bool_)
-        mask[self._store.rows[self._touching(*times)]] = False
-        mask[self._added_touching(*times).rows] = False
+        mask[self._touching(times).rows] = False
         return mask
 
     def room(self, times: tuple[int, int], limits: Sequence[Limit], among: Mask | None) -> Counts:
         """Return `slots` for a window in seconds."""
-        counts = fitting(limits)
-        if among is not None:
-            counts[~among] = 0
-        counts[self._exclusive(*times)] = 0
+        counts = np.zeros(len(self._resources), np.int64)
+        chosen = slice(None) if among is None else np.flatnonzero(among)
+        counts[chosen] = fitting(limits, chosen)
+        touching = self._touching(times)
+        counts[touching.rows[touching.exclusive]] = 0
         # Rows on which nothing fits anyway need no closer look.
-        for part in self.held(*times, counts > 0).parts(_AT_ONCE):
+        for part in self.held(times, counts > 0).parts(_AT_ONCE):
             rows, least = fewest(part, times, limits)
             counts[rows] = least
         return counts
 
-    def _exclusive(self, start: int, end: int) -> Rows:
-        """Return the rows, with repetitions, that an exclusive promise takes at some instant."""
-        positions = self._touching(start, end)
-        added = self._added_touching(start, end)
-        stored = self._store.rows[positions[self._store.demands[positions] == EXCLUSIVE]]
-        return np.concatenate([stored, added.rows[added.demands == EXCLUSIVE]])
-
-    def held(self, start: int, end: int, rows: Mask | None = None) -> Held:
-        """Return the allocations that touch `[start, end)`, by row and start, of all rows or the given ones."""
-        positions = self._touching(start, end)
-        if rows is not None:
-            positions = positions[rows[self._store.rows[positions]]]
-        positions = self._store.in_order(positions)
+    def held(self, times: tuple[int, int], rows: Mask) -> Held:
+        """Return the allocations of the given rows that touch a window in seconds, by row and start."""
+        touching = self._touching(times)
+        count = touching.positions.size
+        chosen = rows[touching.rows[:count]]
+        positions = self._store.in_order(touching.positions[chosen])
         ends = self._store.ends[positions]
-        if start <= self._now:
+        if times[0] <= self._now:
             late = (ends <= self._now) & ~self._store.released[positions]
             ends[late] = self._now + 1
         found = Held(
@@ -211,30 +213,31 @@ class Snapshot:
             self._store.slots[positions].astype(np.int64),
             self._store.demands[positions],
         )
-        added = self._added_touching(start, end)
-        if rows is not None:
-            added = added.part(rows[added.rows])
-        return _joined(found, added)
+        return _joined(found, touching.added.part(rows[touching.added.rows]))
 
     def busy_until(self) -> int:
         """Return the moment, in seconds, from which on nothing is held any more."""
         ends = self._store.ends[: self._store.settled]
         return max(self._now + 1, int(ends.max(initial=0)), int(self._added.ends.max(initial=0)))
 
-    def _touching(self, start: int, end: int) -> Rows:
-        if self._touched is not None and self._touched[:2] == (start, end):
-            return self._touched[2]
-        positions = self._store.touching(start, end)
+    def _touching(self, times: tuple[int, int]) -> _Touching:
+        if self._touched is None or self._touched.times != times:
+            self._touched = self._find_touching(*times)
+        return self._touched
+
+    def _find_touching(self, start: int, end: int) -> _Touching:
+        store, added = self._store, self._added
+        positions = store.touching(start, end)
         if start <= self._now and self._overdue.size:
             late = self._overdue
-            late = late[(self._store.starts[late] < end) & (self._store.ends[late] <= start)]
+            late = late[(store.starts[late] < end) & (store.ends[late] <= start)]
             positions = np.sort(np.concatenate([positions, late])) if late.size else positions
-        positions = self._store.without_owners(positions, self._left_out)
-        self._touched = start, end, positions
-        return positions
-
-    def _added_touching(self, start: int, end: int) -> Held:
-        return self._added.part((self._added.starts < end) & (self._added.ends > start))
+        positions = store.without_owners(positions, self._left_out)
+        added = added.part((added.starts < end) & (added.ends > start))
+        rows, exclusive = store.rows[positions], store.demands[positions] == EXCLUSIVE
+        if len(added):
+            rows, exclusive = np.append(rows, added.rows), np.append(exclusive, added.demands == EXCLUSIVE)
+        return _Touching((start, end), positions, added, rows, exclusive)
 
     def _but(self, left_out: tuple[tuple[int, int], ...], added: Held) -> Snapshot:
         other = Snapshot(self._resources, self._demands, self._store, self._now)
@@ -242,9 +245,9 @@ class Snapshot:
         return other
 
 
-def fitting(limits: Iterable[Limit]) -> Counts:
-    """Return how many slots fit on each resource while nothing is taken."""
-    counts: Counts = np.minimum.reduce([limit.fitting(slice(None), 0) for limit in limits])
+def fitting(limits: Iterable[Limit], rows: Rows | slice = slice(None)) -> Counts:
+    """Return how many slots fit on each resource, or each of the given ones, while nothing is taken."""
+    counts: Counts = np.minimum.reduce([limit.fitting(rows, 0) for limit in limits])
     return counts
 
 

@@ -79,7 +79,10 @@ class Limit:
 
     def fitting(self, rows: Rows | slice, taken: Counts | int) -> Counts:
         """Return how many slots fit on these rows beside what is taken."""
-        counts: Counts = np.clip((self.capacity[rows] - taken) // self.share, 0, MOST_SLOTS)
+        counts: Counts = self.capacity[rows] - taken
+        counts //= self.share
+        np.maximum(counts, 0, out=counts)
+        np.minimum(counts, MOST_SLOTS, out=counts)
         return counts
 
 

@@ -9,6 +9,7 @@ from leasehold.books import schema
 from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cmd.memory import keep_freed_memory
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
@@ -32,6 +33,7 @@ def build_service(config: Config, wake: Event) -> Service:
     `wake` is set when work becomes due, for a manager in the same process. Raises SchemaError, PluginError or
     UnknownFilterError, each with a sentence for the operator.
     """
+    keep_freed_memory()
     settings = config.settings
     engine = open_engine(
         config.database_url, pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS

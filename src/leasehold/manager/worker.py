@@ -65,20 +65,22 @@ class Worker:
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                if self._claim_some():
-                    continue
-                pause = self._until_next()
+                pause = self._claim_some()
             except Exception:
                 log.exception("Due work cannot be claimed; trying again in %s s", PAUSE_AFTER_TROUBLE)
                 pause = PAUSE_AFTER_TROUBLE
-            self._wake.wait(pause)
+            if pause:
+                self._wake.wait(pause)
 
-    def _claim_some(self) -> bool:
-        """Claim as much as there are free threads, and say whether there may be more to claim at once."""
+    def _claim_some(self) -> float:
+        """Claim what the threads can take soon, and return for how many seconds there is nothing to do here.
+
+        A finished task wakes the loop, so with all threads busy there is no need to look.
+        """
         with self._lock:
             free = 2 * self._settings.workers - len(self._running)
         if free <= self._settings.workers // 2:
-            return False
+            return self._settings.poll_seconds
         claimer = f"{self._name}:{uuid4().hex[:12]}"
         lasts = timedelta(seconds=self._settings.claim_seconds)
         claims = self._service.books.transact(
@@ -88,7 +90,7 @@ class Worker:
             with self._lock:
                 self._running[claim.id] = claim
             self._pool.submit(settle, self._service, claim).add_done_callback(partial(self._done, claim))
-        return bool(claims)
+        return 0.0 if claims else self._until_next()
 
     def _done(self, claim: Claim, done: Future[None]) -> None:
         with self._lock:

@@ -58,7 +58,8 @@ def allocations(draw: st.DrawFn, pool: list[Resource], most: int = 14) -> list[R
     for _ in range(draw(st.integers(0, most))):
         start, end = draw(shapes)
         demand = draw(st.one_of(st.none(), demands, demands))
-        slots = 1 if demand is None else draw(st.integers(1, 3))
+        # How many slots are a whole resource means nothing, whatever the number.
+        slots = draw(st.integers(1, 3) if demand is not None else st.sampled_from([1, 2, 2**31 - 1]))
         rows.append(
             Row(
                 id=draw(st.integers(1, 20)),

@@ -127,7 +127,7 @@ def test_history_is_forgotten_by_itself_once_it_is_long() -> None:
 
 def test_a_long_life_of_small_updates() -> None:
     """Rows come, change and go for a long time: the answers stay those of the rows that count."""
-    random = Random(7)
+    random = Random(7)  # noqa: S311 - repeatable, not secret
     pool = [resource(number) for number in range(1, 9)]
     calendar = Calendar("hosts", most_tail=20)
     calendar.update(0, pool, NOTHING)

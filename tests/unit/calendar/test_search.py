@@ -105,11 +105,12 @@ def test_a_search_goes_as_far_as_it_must() -> None:
     def earliest(amount: int, spread: Spread = Spread.ANY) -> datetime | None:
         length = timedelta(days=7)
         window = earliest_slots(snapshot, every, {"VCPU": 2}, amount, spread, from_seconds(0), length)
-        return window and window.start
+        return None if window is None else window.start
 
     assert earliest(2) == from_seconds(0)
     assert earliest(3) == earliest(4, Spread.ONE_HOST) == from_seconds(20 * year)
     assert earliest(5) == earliest(2, Spread.DISTINCT_HOSTS) == from_seconds(20 * year + 60)
+    assert earliest(8) == from_seconds(20 * year + 60)
     assert earliest(9) is earliest(5, Spread.ONE_HOST) is earliest(3, Spread.DISTINCT_HOSTS) is None
 
 

@@ -49,6 +49,32 @@ def test_slots_are_the_oracles(
     assert counts.tolist() == oracle.slots(times, demand)
 
 
+@given(loaded(), spans, demands, st.data())
+def test_slots_of_some_are_the_slots_of_all(
+    pair: tuple[Calendar, Oracle, int], times: tuple[int, int], demand: dict[str, int], data: st.DataObject
+) -> None:
+    calendar, oracle, now = pair
+    snapshot, window = calendar.snapshot(from_seconds(now)), Window.of_seconds(*times)
+    among = np.array(data.draw(st.lists(st.booleans(), min_size=len(oracle.resources), max_size=len(oracle.resources))))
+    expected = np.where(among, oracle.slots(times, demand), 0)
+    assert snapshot.slots(window, demand, among).tolist() == expected.tolist()
+
+
+def test_slots_are_counted_until_there_are_enough() -> None:
+    calendar = Calendar("hosts")
+    calendar.update(
+        1, [resource(number) for number in range(1, 2001)], columns([row(1, 0, 10, {"VCPU": 6}, number=2000)])
+    )
+    snapshot, window = calendar.snapshot(from_seconds(0)), Window.of_seconds(0, 10)
+    order = np.arange(1999, -1, -1)
+    few = snapshot.slots_until(window, {"VCPU": 2}, order, lambda counts: bool(counts.sum() >= 9))
+    assert few[-2:].tolist() == [4, 1]
+    assert np.count_nonzero(few) < 2000
+    every = snapshot.slots_until(window, {"VCPU": 2}, order, lambda counts: bool(counts.sum() >= 10_000))
+    assert every.tolist() == snapshot.slots(window, {"VCPU": 2}).tolist()
+    assert not snapshot.slots_until(window, {"VCPU": 2}, order[:0], lambda _: False).any()
+
+
 @given(loaded(), spans, st.integers(0, 5))
 def test_a_margin_is_a_wider_window(pair: tuple[Calendar, Oracle, int], times: tuple[int, int], margin: int) -> None:
     calendar, oracle, now = pair
@@ -134,6 +160,26 @@ def test_a_start_waits_for_the_release() -> None:
     assert snapshot.free(Window.of_seconds(16, 20)).all()
     calendar.update(2, (), columns([row(1, 0, 10, released=True)]))
     assert calendar.snapshot(from_seconds(15)).free(Window.of_seconds(15, 20)).all()
+
+
+def test_a_start_waits_for_a_release_that_takes_hours() -> None:
+    hour = 3600
+    calendar = calendar_of(row(1, 0, 2 * hour), row(2, 9 * hour, 10 * hour, released=True))
+    for now in (0, hour, 3 * hour, 8 * hour):
+        snapshot = calendar.snapshot(from_seconds(now))
+        assert snapshot.free(Window.of_seconds(now, 9 * hour)).all() == (now > 8 * hour)
+        assert snapshot.free(Window.of_seconds(now + 1, 9 * hour)).all() == (now >= 2 * hour)
+
+
+def test_a_window_of_millennia_over_many_hosts() -> None:
+    # Too much for a moment, a host and a place to share 64 bits.
+    hosts = [resource(number) for number in range(1, 4301)]
+    rows = [row(2 * n, 10, 20, {"VCPU": 3}, number=n) for n in range(1, 4301)]
+    rows += [row(2 * n + 1, 30, 40, {"VCPU": 5}, number=n) for n in range(1, 4301)]
+    calendar = Calendar("hosts")
+    calendar.update(1, hosts, columns(rows))
+    counts = calendar.snapshot(from_seconds(0)).slots(Window.of_seconds(0, 250_000_000_000), {"VCPU": 1})
+    assert (counts == 3).all()
 
 
 def test_a_class_that_is_missing_or_too_large_for_one_gives_none() -> None:

@@ -22,7 +22,7 @@ def list_versions(call: Call) -> Reply:
 
 def show_document(call: Call) -> Reply:
     """Show the OpenAPI description of this API."""
-    return Reply(call.api.document)
+    return Reply(call.api.document())
 
 
 def check_health(call: Call) -> Reply:

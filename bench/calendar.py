@@ -1,0 +1,327 @@
+"""How fast the calendar decides, and what it weighs: the first rows of the budgets in design §10.
+
+Run with `python -m bench.calendar`. The pool has 10,000 hosts; half are leased whole, one lease after the other, half
+carry instances. Every figure is taken on the sizes and with the seed below.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import numpy as np
+
+from leasehold.calendar.index import AllocationColumns, Calendar
+from leasehold.calendar.search import Spread, earliest_free, earliest_slots
+from leasehold.model.properties import parse
+from leasehold.model.resource import HOST, HOST_POOL, Resource
+from leasehold.model.windows import Window, from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from leasehold.calendar.snapshot import Snapshot
+
+HOSTS: Final = 10_000
+SIZES: Final = (200_000, 1_000_000)
+SEED: Final = 20_261_121
+NOW: Final = 1_900_000_020
+HOUR: Final = 3600
+CELL: Final = 4 * 24 * HOUR
+DURATIONS: Final = (HOUR, 24 * HOUR, 7 * 24 * HOUR, 30 * 24 * HOUR)
+NOTHING: Final = AllocationColumns((), (), (), (), (), (), (), ())
+
+DECISION_MS: Final = {200_000: 2.0, 1_000_000: 10.0}
+EARLIEST_MS: Final = {200_000: 50.0, 1_000_000: 250.0}
+NO_BUDGET: Final[Mapping[int, float]] = {}
+RESIDENT_MIB: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Result:
+    """One measured figure beside its budget; a figure without a budget is there to be compared between runs."""
+
+    name: str
+    allocations: int
+    figure: str
+    value: float
+    unit: str
+    budget: float | None = None
+
+
+def hosts() -> list[Resource]:
+    """Return the pool: five models of host in ten zones."""
+    rng = np.random.default_rng(SEED)
+    models = rng.integers(0, 5, HOSTS).tolist()
+    zones = rng.integers(0, 10, HOSTS).tolist()
+    return [
+        Resource(
+            number=n + 1,
+            id=str(n + 1),
+            type=HOST,
+            pool=HOST_POOL,
+            capacity={"VCPU": 64, "MEMORY_MB": 262_144, "DISK_GB": 2_000},
+            max_unit={"VCPU": 64},
+            attributes={
+                "hypervisor_hostname": f"cmp-{n:05}",
+                "vcpus": 16 << (model % 3),
+                "memory_mb": 262_144,
+                "local_gb": 2_000,
+                "hypervisor_type": "QEMU",
+                "status": "up",
+            },
+            properties={"model": f"m{model}", "zone": f"z{zone}"},
+            traits=frozenset({"HW_CPU_X86_AVX2"}) if model else frozenset(),
+        )
+        for n, (model, zone) in enumerate(zip(models, zones, strict=True))
+    ]
+
+
+def chunks(allocations: int) -> Iterator[AllocationColumns]:
+    """Yield the allocations as the database would: in the order of ids, not of hosts, 20,000 at a time."""
+    rng = np.random.default_rng(SEED)
+    per_chunk = 2 * HOSTS
+    for chunk in range(allocations // per_chunk):
+        order = rng.permutation(per_chunk)
+        number = order % HOSTS
+        whole = number % 2 == 0
+        begin = NOW + (2 * chunk + order // HOSTS) * CELL - CELL
+        start = begin + (CELL * rng.random(per_chunk) ** 3).astype(np.int64)
+        tight = begin + CELL - ((begin + CELL - start) * rng.random(per_chunk) ** 3).astype(np.int64)
+        loose = start + (rng.exponential(15 * 24 * HOUR, per_chunk)).astype(np.int64) + HOUR
+        vcpus, slots = 2 ** rng.integers(0, 4, per_chunk), rng.integers(1, 4, per_chunk)
+        memory, disks = 2 ** rng.integers(0, 3, per_chunk), rng.integers(1, 9, per_chunk)
+        owners = rng.bytes(16 * per_chunk)
+        yield AllocationColumns(
+            ids=range(chunk * per_chunk + 1, (chunk + 1) * per_chunk + 1),
+            resource_numbers=(number + 1).tolist(),
+            starts=start.tolist(),
+            ends=np.where(whole, tight, loose).tolist(),
+            slots=np.where(whole, 1, slots).tolist(),
+            demands=[
+                None if all_of_it else f'{{"DISK_GB": {20 * d}, "MEMORY_MB": {2048 * m * n}, "VCPU": {n}}}'
+                for all_of_it, n, m, d in zip(
+                    whole.tolist(), vcpus.tolist(), memory.tolist(), disks.tolist(), strict=True
+                )
+            ],
+            reservation_ids=[str(UUID(bytes=owners[16 * n : 16 * n + 16])) for n in range(per_chunk)],
+            released=[False] * per_chunk,
+        )
+
+
+def loaded(allocations: int) -> Calendar:
+    """Return a calendar with this many current and future allocations."""
+    calendar = Calendar(HOST_POOL)
+    calendar.update(0, hosts(), NOTHING)
+    for generation, chunk in enumerate(chunks(allocations)):
+        calendar.update(generation, (), chunk)
+    calendar.snapshot(from_seconds(NOW))
+    return calendar
+
+
+class Stopwatch:
+    """Collects milliseconds: of processor time, which other work on the machine does not change, and by the wall."""
+
+    def __init__(self) -> None:
+        self.busy: list[float] = []
+        self.wall: list[float] = []
+
+    def __enter__(self) -> None:
+        self._begin = time.thread_time(), time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.busy.append((time.thread_time() - self._begin[0]) * 1000)
+        self.wall.append((time.perf_counter() - self._begin[1]) * 1000)
+
+    def results(self, name: str, allocations: int, budget: float | None = None) -> Iterator[Result]:
+        """Yield the figures; the budget is for processor time."""
+        yield Result(name, allocations, "p50", float(np.percentile(self.busy, 50)), "ms")
+        yield Result(name, allocations, "p99", float(np.percentile(self.busy, 99)), "ms", budget)
+        yield Result(name, allocations, "p99 wall", float(np.percentile(self.wall, 99)), "ms")
+
+
+class Requests:
+    """Repeatable requests: any start within the horizon, every duration, several expressions and amounts."""
+
+    def __init__(self, allocations: int) -> None:
+        self._rng = np.random.default_rng(SEED + 1)
+        self._horizon = allocations // HOSTS * CELL
+
+    def window(self) -> Window:
+        start = NOW - NOW % 60 + int(self._rng.integers(0, self._horizon)) // 60 * 60
+        return Window.of_seconds(start, start + int(self._rng.choice(DURATIONS)))
+
+    def duration(self) -> timedelta:
+        return timedelta(seconds=int(self._rng.choice(DURATIONS)))
+
+    def expression(self) -> str:
+        model, zone, other = self._rng.integers(0, 5), self._rng.integers(0, 10), self._rng.integers(0, 10)
+        return json.dumps(
+            ["and", [">=", "$vcpus", "32"], ["!=", "$model", f"m{model}"], ["in", "$zone", f"z{zone}", f"z{other}"]]
+        )
+
+    def demand(self) -> dict[str, int]:
+        vcpus = int(2 ** self._rng.integers(0, 4))
+        return {"VCPU": vcpus, "MEMORY_MB": 4096 * vcpus, "DISK_GB": 20 * vcpus}
+
+    def amount(self, most: int) -> int:
+        """Return an amount: mostly small, sometimes nearly everything."""
+        return max(1, round(most * self._rng.random() ** 3))
+
+
+def decide_hosts(snapshot: Snapshot, requests: Requests) -> None:
+    """Decide a host lease: parse, match, free, pick."""
+    candidates = snapshot.bookable() & snapshot.matching(parse(requests.expression(), "resource_properties"))
+    free = candidates & snapshot.free(requests.window())
+    snapshot.numbers[np.flatnonzero(free)[: requests.amount(50)]].tolist()
+
+
+def decide_instances(snapshot: Snapshot, requests: Requests) -> None:
+    """Decide an instance lease: count slots and pick, hosts that carry something first; some name properties."""
+    wanted = requests.expression() if requests.amount(2) == 1 else ""
+    candidates = snapshot.bookable() & snapshot.matching(parse(wanted, "resource_properties"))
+    window, amount = requests.window(), requests.amount(200)
+    rows = np.flatnonzero(candidates)
+    rows = rows[np.argsort(~snapshot.carrying(window)[rows], kind="stable")]
+    counts = snapshot.slots_until(window, requests.demand(), rows, lambda counts: int(counts.sum()) >= amount)
+    used = rows[: int(np.searchsorted(np.cumsum(counts[rows]), amount)) + 1]
+    snapshot.numbers[used[counts[used] > 0]].tolist()
+
+
+def count_instances(snapshot: Snapshot, requests: Requests) -> None:
+    """Count the slots on all hosts, as a refusal does to say how many there are."""
+    snapshot.slots(requests.window(), requests.demand())
+
+
+def find_hosts(snapshot: Snapshot, requests: Requests) -> None:
+    """Search the earliest host lease, for up to half of all hosts."""
+    amount, every = requests.amount(HOSTS // 2), snapshot.bookable()
+    earliest_free(snapshot, every, amount, from_seconds(NOW), requests.duration(), margin=timedelta(minutes=10))
+
+
+def find_instances(snapshot: Snapshot, requests: Requests) -> None:
+    """Search the earliest instance lease for up to half of what the pool holds, in every way to spread the slots."""
+    demand, every = requests.demand(), snapshot.bookable()
+    spread = list(Spread)[requests.amount(1000) % 3]
+    room = {Spread.ANY: HOSTS * 64 // demand["VCPU"] // 2, Spread.ONE_HOST: 64 // demand["VCPU"]}
+    amount = requests.amount(room.get(spread, HOSTS // 2))
+    earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
+
+
+def measure(
+    name: str, allocations: int, calendar: Calendar, action: Callable[[Snapshot, Requests], None], times: int
+) -> Stopwatch:
+    """Return the milliseconds of each of so many calls, a fresh snapshot included."""
+    requests = Requests(allocations)
+    action(calendar.snapshot(from_seconds(NOW)), requests)
+    clock = Stopwatch()
+    for second in range(times):
+        with clock:
+            action(calendar.snapshot(from_seconds(NOW + second)), requests)
+    print(f"{name}, {allocations:,}: {times} calls", file=sys.stderr)
+    return clock
+
+
+def timings(allocations: int, calls: int = 500, searches: int = 200) -> Iterator[Result]:
+    """Yield the figures of one size."""
+    begin = time.perf_counter()
+    calendar = loaded(allocations)
+    yield Result("load", allocations, "once", time.perf_counter() - begin, "s")
+    for name, action, times, budget in (
+        ("decision, hosts", decide_hosts, calls, DECISION_MS),
+        ("decision, instances", decide_instances, calls, DECISION_MS),
+        ("slots of all hosts", count_instances, calls, NO_BUDGET),
+        ("earliest, hosts", find_hosts, searches, EARLIEST_MS),
+        ("earliest, instances", find_instances, searches, EARLIEST_MS),
+    ):
+        spent = measure(name, allocations, calendar, action, times)
+        yield from spent.results(name, allocations, budget.get(allocations))
+    yield from updates(calendar, allocations, calls).results("update of 10 rows", allocations)
+
+
+def updates(calendar: Calendar, allocations: int, calls: int) -> Stopwatch:
+    """Return the times of updates, each of five new allocations and five that change."""
+    rng = np.random.default_rng(SEED + 2)
+    clock = Stopwatch()
+    for call in range(calls):
+        ids = [
+            *range(allocations + 5 * call + 1, allocations + 5 * call + 6),
+            *rng.integers(1, allocations, 5).tolist(),
+        ]
+        start = NOW + int(rng.integers(0, 1000)) * HOUR
+        columns = AllocationColumns(
+            ids=ids,
+            resource_numbers=rng.integers(1, HOSTS + 1, 10).tolist(),
+            starts=[start] * 10,
+            ends=[start + 10 * HOUR] * 10,
+            slots=[1] * 10,
+            demands=[None] * 10,
+            reservation_ids=[str(UUID(int=call + 1))] * 10,
+            released=[False] * 10,
+        )
+        with clock:
+            calendar.update(call, (), columns)
+            calendar.snapshot(from_seconds(NOW))
+    return clock
+
+
+def resident() -> dict[str, float]:
+    """Return this process's memory in MiB, now and at its highest."""
+    lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
+    fields = {words[0]: words[1] for words in lines if len(words) > 1}
+    return {"now": int(fields["VmRSS:"]) / 1024, "highest": int(fields["VmHWM:"]) / 1024}
+
+
+def weigh(allocations: int) -> dict[str, float]:
+    """Return the memory of a process with a whole service's libraries and one calendar, after some decisions."""
+    import falcon  # noqa: F401, PLC0415 - only the process that is weighed needs it
+    import pydantic  # noqa: F401, PLC0415
+    import sqlalchemy  # noqa: F401, PLC0415
+
+    baseline = resident()["now"]
+    calendar = loaded(allocations)
+    requests = Requests(allocations)
+    for _ in range(20):
+        for action in (decide_hosts, decide_instances, find_hosts, find_instances):
+            action(calendar.snapshot(from_seconds(NOW)), requests)
+    return {"baseline": baseline, **resident()}
+
+
+def memory(allocations: int) -> Iterator[Result]:
+    """Yield the memory of a fresh process, so that nothing else is weighed with it."""
+    command = [sys.executable, "-c", f"import json, bench.calendar as b; print(json.dumps(b.weigh({allocations})))"]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+    figures = json.loads(answer.stdout)
+    yield Result("memory before loading", allocations, "resident", figures["baseline"], "MiB")
+    yield Result("memory", allocations, "resident", figures["now"], "MiB", RESIDENT_MIB)
+    yield Result("memory", allocations, "highest", figures["highest"], "MiB")
+
+
+def run() -> list[Result]:
+    """Measure everything; takes about a minute."""
+    results = [result for size in SIZES for result in timings(size)]
+    return [*results, *memory(SIZES[-1])]
+
+
+def main() -> None:
+    """Print one line per figure, and as JSON with `--json`."""
+    results = run()
+    if "--json" in sys.argv:
+        print(json.dumps([asdict(result) for result in results], indent=1))
+        return
+    for result in results:
+        budget = "" if result.budget is None else f"   budget {result.budget:g}"
+        print(
+            f"{result.name:<24}{result.allocations:>10,}  {result.figure:<9}{result.value:>9.2f} {result.unit}{budget}"
+        )
+
+
+if __name__ == "__main__":
+    main()

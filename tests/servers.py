@@ -69,9 +69,14 @@ def free_port() -> int:
 
 
 def _remove_orphans(parent: Path, prefix: str) -> None:
-    """Remove what runs that were killed have left behind: folders of ours whose lock nobody holds."""
+    """Remove what runs that were killed have left behind: folders of ours whose lock nobody holds.
+
+    A fresh lock is left alone: its run may be between making it and taking it.
+    """
     for lock in parent.glob(f"{prefix}*/{_LOCK}"):
         with contextlib.suppress(OSError), lock.open("r+b") as attempt:
+            if time.time() - os.fstat(attempt.fileno()).st_mtime < _START_WITHIN:
+                continue
             fcntl.flock(attempt, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock.parent, ignore_errors=True)
 

@@ -1,16 +1,27 @@
-"""A database whose schema is up to date, of each kind."""
+"""Databases whose schema is up to date, of each kind.
+
+`engine` is what most tests want: tables that are empty but for the pools. It is one database of each kind for all of
+them, because making the tables on a server takes longer than most tests do. `migrated` and `empty_engine` are a
+database for one test alone.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import delete, update
 
 from leasehold.books import schema
-from leasehold.books.engine import open_engine
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.store import Books
+from leasehold.books.tables import metadata, pools
+from tests.conftest import SERVERS, Databases
+from tests.servers import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from sqlalchemy import Engine
 
@@ -23,6 +34,55 @@ def empty_engine(database_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def engine(empty_engine: Engine) -> Engine:
+def migrated(empty_engine: Engine) -> Engine:
     schema.upgrade(empty_engine)
     return empty_engine
+
+
+class KeptDatabases:
+    """One database of each kind, made when first asked for and kept for the whole run."""
+
+    def __init__(self, databases: Databases, folder: Path) -> None:
+        self._databases = databases
+        self._folder = folder
+        self._urls: dict[str, str] = {}
+
+    def url(self, kind: str) -> str:
+        if kind not in self._urls:
+            url = f"sqlite:///{self._folder}/books.db" if kind == "sqlite" else self._databases.create(kind)
+            engine = open_engine(url)
+            schema.upgrade(engine)
+            engine.dispose()
+            self._urls[kind] = url
+        return self._urls[kind]
+
+    def drop(self) -> None:
+        for kind, url in self._urls.items():
+            if kind in SERVERS:
+                self._databases.drop(kind, url)
+
+
+@pytest.fixture(scope="session")
+def kept_databases(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptDatabases]:
+    kept = KeptDatabases(databases, tmp_path_factory.mktemp("books"))
+    yield kept
+    kept.drop()
+
+
+@pytest.fixture(
+    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
+)
+def engine(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Engine]:
+    engine = open_engine(kept_databases.url(request.param))
+    with writing(engine) as connection:
+        for table in reversed(metadata.sorted_tables):
+            if table is not pools:
+                connection.execute(delete(table))
+        connection.execute(update(pools).values(generation=0))
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def books(engine: Engine) -> Books:
+    return Books(engine)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import falcon
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from leasehold.books.store import UnknownOutcomeError
 from leasehold.model.errors import (
     BodyTooLargeError,
+    BooksUnavailableError,
     InvalidInputError,
     LeaseholdError,
     MethodNotAllowedError,
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 INTERNAL = "INTERNAL_SERVER_ERROR"
+RETRY_AFTER_SECONDS = "5"
 
 
 class UnknownRouteError(LeaseholdError):
@@ -77,6 +82,8 @@ def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer
         return _application(error)
     if isinstance(error, falcon.HTTPError):
         return _of_falcon(error)
+    if isinstance(error, UnknownOutcomeError | OperationalError | PoolTimeoutError):
+        return _without_books(error)
     return _unexpected(error)
 
 
@@ -111,6 +118,17 @@ def _of_falcon(error: falcon.HTTPError) -> ErrorAnswer:
     message = error.description or error.title or status.phrase
     body = {"error": int(status), "error_message": message, "code": MalformedRequestError.code, "details": {}}
     return ErrorAnswer(status, body, dict(error.headers or {}))
+
+
+def _without_books(error: Exception) -> ErrorAnswer:
+    """Return a 503 for a database that cannot be used; the log says why, the client only what to do."""
+    LOG.error("The database could not be used for a request.", exc_info=error)
+    if isinstance(error, UnknownOutcomeError):
+        message = "The connection to the database broke during the commit: look whether the change is there."
+    else:
+        message = "The database cannot be used now; nothing was changed. Try again in a moment."
+    answer = _application(BooksUnavailableError(message))
+    return replace(answer, headers={"Retry-After": RETRY_AFTER_SECONDS})
 
 
 def _unexpected(error: Exception) -> ErrorAnswer:

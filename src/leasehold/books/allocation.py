@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, case, exists, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, insert, or_, select, update
 
 from leasehold.books.tables import allocations, leases, reservations
 from leasehold.model.allocation import Allocation
@@ -39,20 +39,10 @@ _CURRENT = _CHANGED.where(
     or_(allocations.c.ends_at > bindparam("moment"), allocations.c.released_at.is_(None)),
 )
 
-_mine = allocations.alias("mine")
-_HELD_BY_OTHERS = select(allocations.c.resource_number).where(
+_UNRELEASED = select(allocations).where(
     allocations.c.resource_number.in_(bindparam("numbers", expanding=True)),
-    allocations.c.reservation_id != bindparam("reservation"),
     allocations.c.released_at.is_(None),
-    allocations.c.ends_at <= bindparam("moment"),
-    or_(
-        allocations.c.demand.is_(None),
-        exists().where(
-            _mine.c.reservation_id == bindparam("reservation"),
-            _mine.c.resource_number == allocations.c.resource_number,
-            _mine.c.demand.is_(None),
-        ),
-    ),
+    allocations.c.starts_at <= bindparam("moment"),
 )
 
 
@@ -75,7 +65,10 @@ def changed_allocations(
     (`since` -1) leaves out what ended before `moment` and is released: it can never matter again.
     """
     query, parameters = (_CURRENT, {"moment": to_seconds(moment)}) if since < 0 else (_CHANGED, {})
-    result = connection.execution_options(yield_per=CHUNK).execute(query, {"pool": pool, "since": since, **parameters})
+    # For this statement alone: the option set on the connection would give every later one a server-side cursor too.
+    result = connection.execute(
+        query, {"pool": pool, "since": since, **parameters}, execution_options={"yield_per": CHUNK}
+    )
     for rows in result.partitions():
         yield tuple(zip(*rows, strict=True))
 
@@ -149,20 +142,18 @@ def end_allocations(
     connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(**values))
 
 
-def held_by_others(connection: Connection, reservation_id: str, numbers: Collection[int], now: datetime) -> list[int]:
-    """Return those of these resources whose earlier whole-resource or shared promise is over but not yet released.
-
-    Only promises that conflict count: one of the two takes the whole resource. A start waits for them (design §5).
-    """
-    parameters = {"numbers": list(numbers), "reservation": reservation_id, "moment": to_seconds(now)}
-    return sorted(set(connection.execute(_HELD_BY_OTHERS, parameters).scalars()))
+def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
+    """Return the promises on these resources that have begun and are not released, whether over or not."""
+    parameters = {"numbers": list(numbers), "moment": to_seconds(now)}
+    return [as_allocation(row) for row in connection.execute(_UNRELEASED, parameters)]
 
 
 def in_use(connection: Connection, number: int, now: datetime) -> bool:
     """Say whether a resource is promised now or later, or not yet released."""
-    live = or_(allocations.c.ends_at > to_seconds(now), allocations.c.released_at.is_(None))
-    not_empty = allocations.c.ends_at > allocations.c.starts_at
-    query = select(allocations.c.id).where(allocations.c.resource_number == number, live, not_empty).limit(1)
+    ahead = and_(allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    # A promise that ended in the second in which it began is empty, and may have servers to be removed all the same.
+    live = or_(ahead, allocations.c.released_at.is_(None))
+    query = select(allocations.c.id).where(allocations.c.resource_number == number, live).limit(1)
     return connection.execute(query).first() is not None
 
 
@@ -201,7 +192,7 @@ def list_allocations(
 
 
 def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:
-    """Return the leases that are promised one of these resources between now and `until` (None: ever)."""
+    """Return the leases promised one of these resources between now and `until` (None: ever), soonest first."""
     query = select(allocations.c.lease_id).where(
         allocations.c.resource_number.in_(numbers),
         allocations.c.ends_at > to_seconds(now),
@@ -210,7 +201,8 @@ def leases_on(connection: Connection, numbers: Collection[int], now: datetime, u
     )
     if until is not None:
         query = query.where(allocations.c.starts_at < to_seconds(until))
-    return sorted(set(connection.execute(query).scalars()))
+    query = query.order_by(allocations.c.starts_at, allocations.c.id)
+    return list(dict.fromkeys(connection.execute(query).scalars()))
 
 
 def requests_naming(connection: Connection, number: int, now: datetime) -> list[dict[str, Any]]:

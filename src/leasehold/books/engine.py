@@ -1,8 +1,10 @@
 """Connections to the books, the same promise on each database: a transaction sees what was committed before it asked.
 
-READ COMMITTED on MariaDB and PostgreSQL, because a decision locks a pool first and must then read what the previous
-holder of the lock committed; MariaDB's default would show an older snapshot. SQLite gets WAL, so that readers never
-wait for the writer, and a writer takes its lock at BEGIN, so that two of them queue instead of failing half-way.
+Who writes does so in READ COMMITTED on MariaDB and PostgreSQL, because a decision locks a pool first and must then read
+what the previous holder of the lock committed; MariaDB's default would show an older snapshot. Who only reads sees one
+moment, however many statements that takes, so a lease never shows half of an amendment. SQLite gets WAL, so that
+readers never wait for the writer, and a writer takes its lock at BEGIN, so that two of them queue instead of failing
+half-way.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 SQLITE_WAIT_SECONDS = 30
+_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 _WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 """SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
 
@@ -59,8 +62,10 @@ def _open_sqlite(url: str) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that only reads."""
+    """Open a transaction that only reads, and sees the books as they were at its first statement."""
     with engine.connect() as connection, connection.begin():
+        if connection.dialect.name != "sqlite":
+            connection.exec_driver_sql(_ONE_MOMENT)
         yield connection
 
 

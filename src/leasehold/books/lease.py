@@ -20,19 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row, Select, Table, Update
+    from sqlalchemy import Column, Connection, Row, Select, Table, Update
 
     from leasehold.model.allocation import Allocation
 
 MANY = 500
 """Above this many leases their parts are fetched by the same condition instead of by a list of ids."""
 
-_PARTS = (
+LONGEST_REASON = 4_000
+"""In characters; MariaDB refuses texts of more than 64 KiB, and a reason may name thousands of hosts."""
+
+_PARTS: tuple[tuple[Select[Any], Column[Any]], ...] = (
     (select(reservations).order_by(reservations.c.lease_id, reservations.c.position), reservations.c.lease_id),
     (select(events).order_by(events.c.lease_id, events.c.time), events.c.lease_id),
     (select(allocations).order_by(allocations.c.reservation_id, allocations.c.id), allocations.c.lease_id),
 )
 _PARTS_BY_ID = tuple(query.where(column.in_(bindparam("ids", expanding=True))) for query, column in _PARTS)
+_PROMISES_TOO, _NO_PROMISES = slice(None), slice(2)
 _ONE = select(leases).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
 
@@ -96,25 +100,31 @@ def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gon
     """Return one lease, or None; `lock` keeps others from changing it meanwhile, `gone` finds deleted ones too."""
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
     rows = [row for row in rows if gone or row.deleted_at is None]
-    return _assemble(connection, rows, [lease_id])[0] if rows else None
+    return _assemble(connection, rows, [lease_id], _PROMISES_TOO)[0] if rows else None
 
 
 def list_leases(connection: Connection, project_id: str | None) -> list[Lease]:
-    """Return all leases that are not deleted, of one project or of all, oldest first: four statements."""
+    """Return all leases that are not deleted, of one project or of all, oldest first: three statements.
+
+    What they are promised is left out: a list never shows it, and it may be most of the books.
+    """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     rows = connection.execute(query.order_by(leases.c.created_at, leases.c.id)).all()
     ids = [row.id for row in rows] if len(rows) <= MANY else query.with_only_columns(leases.c.id)
-    return _assemble(connection, rows, ids) if rows else []
+    return _assemble(connection, rows, ids, _NO_PROMISES) if rows else []
 
 
-def _assemble(connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[str] | Select[Any]) -> list[Lease]:
+def _assemble(
+    connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[str] | Select[Any], parts: slice
+) -> list[Lease]:
     if isinstance(ids, list):
-        found = [connection.execute(query, {"ids": ids}) for query in _PARTS_BY_ID]
+        found = [connection.execute(query, {"ids": ids}) for query in _PARTS_BY_ID[parts]]
     else:
-        found = [connection.execute(query.where(column.in_(ids))) for query, column in _PARTS]
-    reservations_of, events_of, held = map(_group, found, ("lease_id", "lease_id", "reservation_id"))
+        found = [connection.execute(query.where(column.in_(ids))) for query, column in _PARTS[parts]]
+    reservations_of, events_of, *rest = map(_group, found, ("lease_id", "lease_id", "reservation_id"))
+    held = rest[0] if rest else {}
     return [
         _lease(
             row,
@@ -183,9 +193,11 @@ def _event(row: Row[Any]) -> Event:
 def save_lease(connection: Connection, before: Lease, after: Lease, now: datetime) -> Lease:
     """Write what differs between a lease that this transaction has locked and what it becomes, and return that.
 
+    A reason longer than people read is cut.
     One statement each for the lease, its reservations and its events, and none where nothing differs. Any difference
     moves the lease's generation on. Promises are not touched: they are written by `books.allocation`.
     """
+    after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
     parts = [
         _changed_reservation(new)
         for old, new in zip(before.reservations, after.reservations, strict=True)

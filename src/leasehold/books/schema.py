@@ -1,4 +1,7 @@
-"""The schema of the books: brought up to date by migrations, and checked at every start."""
+"""The schema of the books: brought up to date by migrations, and checked at every start.
+
+Alembic takes longer to import than all else here takes to run, so only what migrates loads it.
+"""
 
 from __future__ import annotations
 
@@ -6,73 +9,102 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import column, inspect, select, table, text
 
 from leasehold.books.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from alembic.config import Config
     from sqlalchemy import Connection, Engine
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-LOCK_NAME = "leasehold.schema"
+BASE = "base"
 LOCK_NUMBER = 0x1EA5E401D
 LOCK_SECONDS = 120
+
+_VERSION = table("alembic_version", column("version_num"))
+_TAKE_LOCK = text("SELECT GET_LOCK(CONCAT('leasehold.', MD5(DATABASE())), :seconds)")
+_GIVE_LOCK = text("SELECT RELEASE_LOCK(CONCAT('leasehold.', MD5(DATABASE())))")
 
 
 class SchemaError(Exception):
     """The tables are not what this version needs; the message says what to run."""
 
 
-def upgrade(engine: Engine, revision: str = "head") -> None:
-    """Bring the schema to `revision`; of several processes at once one does it and the others find it done."""
-    with writing(engine) as connection, _alone(connection):
-        command.upgrade(_config(connection), revision)
+def revisions() -> dict[str, str]:
+    """Return all revisions that this version knows, oldest first, each with what it is in a few words."""
+    names = (path.stem.partition("_") for path in sorted((MIGRATIONS / "versions").glob("[0-9]*_*.py")))
+    return {number: words.replace("_", " ") for number, _, words in names}
 
 
-def downgrade(engine: Engine, revision: str) -> None:
-    """Take the schema back to `revision`; "base" removes all tables with what is in them."""
-    with writing(engine) as connection, _alone(connection):
-        command.downgrade(_config(connection), revision)
+def head() -> str:
+    """Return the revision that this version needs."""
+    known = revisions()
+    if not known:
+        raise SchemaError(f"There are no migrations in {MIGRATIONS}: install the package again.")
+    return list(known)[-1]
 
 
 def current(engine: Engine) -> str | None:
     """Return the revision that the database has, None for one without our tables."""
     with reading(engine) as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        return _current(connection)
 
 
-def head() -> str:
-    """Return the revision that this version needs."""
-    newest = ScriptDirectory(str(MIGRATIONS)).get_current_head()
-    if newest is None:
-        message = f"There are no migrations in {MIGRATIONS}; install the package again."
-        raise SchemaError(message)
-    return newest
-
-
-def history() -> list[tuple[str, str]]:
-    """Return all revisions with what they did, oldest first."""
-    revisions = ScriptDirectory(str(MIGRATIONS)).walk_revisions()
-    return [(revision.revision, revision.doc) for revision in revisions][::-1]
+def _current(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    found: str | None = connection.execute(select(_VERSION.c.version_num)).scalar()
+    return found
 
 
 def check(engine: Engine) -> None:
-    """Raise SchemaError when the database has another revision than this version needs."""
+    """Raise SchemaError, which says what to do, when the database has another revision than this version needs."""
     found, needed = current(engine), head()
-    if found != needed:
-        message = (
-            f"The database has schema {found or 'none'}, this version needs {needed}: run leasehold-manage db upgrade."
+    if found == needed:
+        return
+    _refuse_unknown(found)
+    raise SchemaError(
+        f"The database has schema {found or 'none'}, and this version needs {needed}: run leasehold-manage db upgrade."
+    )
+
+
+def _refuse_unknown(found: str | None) -> None:
+    if found is not None and found not in revisions():
+        raise SchemaError(
+            f"The database has schema {found}, which this version does not know. A newer Leasehold or another service "
+            "made it: install that version, or give Leasehold a database of its own."
         )
-        raise SchemaError(message)
+
+
+def upgrade(engine: Engine) -> None:
+    """Bring the schema to what this version needs; of several processes at once one does it, the others find it done.
+
+    What broke off half-way is taken up again. Raises SchemaError for a database that is not ours.
+    """
+    if current(engine) == head():
+        return
+    with writing(engine) as connection, _alone(connection):
+        _refuse_unknown(_current(connection))
+        from alembic import command  # noqa: PLC0415 - slow, see above.
+
+        command.upgrade(_config(connection), "head")
+
+
+def downgrade(engine: Engine, revision: str) -> None:
+    """Take the schema back to `revision`; `BASE` removes all tables with what is in them."""
+    with writing(engine) as connection, _alone(connection):
+        _refuse_unknown(_current(connection))
+        from alembic import command  # noqa: PLC0415 - slow, see above.
+
+        command.downgrade(_config(connection), revision)
 
 
 def _config(connection: Connection) -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - slow, see above.
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
@@ -86,15 +118,16 @@ def _alone(connection: Connection) -> Iterator[None]:
         # Held until the transaction ends, so nobody sees half a migration.
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
         yield
-    elif connection.dialect.name == "mysql":
+    elif connection.dialect.name in ("mysql", "mariadb"):
         # MariaDB commits at every CREATE TABLE, so the lock belongs to the connection and has to be given back.
-        got = connection.scalar(text("SELECT GET_LOCK(:name, :seconds)"), {"name": LOCK_NAME, "seconds": LOCK_SECONDS})
-        if got != 1:
-            message = f"Somebody else has been migrating this database for {LOCK_SECONDS} s; try again later."
-            raise SchemaError(message)
+        if connection.scalar(_TAKE_LOCK, {"seconds": LOCK_SECONDS}) != 1:
+            raise SchemaError(
+                f"Somebody else has been migrating this database for {LOCK_SECONDS} s: "
+                "wait for that, then run leasehold-manage db upgrade again."
+            )
         try:
             yield
         finally:
-            connection.execute(text("SELECT RELEASE_LOCK(:name)"), {"name": LOCK_NAME})
+            connection.execute(_GIVE_LOCK)
     else:
         yield

@@ -29,13 +29,13 @@ class GenerationRaceError(Exception):
     """Another transaction moved a pool's generation first, so everything decided here is void."""
 
 
-class LostRaceError(Exception):
-    """A row is no longer as this transaction found it, so the use case has to look again."""
+class UnknownOutcomeError(Exception):
+    """The connection broke while a transaction was committed, so nobody knows whether it was."""
 
 
 def worth_retrying(error: BaseException) -> bool:
     """Say whether running the whole transaction again may work."""
-    if isinstance(error, GenerationRaceError | LostRaceError):
+    if isinstance(error, GenerationRaceError):
         return True
     if not isinstance(error, DBAPIError) or isinstance(error, IntegrityError):
         return False
@@ -61,6 +61,8 @@ class Books:
         """Run `work` in one writing transaction and commit it; after a lost race roll back and run all of it again.
 
         Whatever `work` raises leaves no trace in the books. Gives up, raising the last error, after half a minute.
+        Raises UnknownOutcomeError, without another try, when the connection breaks during the commit: what was
+        written may be there, and writing it again would grant the same lease twice.
         """
         attempts = Retrying(
             retry=retry_if_exception(worth_retrying),
@@ -72,5 +74,14 @@ class Books:
         return result
 
     def _once(self, work: Callable[[Connection], Result]) -> Result:
-        with writing(self.engine) as connection:
-            return work(connection)
+        committing = False
+        try:
+            with writing(self.engine) as connection:
+                result = work(connection)
+                committing = True
+        except DBAPIError as error:
+            if committing and error.connection_invalidated:
+                message = "The connection to the database broke during a commit; look what is there, then try again."
+                raise UnknownOutcomeError(message) from error
+            raise
+        return result

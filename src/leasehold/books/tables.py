@@ -8,8 +8,6 @@ order of magnitude faster than dates and compare the same everywhere.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -25,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from leasehold.books.types import BigKey, UtcDateTime
+from leasehold.books.types import COUNTED, EXACT, BigKey, UtcDateTime
 
 metadata = MetaData(
     naming_convention={
@@ -36,15 +34,12 @@ metadata = MetaData(
     }
 )
 
-_EXACT: dict[str, Any] = {"mysql_engine": "InnoDB", "mysql_charset": "utf8mb4", "mysql_collate": "utf8mb4_bin"}
-"""Names compare exactly on every database; MariaDB's own default takes `a` for `A`."""
-
 pools = Table(
     "pools",
     metadata,
     Column("name", String(64), primary_key=True),
     Column("generation", BigInteger, nullable=False, default=0),
-    **_EXACT,
+    **EXACT,
 )
 
 resources = Table(
@@ -68,7 +63,8 @@ resources = Table(
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),
-    **_EXACT,
+    **EXACT,
+    **COUNTED,
 )
 
 property_definitions = Table(
@@ -81,7 +77,7 @@ property_definitions = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     UniqueConstraint("resource_type", "name"),
-    **_EXACT,
+    **EXACT,
 )
 
 resource_properties = Table(
@@ -91,7 +87,7 @@ resource_properties = Table(
     Column("name", String(64), primary_key=True),
     Column("value", Text, nullable=False),
     Index("ix_resource_properties_name", "name"),
-    **_EXACT,
+    **EXACT,
 )
 
 leases = Table(
@@ -112,7 +108,7 @@ leases = Table(
     Column("deleted_at", UtcDateTime),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
-    **_EXACT,
+    **EXACT,
 )
 
 reservations = Table(
@@ -131,7 +127,7 @@ reservations = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     Index("ix_reservations_lease_id", "lease_id"),
-    **_EXACT,
+    **EXACT,
 )
 
 allocations = Table(
@@ -152,7 +148,8 @@ allocations = Table(
     Index("ix_allocations_reservation_id", "reservation_id"),
     Index("ix_allocations_lease_id", "lease_id"),
     Index("ix_allocations_resource_number_ends_at", "resource_number", "ends_at"),
-    **_EXACT,
+    **EXACT,
+    **COUNTED,
 )
 
 events = Table(
@@ -166,7 +163,7 @@ events = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     Index("ix_events_lease_id", "lease_id"),
-    **_EXACT,
+    **EXACT,
 )
 
 tasks = Table(
@@ -182,7 +179,8 @@ tasks = Table(
     Column("last_error", Text),
     UniqueConstraint("kind", "subject"),
     Index("ix_tasks_due_at", "due_at"),
-    **_EXACT,
+    **EXACT,
+    **COUNTED,
 )
 
 outbox = Table(
@@ -195,7 +193,8 @@ outbox = Table(
     Column("payload", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Index("ix_outbox_lease_id", "lease_id"),
-    **_EXACT,
+    **EXACT,
+    **COUNTED,
 )
 
 idempotency_keys = Table(
@@ -206,6 +205,6 @@ idempotency_keys = Table(
     Column("request_digest", String(64), nullable=False),
     Column("lease_id", String(36), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    Index("ix_idempotency_keys_created_at", "created_at"),
-    **_EXACT,
+    Index("ix_idempotency_keys_lease_id", "lease_id"),
+    **EXACT,
 )

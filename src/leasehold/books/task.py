@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LEASE = "lease"
+LONGEST_ERROR = 4_000
+"""In characters; MariaDB refuses texts of more than 64 KiB, and a task that could not be given back would be stuck."""
 _FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
 _DUE = (
     select(tasks.c.id)
@@ -33,8 +35,10 @@ _CLAIM = (
     .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.due_at <= bindparam("now"), _FREE)
     .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), attempts=tasks.c.attempts + 1)
 )
-_CLAIMED = select(tasks).where(
-    tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer")
+_CLAIMED = (
+    select(tasks)
+    .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer"))
+    .order_by(tasks.c.due_at, tasks.c.id)
 )
 
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
@@ -68,16 +72,16 @@ def add_task(connection: Connection, kind: str, subject: str, due_at: datetime) 
     connection.execute(insert(tasks), {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0})
 
 
-def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
-    """Make a task due at a moment and forget that it failed before."""
-    connection.execute(
-        update(tasks).where(tasks.c.kind == kind, tasks.c.subject == subject).values(due_at=due_at, attempts=0)
-    )
+def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
+    """Make a task due at a moment and forget that it failed before; say whether there is such a task."""
+    hurry = update(tasks).where(tasks.c.kind == kind, tasks.c.subject == subject).values(due_at=due_at, attempts=0)
+    return connection.execute(hurry).rowcount > 0
 
 
 def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
-    """Claim up to `most` due tasks that nobody holds; the update is the compare-and-swap that decides who gets one.
+    """Claim up to `most` due tasks that nobody holds, longest due first.
 
+    The update is the compare-and-swap that decides who gets one.
     `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
     """
     ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
@@ -110,10 +114,13 @@ def finish_task(
     error: str | None = None,
     keep_attempts: bool = False,
 ) -> None:
-    """Give the claim back and set when the task is due next; None: not before somebody makes it due."""
+    """Give the claim back and set when the task is due next; None: not before somebody makes it due.
+
+    Does nothing when the claim has been lost. `error` is cut to what people read and every database takes.
+    """
     attempts = claim.attempts if keep_attempts else 0
-    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "error": error}
-    connection.execute(_FINISH, values)
+    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts}
+    connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
 
 
 def next_due(connection: Connection, now: datetime) -> datetime | None:
@@ -125,11 +132,8 @@ def next_due(connection: Connection, now: datetime) -> datetime | None:
 
 def add_task_once(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
     """Make a task due, writing it when it does not exist yet."""
-    known = connection.execute(select(tasks.c.id).where(tasks.c.kind == kind, tasks.c.subject == subject)).first()
-    if known is None:
+    if not hurry_task(connection, kind, subject, due_at):
         add_task(connection, kind, subject, due_at)
-    else:
-        hurry_task(connection, kind, subject, due_at)
 
 
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:

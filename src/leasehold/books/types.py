@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import BigInteger, DateTime, Integer, TypeDecorator
 from sqlalchemy.dialects import mysql
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
 """A 64-bit key that the database counts up; SQLite only does that for INTEGER, which is 64 bits there anyway."""
+
+
+EXACT: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_nopad_bin",
+}
+"""Options of every table: names compare exactly on every database.
+
+MariaDB's own default takes `a` for `A`, and its plain binary collation still takes `a` for `a` with a blank after it.
+"""
+
+COUNTED: dict[str, Any] = {"sqlite_autoincrement": True}
+"""Options of a table whose keys are never given twice, not even when the newest row is gone; others do so anyway."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):

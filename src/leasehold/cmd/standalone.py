@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -15,17 +13,18 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, managing
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve
+from leasehold.cmd.state import state_database
 from leasehold.leasing.floatingip import enrol_floating_ip
 from leasehold.leasing.host import enrol_host
 from leasehold.leasing.queries import list_resources
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from leasehold.leasing.service import Service
 
 PROG = "leasehold-standalone"
-STATE_VARIABLE = "LEASEHOLD_STATE"
-STATE_FOLDER = ".state"
 
 WELCOME = """
 Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start finds all as it was)
@@ -35,16 +34,19 @@ A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In 
   blazar host-list
   blazar lease-create --physical-reservation min=1,max=1,hypervisor_properties='[">=","$vcpus","16"]' my-first-lease
   blazar lease-list
-  leasehold-manage --database-url sqlite:///{database} sandbox aggregates
+  leasehold-manage sandbox aggregates
+  leasehold-manage sandbox boot my-server --project demo --flavor m1.small --reservation RESERVATION_ID
+
+You are user admin of project demo, with role admin; send X-Project-Id and X-Roles headers to be somebody else, such as
+a member of project alt. The API describes itself at http://{host}:{port}/v1/openapi.json.
 
 """
 
 
 def main() -> None:
     """Start everything, say what to type next, and run until Ctrl-C."""
-    state = Path(os.environ.get(STATE_VARIABLE) or STATE_FOLDER).absolute()
-    state.mkdir(parents=True, exist_ok=True)
-    database = state / "leasehold.sqlite"
+    database = state_database()
+    database.parent.mkdir(parents=True, exist_ok=True)
     config = configure(PROG, sys.argv[1:], defaults=_defaults(database))
     with explained(PROG):
         _prepare(config.database_url)
@@ -57,8 +59,7 @@ def main() -> None:
             WELCOME.format(
                 host=config.api.host,
                 port=config.api.port,
-                state=state,
-                database=database,
+                state=database.parent,
                 hosts=len(list_resources(service, HOST)),
                 addresses=len(list_resources(service, FLOATING_IP)),
             )

@@ -178,6 +178,13 @@ class NotEnoughFloatingIpsError(NotEnoughError):
     status = HTTPStatus.BAD_REQUEST
 
 
+class BooksUnavailableError(LeaseholdError):
+    """The database does not answer, or broke off during a commit; nothing more is known about the request."""
+
+    code = "leasehold.database.unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class CloudUnavailableError(LeaseholdError):
     """The cloud did not answer, so an admin's request that needs it cannot be done now."""
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from alembic import context
 
-from leasehold.books.tables import metadata
-
-connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=metadata, render_as_batch=True, compare_type=True)
+context.configure(connection=context.config.attributes["connection"])
 with context.begin_transaction():
     context.run_migrations()

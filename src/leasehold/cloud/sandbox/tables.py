@@ -1,7 +1,7 @@
 """The sandbox cloud's own tables; they stand beside the books and share nothing with them.
 
 Rows here are the present: a cloud forgets what is removed. Names compare exactly on every database, as they do in
-Nova and Placement, which is why MariaDB is asked for a binary collation.
+Nova and Placement, which is what `EXACT` asks of MariaDB.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
-from sqlalchemy.dialects import mysql
 
-from leasehold.books.types import BigKey, UtcDateTime
+from leasehold.books.types import COUNTED, EXACT, BigKey, UtcDateTime
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
-    from sqlalchemy.types import TypeEngine
 
 metadata = MetaData(
     naming_convention={
@@ -40,20 +38,15 @@ metadata = MetaData(
 )
 
 
-def _exact(length: int) -> TypeEngine[str]:
-    """Return a text type that tells `a` from `A` and `a ` everywhere."""
-    text = mysql.VARCHAR(length, charset="utf8mb4", collation="utf8mb4_bin")
-    return String(length).with_variant(text, "mysql", "mariadb")
-
-
-NAME = _exact(255)
-ID = _exact(64)
+NAME = String(255)
+ID = String(64)
 
 state = Table(
     "sandbox_state",
     metadata,
     Column("name", ID, primary_key=True),
     Column("value", JSON, nullable=False),
+    **EXACT,
 )
 """Settings, and the row that schedulers lock (`scheduler`)."""
 
@@ -74,6 +67,8 @@ hypervisors = Table(
     Column("enabled", Boolean, nullable=False),
     UniqueConstraint("hypervisor_hostname"),
     UniqueConstraint("service_host"),
+    **EXACT,
+    **COUNTED,
 )
 
 aggregates = Table(
@@ -84,6 +79,8 @@ aggregates = Table(
     Column("zone", NAME),
     Column("metadata", JSON, nullable=False),
     UniqueConstraint("name"),
+    **EXACT,
+    **COUNTED,
 )
 
 aggregate_hosts = Table(
@@ -92,6 +89,7 @@ aggregate_hosts = Table(
     Column("aggregate_id", ForeignKey("sandbox_aggregates.id"), primary_key=True),
     Column("service_host", NAME, primary_key=True),
     Index("ix_sandbox_aggregate_hosts_service_host", "service_host"),
+    **EXACT,
 )
 
 flavors = Table(
@@ -107,6 +105,7 @@ flavors = Table(
     Column("public", Boolean, nullable=False),
     Column("extra_specs", JSON, nullable=False),
     UniqueConstraint("name"),
+    **EXACT,
 )
 
 flavor_access = Table(
@@ -114,6 +113,7 @@ flavor_access = Table(
     metadata,
     Column("flavor_id", ForeignKey("sandbox_flavors.id", ondelete="CASCADE"), primary_key=True),
     Column("project_id", NAME, primary_key=True),
+    **EXACT,
 )
 
 servers = Table(
@@ -132,6 +132,7 @@ servers = Table(
     Index("ix_sandbox_servers_service_host", "service_host"),
     Index("ix_sandbox_servers_flavor_id", "flavor_id"),
     Index("ix_sandbox_servers_gone_at", "gone_at"),
+    **EXACT,
 )
 """`gone_at` is set when the removal is asked for; from that moment on the server is no longer there. A flavor may be
 removed while servers of it run, as in Nova, so `flavor_id` is a name and no foreign key."""
@@ -145,9 +146,10 @@ images = Table(
     Column("name", NAME, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("server_id", "name"),
+    **EXACT,
 )
 
-resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True))
+resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True), **EXACT)
 
 providers = Table(
     "sandbox_providers",
@@ -157,6 +159,8 @@ providers = Table(
     Column("parent_id", ForeignKey("sandbox_providers.id")),
     UniqueConstraint("name"),
     Index("ix_sandbox_providers_parent_id", "parent_id"),
+    **EXACT,
+    **COUNTED,
 )
 
 inventories = Table(
@@ -171,6 +175,7 @@ inventories = Table(
     Column("step_size", Integer, nullable=False),
     Column("allocation_ratio", Float, nullable=False),
     Index("ix_sandbox_inventories_resource_class", "resource_class"),
+    **EXACT,
 )
 
 traits = Table(
@@ -178,6 +183,7 @@ traits = Table(
     metadata,
     Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
     Column("trait", NAME, primary_key=True),
+    **EXACT,
 )
 
 usages = Table(
@@ -188,6 +194,7 @@ usages = Table(
     Column("provider_id", ForeignKey("sandbox_providers.id"), nullable=False),
     Column("amount", Integer, nullable=False),
     Index("ix_sandbox_usages_provider_id", "provider_id"),
+    **EXACT,
 )
 """What each server consumes of which provider; each class comes from one provider, as in Placement."""
 
@@ -196,6 +203,7 @@ networks = Table(
     metadata,
     Column("id", ID, primary_key=True),
     Column("name", NAME, nullable=False),
+    **EXACT,
 )
 
 subnets = Table(
@@ -207,6 +215,7 @@ subnets = Table(
     Column("gateway", String(64)),
     Column("allocation_pools", JSON, nullable=False),
     Index("ix_sandbox_subnets_network_id", "network_id"),
+    **EXACT,
 )
 
 floating_ips = Table(
@@ -219,6 +228,7 @@ floating_ips = Table(
     Column("project_id", NAME, nullable=False),
     Column("port_id", ID),
     UniqueConstraint("network_id", "address"),
+    **EXACT,
 )
 
 floating_ip_tags = Table(
@@ -227,6 +237,7 @@ floating_ip_tags = Table(
     Column("floating_ip_id", ForeignKey("sandbox_floating_ips.id", ondelete="CASCADE"), primary_key=True),
     Column("tag", NAME, primary_key=True),
     Index("ix_sandbox_floating_ip_tags_tag", "tag"),
+    **EXACT,
 )
 
 faults = Table(
@@ -238,6 +249,8 @@ faults = Table(
     Column("error", String(8), nullable=False),
     Column("permanent", Boolean, nullable=False),
     Column("remaining", Integer),
+    **EXACT,
+    **COUNTED,
 )
 
 

@@ -1,0 +1,196 @@
+"""`leasehold-manage`: what an operator does by hand: the schema, old leases, the sandbox, a user's password."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
+from getpass import getpass
+from typing import TYPE_CHECKING
+
+from leasehold import conf
+from leasehold.books import history, schema
+from leasehold.cmd import database, sandbox
+from leasehold.cmd.database import OperatorError
+from leasehold.leasing.service import utc_now
+
+if TYPE_CHECKING:
+    from argparse import Namespace, _SubParsersAction
+    from collections.abc import Sequence
+
+    from sqlalchemy import Engine
+
+PROG = "leasehold-manage"
+
+
+def main() -> None:
+    """Run the command that the arguments name and leave with its exit code: 0 when all is well, 1 when not."""
+    try:
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads our output has seen enough, as `| head` does; Python would complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    raise SystemExit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code; what an operator can mend ends in a sentence and 1."""
+    where = ArgumentParser(add_help=False, allow_abbrev=False)
+    database.add_options(where)
+    # Picked out first, so that they may stand anywhere, as people write them.
+    args, rest = where.parse_known_args(arguments)
+    args.prog = PROG
+    _parser(where).parse_args(rest, args)
+    try:
+        return _run_alone(args) if args.alone else _run_on_database(args)
+    except (OperatorError, conf.ConfigurationError) as error:
+        sys.stderr.write(f"{PROG}: {error}\n")
+        return 1
+
+
+def _run_alone(args: Namespace) -> int:
+    code: int = args.run(args)
+    return code
+
+
+def _run_on_database(args: Namespace) -> int:
+    url = database.database_url(args)
+    engine = database.open_database(url, make=args.make)
+    try:
+        with database.explained(url):
+            code: int = args.run(args, engine)
+            return code
+    finally:
+        engine.dispose()
+
+
+def _parser(where: ArgumentParser) -> ArgumentParser:
+    parser = ArgumentParser(PROG, description="Look after an installation of Leasehold.", parents=[where])
+    parser.set_defaults(alone=False, make=False)
+    groups = parser.add_subparsers(required=True, metavar="COMMAND")
+    about = "the schema of the database"
+    _add_database(groups.add_parser("db", help=about, description=about).add_subparsers(required=True, metavar="VERB"))
+    about = "the sandbox cloud, to try things with"
+    inside = groups.add_parser("sandbox", help=about, description=about)
+    inside.set_defaults(make=True)
+    sandbox.add_commands(inside.add_subparsers(required=True, metavar="VERB"))
+    _add_purge(groups)
+    _add_hash_password(groups)
+    return parser
+
+
+# ---------------------------------------------------------------- the schema
+
+
+def _add_database(verbs: _SubParsersAction[ArgumentParser]) -> None:
+    verbs.add_parser("upgrade", help="make the tables, or bring them up to date").set_defaults(run=_upgrade, make=True)
+    verbs.add_parser("current", help="say which schema the database has").set_defaults(run=_current)
+    verbs.add_parser("history", help="list the schemas that this version knows").set_defaults(run=_history, alone=True)
+    verbs.add_parser("check", help="fail unless the schema is up to date").set_defaults(run=_check)
+
+
+def _upgrade(_args: Namespace, engine: Engine) -> int:
+    before = schema.current(engine)
+    schema.upgrade(engine)
+    _say(f"The schema is {schema.head()}, as it was." if before == schema.head() else f"The schema is {schema.head()}.")
+    return 0
+
+
+def _current(_args: Namespace, engine: Engine) -> int:
+    _say(schema.current(engine) or "none")
+    return 0
+
+
+def _history(_args: Namespace) -> int:
+    for number, what in schema.revisions().items():
+        _say(f"{number}  {what}")
+    return 0
+
+
+def _check(_args: Namespace, engine: Engine) -> int:
+    schema.check(engine)
+    _say(f"The schema is {schema.head()}, which is what this version needs.")
+    return 0
+
+
+# ---------------------------------------------------------------- old leases
+
+
+def _add_purge(groups: _SubParsersAction[ArgumentParser]) -> None:
+    text = "remove leases that were deleted or ended long ago, and removed resources that nothing refers to"
+    purge = groups.add_parser("purge", help=text, description=text)
+    purge.add_argument("--older-than", type=_days, required=True, metavar="DAYS", help="1 or more")
+    purge.add_argument("--dry-run", action="store_true", help="only count what would be removed")
+    purge.set_defaults(run=_purge)
+
+
+def _days(text: str) -> timedelta:
+    try:
+        age = timedelta(days=int(text))
+    except (ValueError, OverflowError):
+        raise ArgumentTypeError(f"{text!r} is not a number of days") from None
+    if age < history.LEAST_AGE:
+        raise ArgumentTypeError("only what is at least 1 day old can be removed")
+    return age
+
+
+def _purge(args: Namespace, engine: Engine) -> int:
+    schema.check(engine)
+    now = utc_now()
+    if args.older_than > now - now.min.replace(tzinfo=now.tzinfo):
+        raise OperatorError("Nothing can be as old as that: give --older-than fewer days.")
+    counts = history.purge(engine, now - args.older_than, dry_run=args.dry_run)
+    if not any(counts.values()):
+        _say("There is nothing to remove.")
+        return 0
+    _say("Rows that would be removed:" if args.dry_run else "Removed rows:")
+    for name, number in counts.items():
+        _say(f"  {number:>9}  {name}")
+    return 0
+
+
+# ---------------------------------------------------------------- users of http_basic
+
+
+def _add_hash_password(groups: _SubParsersAction[ArgumentParser]) -> None:
+    text = "print a user's line for the file [api] users_file, which auth_strategy http_basic reads"
+    hashing = groups.add_parser("hash-password", help=text, description=f"{text}; asks for the password.")
+    hashing.add_argument("user", metavar="USER", type=_field)
+    hashing.add_argument("project", metavar="PROJECT", type=_field)
+    hashing.add_argument("--role", action="append", default=[], type=_field, help="may be given several times")
+    hashing.set_defaults(run=_hash_password, alone=True)
+
+
+def _field(text: str) -> str:
+    if not text or set(text) & set(":,#") or not text.isprintable() or text != text.strip():
+        raise ArgumentTypeError(f"{text!r} may not be empty or hold ':', ',', '#' or blanks at its ends")
+    return text
+
+
+def _hash_password(args: Namespace) -> int:
+    import bcrypt  # noqa: PLC0415 - this and the next only here, so that the other commands answer sooner.
+
+    from leasehold.api.auth.http_basic import LONGEST_PASSWORD  # noqa: PLC0415
+
+    password = _ask_password().encode()
+    if not 0 < len(password) <= LONGEST_PASSWORD:
+        raise OperatorError(f"A password has 1 to {LONGEST_PASSWORD} bytes in UTF-8: choose another.")
+    hashed = bcrypt.hashpw(password, bcrypt.gensalt()).decode()
+    _say(":".join((args.user, hashed, args.project, ",".join(args.role) or "member")))
+    return 0
+
+
+def _ask_password() -> str:
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass()
+    if getpass("Again: ") != password:
+        raise OperatorError("The two passwords differ: run the command again.")
+    return password
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

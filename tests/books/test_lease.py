@@ -1,0 +1,246 @@
+"""Leases: written whole, changed by their differences, listed in three statements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.books.lease import LONGEST_REASON, find_lease, insert_lease, list_leases, save_lease
+from leasehold.model.lease import Event
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from tests.books.examples import NOW, enrol, hold, hour, hours, ident, lease, reservation, statements, write
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from leasehold.books.store import Books
+    from leasehold.model.lease import Lease
+
+EMOJI = "\U0001f680"
+
+
+def found(books: Books, lease_id: str, *, gone: bool = False) -> Lease | None:
+    with books.reading() as connection:
+        return find_lease(connection, lease_id, gone=gone)
+
+
+def listed(books: Books, project: str | None = None) -> list[Lease]:
+    with books.reading() as connection:
+        return list_leases(connection, project)
+
+
+def saved(books: Books, before: Lease, after: Lease, hours_from_now: float = 1) -> Lease:
+    return books.transact(lambda connection: save_lease(connection, before, after, hour(hours_from_now)))
+
+
+# ---------------------------------------------------------------- written and found
+
+
+def test_a_lease_comes_back_as_it_was_written(books: Books) -> None:
+    written = books.transact(partial(write, parts=3, status_reason="why", degraded=True, generation=7))
+    assert found(books, written.id) == written
+
+
+def test_everything_that_a_reservation_says_comes_back(books: Books) -> None:
+    owner = lease()
+    part = reservation(
+        owner.id,
+        request={"min": 1, "properties": '["==", "$gpu", "True"]', "nested": {"list": [1, None, True, "ü"]}},
+        status=ReservationStatus.ERROR,
+        missing_resources=True,
+        resources_changed=True,
+        cloud={"aggregate_id": 7},
+        updated_at=hour(1),
+    )
+    written = books.transact(partial(write, id=owner.id, reservations=(part,), events=()))
+    assert found(books, written.id) == written
+
+
+def test_a_lease_is_written_in_three_statements_however_many_parts_it_has(books: Books, engine: Engine) -> None:
+    with statements(engine) as asked:
+        books.transact(partial(write, parts=10))
+    assert len(asked) == 3
+
+
+def test_a_lease_without_reservations_and_events_is_one(books: Books) -> None:
+    written = books.transact(partial(write, reservations=(), events=()))
+    assert found(books, written.id) == written
+
+
+def test_an_event_of_the_clients_own_has_neither_time_nor_status(books: Books) -> None:
+    owner = lease()
+    own = Event(ident(), owner.id, "my_event", None, None, created_at=NOW)
+    written = books.transact(partial(write, id=owner.id, reservations=(), events=(own,)))
+    assert found(books, written.id) == written
+
+
+def test_reservations_keep_their_order(books: Books) -> None:
+    written = books.transact(partial(write, parts=12))
+    again = found(books, written.id)
+    assert again is not None
+    assert [part.id for part in again.reservations] == [part.id for part in written.reservations]
+
+
+def test_names_may_be_eighty_characters_of_four_bytes(books: Books) -> None:
+    written = books.transact(partial(write, name=EMOJI * 80, project_id="p" * 255, user_id="u" * 255))
+    assert found(books, written.id) == written
+
+
+def test_windows_keep_their_microseconds(books: Books) -> None:
+    window = replace(hours(1, 2), start=hour(1) + timedelta(microseconds=1))
+    written = books.transact(partial(write, window=window))
+    assert found(books, written.id) == written
+
+
+@pytest.mark.parametrize("almost", [str.upper, "{} ".format, " {}".format])
+def test_ids_are_exact(books: Books, almost: type[str]) -> None:
+    written = books.transact(partial(write, id="abcdef01-2345-4000-8000-000000000000", reservations=(), events=()))
+    assert found(books, almost(written.id)) is None
+
+
+def test_a_deleted_lease_is_found_only_by_who_asks_for_deleted_ones(books: Books) -> None:
+    written = books.transact(write)
+    saved(books, written, replace(written, deleted_at=NOW))
+    assert found(books, written.id) is None
+    again = found(books, written.id, gone=True)
+    assert again is not None
+    assert again.deleted_at == NOW
+
+
+def test_a_locked_lease_is_as_the_previous_holder_left_it(books: Books) -> None:
+    written = books.transact(write)
+
+    def rename(connection: Connection) -> Lease:
+        locked = find_lease(connection, written.id, lock=True)
+        assert locked is not None
+        return save_lease(connection, locked, replace(locked, name=f"{locked.name}+"), NOW)
+
+    assert [books.transact(rename).name for _ in range(2)] == ["lease+", "lease++"]
+
+
+# ---------------------------------------------------------------- changed
+
+
+def test_saving_moves_the_generation_on_and_returns_what_is_then_found(books: Books) -> None:
+    written = books.transact(partial(write, parts=2))
+    wanted = replace(
+        written.with_event(EventType.START, status=EventStatus.DONE, time=hour(3)).with_reservations(
+            {written.reservations[1].id},
+            status=ReservationStatus.ACTIVE,
+            request={"min": 2},
+            missing_resources=True,
+            resources_changed=True,
+            cloud={"aggregate_id": 1},
+        ),
+        name="other",
+        window=hours(3, 9),
+        status=LeaseStatus.ACTIVE,
+        status_reason="because",
+        degraded=True,
+    )
+    after = saved(books, written, wanted)
+    assert (after.generation, after.updated_at) == (2, hour(1))
+    again = found(books, written.id)
+    assert again is not None
+    assert (again.generation, again.updated_at, again.name, again.window) == (2, hour(1), "other", hours(3, 9))
+    assert (again.status, again.status_reason, again.degraded) == (LeaseStatus.ACTIVE, "because", True)
+    assert again.reservations[0] == written.reservations[0]
+    assert again.reservations[1] == replace(wanted.reservations[1], updated_at=hour(1))
+    start, end = again.event(EventType.START), again.event(EventType.END)
+    assert (start and (start.status, start.time, start.updated_at)) == (EventStatus.DONE, hour(3), hour(1))
+    assert end == written.event(EventType.END)
+
+
+def test_saving_what_is_the_same_asks_nothing_and_changes_nothing(books: Books, engine: Engine) -> None:
+    written = books.transact(write)
+    with statements(engine) as asked:
+        assert saved(books, written, replace(written)) == written
+    assert asked == []
+
+
+def test_saving_asks_once_for_each_kind_of_row_that_differs(books: Books, engine: Engine) -> None:
+    written = books.transact(partial(write, parts=4))
+    changes = {
+        "lease": (replace(written, name="other"), ["leases"]),
+        "parts": (written.with_reservations(None, status=ReservationStatus.ACTIVE), ["leases", "reservations"]),
+        "event": (written.with_event(EventType.END, status=EventStatus.DONE), ["leases", "events"]),
+    }
+    seen = {}
+    for name, (after, _tables) in changes.items():
+        with statements(engine) as asked:
+            saved(books, written, after)
+        seen[name] = sorted(
+            {statement.split()[1] for statement in asked}, key=["leases", "reservations", "events"].index
+        )
+    assert seen == {name: tables for name, (_after, tables) in changes.items()}
+
+
+def test_a_reason_longer_than_anybody_reads_is_cut(books: Books) -> None:
+    written = books.transact(write)
+    after = saved(books, written, replace(written, status_reason=EMOJI * 70_000))
+    assert after.status_reason == EMOJI * LONGEST_REASON
+    again = found(books, written.id)
+    assert again is not None
+    assert again.status_reason == after.status_reason
+
+
+def test_other_leases_stay_as_they_are(books: Books) -> None:
+    written, other = (books.transact(write) for _ in range(2))
+    saved(books, written, written.with_reservations(None, status=ReservationStatus.ERROR))
+    assert found(books, other.id) == other
+
+
+# ---------------------------------------------------------------- listed
+
+
+def test_leases_are_listed_oldest_first(books: Books) -> None:
+    ids = [books.transact(partial(write, created_at=hour(-age))).id for age in (1, 3, 2)]
+    assert [each.id for each in listed(books)] == [ids[1], ids[2], ids[0]]
+
+
+def test_a_project_lists_its_own_leases_and_its_id_is_exact(books: Books) -> None:
+    ids = {name: books.transact(partial(write, project_id=name)).id for name in ("demo", "Demo", "demo ", "alt")}
+    assert [each.id for each in listed(books, "demo")] == [ids["demo"]]
+    assert [each.id for each in listed(books, "demo ")] == [ids["demo "]]
+    assert listed(books, "nobody") == []
+    assert len(listed(books)) == 4
+
+
+def test_deleted_leases_are_not_listed(books: Books) -> None:
+    stays, goes = (books.transact(write) for _ in range(2))
+    saved(books, goes, replace(goes, deleted_at=NOW))
+    assert [each.id for each in listed(books)] == [stays.id]
+
+
+def test_a_list_shows_reservations_and_events_but_no_promises(books: Books) -> None:
+    written = books.transact(partial(write, parts=2))
+    number = books.transact(enrol)
+    books.transact(lambda connection: hold(connection, written, number))
+    again = found(books, written.id)
+    assert again is not None
+    assert [len(part.allocations) for part in again.reservations] == [1, 0]
+    assert listed(books) == [written]
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_a_list_takes_three_statements_however_long_it_is(books: Books, engine: Engine, many: int) -> None:
+    written = [lease(parts=2, created_at=hour(number)) for number in range(many)]
+    gone = lease()
+
+    def write_all(connection: Connection) -> None:
+        for each in (*written, gone):
+            insert_lease(connection, each)
+
+    books.transact(write_all)
+    saved(books, gone, replace(gone, deleted_at=NOW))
+    for project in ("demo", None):
+        with statements(engine) as asked:
+            assert listed(books, project) == written
+        assert len(asked) == 3
+    with statements(engine) as asked:
+        assert listed(books, "nobody") == []
+    assert len(asked) == 1

@@ -75,11 +75,26 @@ def test_3_1_a_long_key_is_400_and_leaves_nothing(admin: Client, host: str, meth
     assert [each["rack"] for each in admin.ask("GET", "/v1/os-hosts").json["hosts"]] == ["a1"]
 
 
-@pytest.mark.parametrize("value", [{"a": 1}, ["a"], None, "x" * 16_001])
+@pytest.mark.parametrize("value", [{"a": 1}, ["a"], "x" * 16_001])
 def test_6_other_values_are_400_and_name_the_key(admin: Client, host: str, value: object) -> None:
     for method, path, more in (("POST", "/v1/os-hosts", {"name": "cmp-02"}), ("PUT", "/v1/os-hosts/1", {})):
         answer = admin.ask(method, path, {"size": value, **more})
         assert (answer.status_code, answer.json["field"]) == (400, "size")
+
+
+def test_a_property_is_not_null_when_a_host_is_enrolled(admin: Client) -> None:
+    answer = admin.ask("POST", "/v1/os-hosts", {"name": "cmp-02", "size": None})
+    assert (answer.status_code, answer.json["field"]) == (400, "size")
+
+
+def test_null_takes_a_property_away(admin: Client, host: str) -> None:
+    answer = admin.ask("PUT", f"/v1/os-hosts/{host}", {"rack": None, "row": "3"})
+    assert answer.status_code == 200
+    assert "rack" not in answer.json["host"]
+    assert answer.json["host"]["row"] == "3"
+    assert [each["property"] for each in admin.ask("GET", "/v1/os-hosts/properties").json["resource_properties"]] == [
+        "row"
+    ]
 
 
 @pytest.mark.parametrize("key", ["", "a/b", "tab\there"])

@@ -126,8 +126,8 @@ def remove_resource(connection: Connection, number: int, generation: int, now: d
     update_resources(connection, [number], generation, alive=None, deleted_at=now, reservable=False)
 
 
-def put_properties(connection: Connection, number: int, properties: Mapping[str, str]) -> None:
-    """Set properties of a resource; those not named stay."""
+def put_properties(connection: Connection, number: int, properties: Mapping[str, str | None]) -> None:
+    """Set properties of a resource, and take those away whose value is None; the others stay."""
     if not properties:
         return
     connection.execute(
@@ -135,5 +135,10 @@ def put_properties(connection: Connection, number: int, properties: Mapping[str,
             resource_properties.c.resource_number == number, resource_properties.c.name.in_(list(properties))
         )
     )
-    rows = [{"resource_number": number, "name": name, "value": value} for name, value in properties.items()]
-    connection.execute(insert(resource_properties), rows)
+    rows = [
+        {"resource_number": number, "name": name, "value": value}
+        for name, value in properties.items()
+        if value is not None
+    ]
+    if rows:
+        connection.execute(insert(resource_properties), rows)

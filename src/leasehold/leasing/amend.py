@@ -15,6 +15,7 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.decide import Asked, decide, promised_window
+from leasehold.leasing.promises import held_by
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     BusyError,
@@ -30,7 +31,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus, Reservat
 from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -136,9 +137,10 @@ class _Amendment:
         if self.changes.only_name:
             return save_lease(connection, lease, replace(lease, name=self.changes.name or lease.name), now)
         window = new_window(lease, self.changes, now)
-        after = self._amended(lease, window, new_warning(lease, self.changes, window))
+        after = self._amended(lease, window, new_warning(lease, self.changes, window), now)
         self.service.enforcement.check_update(lease, after)
-        self._promise(connection, lease, window, generations, now)
+        if self._promise(connection, lease, window, generations, now):
+            after = _whole(after)
         after = save_lease(connection, lease, after, now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
@@ -149,37 +151,48 @@ class _Amendment:
 
     def _promise(
         self, connection: Connection, lease: Lease, window: Window, generations: Mapping[str, int], now: datetime
-    ) -> None:
-        """Decide what each reservation gets in the new window, and write the difference to what it holds."""
-        parts = [part for part in lease.reservations if part.status is not ReservationStatus.DELETED]
+    ) -> bool:
+        """Decide what each reservation gets in the new window, and write the difference to what it holds.
+
+        Returns whether each has all that it asked for. What only shrinks is never refused: a reservation that lost
+        resources gets others where there are any, and keeps what is left otherwise.
+        """
+        parts = lease.reservations
+        decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
-        ahead = promised_window(window.start, window.end, now)
-        if shrinks and all(self._request(part) == dict(part.request) for part in parts):
-            decided: Sequence[Sequence[Pick]] = [[held.pick for held in _held(part)] for part in parts]
-        else:
-            decided = self._decide(connection, lease, parts, window, generations, now)
+        shrinks = shrinks and all(self._request(part) == dict(part.request) for part in parts)
+        whole = not any(part.missing_resources for part in parts)
+        if not shrinks or (not whole and window.end > now):
+            try:
+                decided, whole = self._decide(connection, lease, window, generations, now), True
+            except LeaseholdError:
+                if not shrinks:
+                    raise
         for part, picks in zip(parts, decided, strict=True):
             pool = self.service.types.get(part.resource_type).pool
-            _rewrite(connection, part, picks, pool, generations[pool] + 1, ahead, now)
+            _rewrite(connection, _Rewriting(lease, part, window, generations[pool] + 1, now), picks, pool)
+        return whole
 
     def _decide(
         self,
         connection: Connection,
         lease: Lease,
-        parts: Sequence[Reservation],
         window: Window,
         generations: Mapping[str, int],
         now: datetime,
     ) -> Sequence[Sequence[Pick]]:
+        changes = enumerate(self.changes.reservations or ())
+        places = {change["id"]: f"reservations[{position}]" for position, change in changes}
         asked = [
             Asked(
                 self.service.types.get(part.resource_type),
                 self._request(part),
-                held=tuple(held.pick for held in _held(part)),
-                firm=lease.reached(EventType.START) and part.status is ReservationStatus.ACTIVE,
+                held=tuple(held.pick for held in held_by(part, lease)),
+                firm=part.status is ReservationStatus.ACTIVE,
                 before=dict(part.request),
+                place=places.get(part.id),
             )
-            for part in parts
+            for part in lease.reservations
         ]
         own = [part.id for part in lease.reservations]
         with self.service.calendars.synced(connection, generations, now) as snapshots:
@@ -191,61 +204,95 @@ class _Amendment:
     def _request(self, part: Reservation) -> Request:
         return self.requests.get(part.id, dict(part.request))
 
-    def _amended(self, lease: Lease, window: Window, warning: datetime | None) -> Lease:
-        """Return the lease as the client wants it; what had failed gets another try."""
-        after = replace(
-            lease, name=self.changes.name or lease.name, window=window, status=_status_after(lease), status_reason=None
-        )
+    def _amended(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
+        """Return the lease as the client wants it; what had failed gets another try, unless the change ends it."""
+        after = replace(lease, name=self.changes.name or lease.name, window=window)
         for ident, request in self.requests.items():
             after = after.with_reservations({ident}, request=request)
-        if lease.status is LeaseStatus.ERROR:
-            failed = {part.id for part in lease.reservations if part.status is ReservationStatus.ERROR}
-            after = after.with_reservations(failed, status=ReservationStatus.PENDING)
         times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
         for kind, time in times.items():
             event = lease.event(kind)
             if event is None or time is None:
                 continue
-            again = event.status is EventStatus.ERROR or (kind is EventType.BEFORE_END and event.time != time)
+            again = event.time != time and kind is EventType.BEFORE_END
             after = after.with_event(kind, time=time, status=EventStatus.UNDONE if again else event.status)
-        return after
+        if lease.status is LeaseStatus.ERROR:
+            return _tried_again(after) if window.end > now else after
+        return replace(after, status_reason=None)
 
 
-def _held(part: Reservation) -> list[Allocation]:
-    return [held for held in part.allocations if held.released_at is None and held.window.end > held.window.start]
+def _tried_again(lease: Lease) -> Lease:
+    """Return a failed lease with its start under way again: part of it may be in the cloud, so it is not pending."""
+    failed = {part.id for part in lease.reservations if part.status is ReservationStatus.ERROR}
+    lease = lease.with_reservations(failed, status=ReservationStatus.PENDING)
+    lease = lease.with_event(EventType.START, status=EventStatus.IN_PROGRESS)
+    return replace(lease, status=LeaseStatus.STARTING, status_reason=None)
 
 
-def _rewrite(
-    connection: Connection,
-    part: Reservation,
-    picks: Sequence[Pick],
-    pool: str,
-    generation: int,
-    ahead: Window,
-    now: datetime,
-) -> None:
+def _whole(lease: Lease) -> Lease:
+    """Take back the flag of what was missing (feature J4); that resources were exchanged stays true."""
+    missing = {part.id for part in lease.reservations if part.missing_resources}
+    if not missing:
+        return lease
+    changed = any(part.resources_changed for part in lease.reservations)
+    return replace(lease.with_reservations(missing, missing_resources=False), degraded=changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewriting:
+    """One reservation whose promises move to another window, at a generation of its pool."""
+
+    lease: Lease
+    part: Reservation
+    window: Window
+    generation: int
+    now: datetime
+
+    @property
+    def ahead(self) -> Window:
+        """The part of the new window that still lies ahead."""
+        return promised_window(self.window.start, self.window.end, self.now)
+
+    def moved(self, held: Allocation) -> Window:
+        """Return the new window of a promise that stays: what has begun goes on from where it began."""
+        ahead = self.ahead
+        begin = min(held.window.start, ahead.start) if self.window.start <= self.now else ahead.start
+        return Window(begin, max(begin, ahead.end))
+
+
+def _rewrite(connection: Connection, to: _Rewriting, picks: Sequence[Pick], pool: str) -> None:
     """Move the promises that stay, end those that go, write those that are new."""
     wanted = Counter(_key(pick) for pick in picks)
-    stays: dict[datetime, list[int]] = {}
-    goes: list[int] = []
-    for held in _held(part):
+    stays: dict[Window, list[int]] = {}
+    goes: list[Allocation] = []
+    for held in held_by(to.part, to.lease):
         if wanted[_key(held.pick)] > 0:
             wanted[_key(held.pick)] -= 1
-            begin = held.window.start if held.window.start <= now else ahead.start
-            stays.setdefault(begin, []).append(held.id)
+            stays.setdefault(to.moved(held), []).append(held.id)
         else:
-            goes.append(held.id)
-    for begin, ids in stays.items():
-        move_allocations(connection, ids, generation, Window(begin, max(begin, ahead.end)))
-    if goes:
-        # The reservation has not begun, or goes on holding the same host with other slots: nobody has to wait.
-        end_allocations(connection, goes, generation, now, released=True)
+            goes.append(held)
+    for window, ids in stays.items():
+        move_allocations(connection, ids, to.generation, window)
+    _end(connection, to, goes, {pick.resource_number for pick in picks})
     fresh = []
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append((part.id, pick))
-    insert_allocations(connection, pool, generation, part.lease_id, ahead, fresh)
+            fresh.append((to.part.id, pick))
+    insert_allocations(connection, pool, to.generation, to.lease.id, to.ahead, fresh)
+
+
+def _end(connection: Connection, to: _Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
+    """End promises that go.
+
+    Nobody has to wait for a resource that was never touched, or that the reservation goes on holding with other slots.
+    One that a start may have touched is released when the cloud has let go of it.
+    """
+    touched = to.lease.reached(EventType.START)
+    for released in (True, False):
+        ids = [held.id for held in goes if released == (not touched or held.resource_number in stays)]
+        if ids:
+            end_allocations(connection, ids, to.generation, to.now, released=released)
 
 
 def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:
@@ -259,13 +306,13 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     """
     minute = to_minute(now)
     start, end = changes.start or lease.window.start, changes.end or lease.window.end
-    if lease.window.end < minute:
+    if lease.window.end < minute or lease.reached(EventType.END):
         message = "Terminated leases can only be renamed."
         raise InvalidInputError(message, field="name")
-    if lease.window.start < minute and start != lease.window.start:
+    if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
         message = "Cannot modify the start date of an already started lease."
         raise InvalidInputError(message, field="start_date")
-    if lease.window.start > minute and start < minute:
+    if start != lease.window.start and start < minute:
         message = "Start date must be later than current date."
         raise InvalidInputError(message, field="start_date")
     if end < minute or end < start:
@@ -285,11 +332,3 @@ def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime
     if event is None or event.time is None:
         return None
     return max(window.start, event.time + (window.end - lease.window.end))
-
-
-def _status_after(lease: Lease) -> LeaseStatus:
-    """Return the status that the events say; a failed lease gets another try at what failed."""
-    if lease.status is not LeaseStatus.ERROR:
-        return lease.status
-    start = lease.event(EventType.START)
-    return LeaseStatus.ACTIVE if start and start.status is EventStatus.DONE else LeaseStatus.PENDING

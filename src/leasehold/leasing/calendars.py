@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -12,13 +14,24 @@ from leasehold.calendar.index import AllocationColumns, Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
 
 _NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
+STALE_AFTER = timedelta(hours=12)
+"""A calendar that was not asked for so long is loaded anew: rows that a purge removed (those over a day old) leave no
+trace by which it could catch up."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A pool's calendar, who may touch it, and when it was last brought up to date."""
+
+    calendar: Calendar
+    synced_at: datetime | None = None
+    lock: Lock = field(default_factory=Lock)
 
 
 class Calendars:
@@ -31,7 +44,7 @@ class Calendars:
     def __init__(self) -> None:
         """Start with nothing loaded."""
         self._guard = Lock()
-        self._calendars: dict[str, tuple[Lock, Calendar]] = {}
+        self._calendars: dict[str, _Kept] = {}
 
     @contextmanager
     def synced(
@@ -41,15 +54,18 @@ class Calendars:
         with ExitStack() as stack:
             snapshots = {}
             for pool in sorted(generations):
-                lock, calendar = self._calendar(pool)
-                stack.enter_context(lock)
-                _catch_up(connection, calendar, pool, generations[pool], now)
-                snapshots[pool] = calendar.snapshot(now)
+                kept = self._kept(pool)
+                stack.enter_context(kept.lock)
+                if kept.synced_at is not None and now - kept.synced_at > STALE_AFTER:
+                    kept.calendar = Calendar(pool)
+                _catch_up(connection, kept.calendar, pool, generations[pool], now)
+                kept.synced_at = now
+                snapshots[pool] = kept.calendar.snapshot(now)
             yield snapshots
 
-    def _calendar(self, pool: str) -> tuple[Lock, Calendar]:
+    def _kept(self, pool: str) -> _Kept:
         with self._guard:
-            return self._calendars.setdefault(pool, (Lock(), Calendar(pool)))
+            return self._calendars.setdefault(pool, _Kept(Calendar(pool)))
 
 
 def _catch_up(connection: Connection, calendar: Calendar, pool: str, generation: int, now: datetime) -> None:

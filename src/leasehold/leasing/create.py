@@ -65,7 +65,8 @@ def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft) -> l
             if "resource_type" not in raw:
                 raise MissingParameterError("resource_type")
             kind = service.types.get(raw["resource_type"])
-            asked.append(Asked(kind, kind.resolve(service.cloud, caller, kind.parse(raw))))
+            request = kind.resolve(service.cloud, caller, kind.parse(raw))
+            asked.append(Asked(kind, request, place=f"reservations[{position}]"))
         except LeaseholdError as error:
             raise error.under(f"reservations[{position}]") from None
     return asked

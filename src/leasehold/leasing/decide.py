@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One reservation to decide about: what is asked, and what it holds already."""
+    """One reservation to decide about: what is asked, and what it holds already.
+
+    `place` is where the client's request speaks of it, such as `reservations[0]`; None where it does not.
+    """
 
     kind: ResourceType
     request: Request
     held: tuple[Pick, ...] = ()
     firm: bool = False
     before: Request | None = None
+    place: str | None = None
+
+    def blame(self, error: LeaseholdError) -> LeaseholdError:
+        """Return the error with its field placed where the client can find it."""
+        return error if self.place is None else error.under(self.place)
 
 
 def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
@@ -49,7 +57,7 @@ def decide(
     Each reservation sees the picks of those before it.
 
     Raises NotEnoughError with the explanation for the first that does not fit, and InvalidInputError for a request
-    that cannot be understood; both name the reservation's place in the list.
+    that cannot be understood; both name the reservation's place in the client's request.
     """
     views = dict(snapshots)
     decided: list[Sequence[Pick]] = []
@@ -59,10 +67,10 @@ def decide(
         try:
             outcome = part.kind.allocate(part.request, search)
         except LeaseholdError as error:
-            raise error.under(f"reservations[{position}]") from None
+            raise part.blame(error) from None
         if isinstance(outcome, Refusal):
             error_type = NotEnoughFloatingIpsError if outcome.resource_type == FLOATING_IP else NotEnoughError
-            raise error_type(outcome).under(f"reservations[{position}]")
+            raise part.blame(error_type(outcome))
         decided.append(outcome)
         if any(later.kind.pool == pool for later in asked[position + 1 :]):
             views[pool] = views[pool].booked(outcome, window)

@@ -11,21 +11,26 @@ from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.resource import list_resources, update_resources
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.decide import promised_window
+from leasehold.leasing.promises import held_by
+from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Search
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
+    from leasehold.resource_types.base import Request, ResourceType
 
 HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 """A lease that is starting or ending is looked at again once that is done."""
@@ -81,32 +86,48 @@ class _Healing:
         if lease is None or lease.status not in HEALABLE:
             return False
         window = promised_window(lease.window.start, lease.window.end, now)
-        after = lease
+        healed: dict[str, dict[str, bool]] = {}
         with self.service.calendars.synced(connection, generations, now) as snapshots:
             snapshot = snapshots[HOST_POOL]
             for part in lease.reservations:
-                flags, fresh = self._heal(connection, part, snapshot, window, generations[HOST_POOL] + 1)
-                after = replace(after.with_reservations({part.id}, **flags), degraded=after.degraded or bool(flags))
-                snapshot = snapshot.booked(fresh, window)
-        if after == lease:
+                lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
+                if lost:
+                    generation = generations[HOST_POOL] + 1
+                    healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation)
+                    snapshot = snapshot.booked(fresh, window)
+        if not healed:
             return False
-        save_lease(connection, lease, after, now)
+        self._save(connection, lease, healed, now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
         return True
 
+    def _save(self, connection: Connection, lease: Lease, healed: Mapping[str, dict[str, bool]], now: datetime) -> None:
+        """Set the flags. The promises are read again so that the lease differs even where no flag does.
+
+        A step that is under way then sees that it worked for promises of the past.
+        """
+        after = find_lease(connection, lease.id) or lease
+        for ident, flags in healed.items():
+            after = after.with_reservations({ident}, **flags)
+        flagged = any(part.missing_resources or part.resources_changed for part in after.reservations)
+        save_lease(connection, lease, replace(after, degraded=flagged), now)
+
     def _heal(
-        self, connection: Connection, part: Reservation, snapshot: Snapshot, window: Window, generation: int
+        self,
+        connection: Connection,
+        lease: Lease,
+        part: Reservation,
+        lost: Sequence[Allocation],
+        snapshot: Snapshot,
+        generation: int,
     ) -> tuple[dict[str, bool], Sequence[Pick]]:
-        """Replace what the reservation lost; return the flags to set (contract lifecycle §7) and the new picks."""
-        held = [each for each in part.allocations if each.released_at is None and each.window.end > window.start]
-        lost = [each for each in held if each.resource_number in self.broken]
-        if not lost or part.status is ReservationStatus.DELETED:
-            return {}, ()
+        """Replace what the reservation lost; return its flags (contract lifecycle §7) and the new picks."""
         now = self.service.now()
+        window = promised_window(lease.window.start, lease.window.end, now)
         active = part.status is ReservationStatus.ACTIVE
-        kept = [each for each in held if each.resource_number not in self.broken]
-        picks = self._replace(part, snapshot.without([part.id]), window, kept, lost, firm=active)
+        kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]
+        picks = self._replace(part, snapshot.without([part.id]), window, kept, lost)
         end_allocations(connection, [each.id for each in lost], generation, now, released=not active)
         fresh = _added(kept, picks)
         insert_allocations(
@@ -126,21 +147,34 @@ class _Healing:
         window: Window,
         kept: Sequence[Allocation],
         lost: Sequence[Allocation],
-        *,
-        firm: bool,
     ) -> Sequence[Pick]:
         """Return the picks with as much of the lost amount as can be had elsewhere, down to what is left."""
         kind = self.service.types.get(part.resource_type)
-        have = sum(each.slots for each in kept)
         margin = self.service.settings.leases.cleaning_time
-        search = Search(
-            snapshot, window, window.duration, tuple(each.pick for each in kept), firm, dict(part.request), margin
-        )
-        for amount in range(have + sum(each.slots for each in lost), have, -1):
-            outcome = kind.allocate(kind.exactly(dict(part.request), amount), search)
-            if not isinstance(outcome, Refusal):
-                return outcome
-        return [each.pick for each in kept]
+        picks = tuple(each.pick for each in kept)
+        firm = part.status is ReservationStatus.ACTIVE
+        search = Search(snapshot, window, window.duration, picks, firm, dict(part.request), margin)
+        best: Sequence[Pick] = picks
+        fits = sum(each.slots for each in kept)
+        asked = most = fits + sum(each.slots for each in lost)
+        # What fits, fits in smaller amounts too: first all of it, then the middle of what is left open.
+        while fits < most:
+            outcome = _allocate(kind, kind.exactly(dict(part.request), asked), search)
+            if outcome is None:
+                most = asked - 1
+            else:
+                best, fits = outcome, asked
+            asked = (fits + most + 1) // 2
+        return best
+
+
+def _allocate(kind: ResourceType, request: Request, search: Search) -> Sequence[Pick] | None:
+    """Return the picks, or None when it cannot be done, for whatever reason: one lease never stops the healing."""
+    try:
+        outcome = kind.allocate(request, search)
+    except LeaseholdError:
+        return None
+    return None if isinstance(outcome, Refusal) else outcome
 
 
 def _added(kept: Sequence[Allocation], picks: Sequence[Pick]) -> list[Pick]:

@@ -38,6 +38,7 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
     """
     try:
         values = _discover(service, reference)
+        _refuse_duplicate(service, values)
         _welcome(service, values["attributes"])
     except CloudError as error:
         message = f"The cloud cannot be asked about {reference} now: {error}. Try again later."
@@ -45,8 +46,7 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
     try:
         service.books.transact(lambda connection: _insert(connection, service, values, properties))
     except IntegrityError:
-        message = f"The host {reference} is enrolled already; change its properties instead."
-        raise DuplicateError(message) from None
+        raise _duplicate(reference) from None
     return get_resource(service, HOST, values["id"])
 
 
@@ -103,11 +103,21 @@ def _welcome(service: Service, attributes: Mapping[str, Any]) -> None:
     cloud.aggregates.add_host(service.settings.cloud.freepool, attributes["service_name"])
 
 
+def _refuse_duplicate(service: Service, values: Mapping[str, Any]) -> None:
+    """Raise DuplicateError before the cloud is touched: a host in use must not go back into the free pool."""
+    with service.books.reading() as connection:
+        if find_resource(connection, HOST, values["id"]) is not None:
+            raise _duplicate(values["reference"])
+
+
+def _duplicate(name: str) -> DuplicateError:
+    return DuplicateError(f"The host {name} is enrolled already; change its properties instead.")
+
+
 def _insert(connection: Connection, service: Service, values: Mapping[str, Any], properties: Mapping[str, str]) -> None:
     generations = lock_pools(connection, {HOST_POOL})
     if find_resource(connection, HOST, values["id"]) is not None:
-        message = f"The host {values['reference']} is enrolled already; change its properties instead."
-        raise DuplicateError(message)
+        raise _duplicate(values["reference"])
     number = insert_resource(connection, {**values, "generation": generations[HOST_POOL] + 1})
     own = {name: value for name, value in properties.items() if name not in values["attributes"]}
     define_properties(connection, HOST, own, service.now())
@@ -115,8 +125,11 @@ def _insert(connection: Connection, service: Service, values: Mapping[str, Any],
     bump_pools(connection, generations)
 
 
-def change_host(service: Service, host_id: str, properties: Mapping[str, str]) -> Resource:
-    """Set properties of a host, all or none; raises InUseError for one that a current or future lease asked for."""
+def change_host(service: Service, host_id: str, properties: Mapping[str, str | None]) -> Resource:
+    """Set properties of a host, all or none; None takes one away.
+
+    Raises InUseError for a property that a current or future lease on the host asked for.
+    """
 
     def work(connection: Connection) -> None:
         generations = lock_pools(connection, {HOST_POOL})
@@ -126,7 +139,8 @@ def change_host(service: Service, host_id: str, properties: Mapping[str, str]) -
         if locked:
             message = f"Leases on host {host_id} ask for {', '.join(locked)}, so it cannot change before they end."
             raise InUseError(message, field=locked[0])
-        define_properties(connection, HOST, properties, service.now())
+        given = [name for name, value in properties.items() if value is not None]
+        define_properties(connection, HOST, given, service.now())
         put_properties(connection, host.number, properties)
         update_resources(connection, [host.number], generations[HOST_POOL] + 1, updated_at=service.now())
         bump_pools(connection, generations)

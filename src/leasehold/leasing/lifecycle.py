@@ -6,14 +6,16 @@ run by any manager, and again after a crash: a step that was begun and not compl
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from leasehold.books.allocation import held_by_others
+from leasehold.books.allocation import unreleased_on
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.resource import resources_by_number
 from leasehold.books.task import finish_task, still_ours
+from leasehold.leasing.promises import lasts
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Holding, Job, Wanted
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from leasehold.books.task import Claim
     from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Event, Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
@@ -88,7 +91,7 @@ def phase_of(lease: Lease, now: datetime) -> Phase | None:
         return Phase.REMOVE
     if _due(lease.event(EventType.END), now):
         return Phase.END
-    if _due(lease.event(EventType.START), now):
+    if lease.status is not LeaseStatus.ERROR and _due(lease.event(EventType.START), now):
         return Phase.START
     if lease.status is LeaseStatus.ACTIVE and _due(lease.event(EventType.BEFORE_END), now):
         return Phase.BEFORE_END
@@ -100,11 +103,19 @@ def _due(event: Event | None, now: datetime) -> bool:
 
 
 def next_moment(lease: Lease) -> datetime | None:
-    """Return when the lease's next event is due; it may lie in the past, which means at once."""
+    """Return when the lease's next event is due; it may lie in the past, which means at once.
+
+    A failed lease is left alone until its end, and the warning belongs to one that is active.
+    """
     if lease.deleted_at is not None or lease.status is LeaseStatus.TERMINATED:
         return None
-    times = [event.time for event in lease.events if event.status in _OPEN and event.time is not None]
-    return min(times, default=None)
+    kinds = {EventType.END}
+    if lease.status is LeaseStatus.ACTIVE:
+        kinds.add(EventType.BEFORE_END)
+    elif lease.status is not LeaseStatus.ERROR:
+        kinds.add(EventType.START)
+    moments = [lease.event(kind) for kind in kinds]
+    return min((each.time for each in moments if each and each.status in _OPEN and each.time), default=None)
 
 
 def begin(service: Service, claim: Claim) -> Step | None:
@@ -124,7 +135,9 @@ def begin(service: Service, claim: Claim) -> Step | None:
             return None
         jobs = _jobs(service, connection, lease)
         blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
-        begun = lease if blocked else save_lease(connection, lease, _begun(lease, phase), now)
+        # Where every reservation waits, nothing has begun: the lease may still be moved, or deleted at once.
+        waits = bool(blocked) and len(blocked) == len(jobs)
+        begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
         return Step(phase, begun, jobs, blocked)
 
     return service.books.transact(work)
@@ -154,18 +167,31 @@ def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[i
     for held in part.allocations:
         if held.released_at is None:
             holding = Holding(resources[held.resource_number], held.slots, held.id)
-            over = held.window.end <= held.window.start or held.window.end < lease.window.end
-            (former if over else live).append(holding)
+            (live if lasts(held, lease) else former).append(holding)
     return Job(lease.project_id, part, tuple(live), tuple(former), service.settings.cloud)
 
 
 def _blocked(connection: Connection, jobs: Sequence[Job], now: datetime) -> dict[str, str]:
-    """Return, by reservation, what its start has to wait for: resources that an earlier lease has not given back."""
+    """Return, by reservation, what its start has to wait for: resources that earlier leases have not given back."""
+    numbers = {holding.resource.number for job in jobs for holding in job.holdings}
+    there = unreleased_on(connection, numbers, now) if numbers else []
     reasons = {}
     for job in jobs:
-        numbers = {holding.resource.number: holding.resource for holding in job.holdings}
-        waiting = held_by_others(connection, job.name, numbers, now)
-        if waiting:
-            names = ", ".join(numbers[number].label for number in waiting)
-            reasons[job.name] = f"Waiting for the previous lease to leave {names}"
+        full = [holding.resource.label for holding in job.holdings if _full(holding.resource, there, job.name, now)]
+        if full:
+            reasons[job.name] = f"Waiting for the previous lease to leave {', '.join(full)}"
     return reasons
+
+
+def _full(resource: Resource, there: Sequence[Allocation], reservation_id: str, now: datetime) -> bool:
+    """Say whether what is over but not released leaves no room for the reservation's own share."""
+    here = [each for each in there if each.resource_number == resource.number]
+    over = [each for each in here if each.window.end <= now and each.reservation_id != reservation_id]
+    if not over:
+        return False
+    if any(each.demand is None for each in here):
+        return True
+    taken: Counter[str] = Counter()
+    for each in here:
+        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+    return any(amount > resource.capacity.get(name, 0) for name, amount in taken.items())

@@ -150,12 +150,18 @@ def _kept(lease: Lease) -> Lease:
 
 
 def _ended(lease: Lease) -> Lease:
-    """End a lease; one whose time passed before it could start says so, because a promise was not kept."""
+    """End a lease; one whose time passed before it could start says so, because a promise was not kept.
+
+    One that its owner cut to nothing before it began has simply ended.
+    """
     start = lease.event(EventType.START)
-    missed = start is not None and start.status not in (EventStatus.DONE, EventStatus.ERROR)
+    begun = start is None or start.status in (EventStatus.DONE, EventStatus.ERROR)
     lease = lease.with_reservations(None, status=ReservationStatus.DELETED)
     lease = lease.with_event(EventType.END, status=EventStatus.DONE)
-    if not missed:
+    if begun:
+        return replace(lease, status=LeaseStatus.TERMINATED, status_reason=None)
+    if not lease.window.duration:
+        lease = lease.with_event(EventType.START, status=EventStatus.DONE)
         return replace(lease, status=LeaseStatus.TERMINATED, status_reason=None)
     reason = f"The lease's time passed before it could start. {lease.status_reason or ''}".strip()
     lease = lease.with_event(EventType.START, status=EventStatus.ERROR)

@@ -41,10 +41,10 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
     kind = service.types.get(job.reservation.resource_type)
     try:
+        # Also before the end: whatever else made the lease due, as a healed host does, has only this one step.
+        facts = kind.converge(service.cloud, job, step.wanted)
         if step.phase is Phase.BEFORE_END:
             kind.before_end(service.cloud, job)
-            return Outcome(job.name, Result.DONE)
-        facts = kind.converge(service.cloud, job, step.wanted)
     except CloudTransientError as error:
         return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}")
     except CloudPermanentError as error:

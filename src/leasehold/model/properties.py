@@ -95,12 +95,14 @@ def parse(text: str, field: str) -> Expression:
     if not text:
         return ANYTHING
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-        raise MalformedExpressionError(f"The expression is longer than {MAX_BYTES} bytes. Ask for less.", field=field)
+        raise MalformedExpressionError(
+            f"The expression in {field} is longer than {MAX_BYTES} bytes. Ask for less.", field=field
+        )
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
         # RecursionError: lists nested beyond what the decoder can follow. ValueError: also integers of absurd length.
-        raise MalformedExpressionError(f"The expression is not JSON. {_EXAMPLE}", field=field) from error
+        raise MalformedExpressionError(f"The expression in {field} is not JSON. {_EXAMPLE}", field=field) from error
     return ANYTHING if tree == [] else _Parser(field).expression(tree, 1)
 
 
@@ -113,7 +115,9 @@ class _Parser:
 
     def expression(self, tree: object, depth: int) -> Expression:
         if depth > MAX_DEPTH:
-            raise MalformedExpressionError(f"The expression nests more than {MAX_DEPTH} levels.", field=self._field)
+            raise MalformedExpressionError(
+                f"The expression in {self._field} nests more than {MAX_DEPTH} levels.", field=self._field
+            )
         if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):
             raise self._malformed(tree, "must be a list that starts with an operator")
         word = _ALIASES.get(tree[0], tree[0])
@@ -131,7 +135,7 @@ class _Parser:
     def _comparison(self, word: str, tree: list[object]) -> Comparison:
         self._comparisons += 1
         if self._comparisons > MAX_COMPARISONS:
-            message = f"The expression has more than {MAX_COMPARISONS} comparisons."
+            message = f"The expression in {self._field} has more than {MAX_COMPARISONS} comparisons."
             raise MalformedExpressionError(message, field=self._field)
         if word != "in" and word not in _OPERATORS:
             raise self._malformed(tree, "starts with an unknown operator; known are == = != < <= > >= in and or not")

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from leasehold.cloud.ports import Flavor
-from leasehold.model.errors import ConflictError, InvalidInputError, NotFoundError
+from leasehold.cloud.ports import CloudError, Flavor
+from leasehold.model.errors import CloudUnavailableError, ConflictError, InvalidInputError, NotFoundError
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, read
@@ -54,7 +54,7 @@ class FlavorReservations:
         """Add the source flavor and what one instance takes; raises NotFoundError when the caller cannot see it."""
         if "flavor" in request:
             return request
-        flavor = cloud.flavors.get(request["flavor_id"])
+        flavor = _find(cloud, request["flavor_id"])
         if flavor is None or not (flavor.public or caller.project_id in flavor.projects):
             raise NotFoundError("flavor_id", request["flavor_id"])
         captured = asdict(flavor) | {"projects": [], "extra_specs": dict(flavor.extra_specs)}
@@ -111,6 +111,14 @@ class FlavorReservations:
             "resource_properties": json.dumps(source, sort_keys=True),
             **cloud_names(reservation),
         }
+
+
+def _find(cloud: Cloud, flavor_id: str) -> Flavor | None:
+    try:
+        return cloud.flavors.get(flavor_id)
+    except CloudError as error:
+        message = f"The cloud cannot be asked about flavor {flavor_id} now: {error}. Try again later."
+        raise CloudUnavailableError(message, field="flavor_id") from error
 
 
 def _demand(flavor: Flavor) -> dict[str, int]:

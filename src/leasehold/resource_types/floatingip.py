@@ -9,7 +9,6 @@ import numpy as np
 from pydantic import AfterValidator, Field
 
 from leasehold.calendar.search import earliest_free
-from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.properties import Comparison
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leasehold.cloud.ports import Cloud, FloatingIp
+    from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import Job, Request, Search
@@ -126,7 +125,12 @@ class FloatingIpReservations:
         for text in sorted(there.keys() - addresses.keys()):
             cloud.networks.delete_floating_ip(there[text].id)
         for text in sorted(addresses.keys() - there.keys()):
-            _create(cloud, job, addresses[text].attributes, frozenset({TAG, tag}))
+            where = addresses[text].attributes
+            cloud.networks.create_floating_ip(
+                where["floating_network_id"], where["subnet_id"], text, job.project_id, frozenset({TAG, tag})
+            )
+        for holding in (*job.former, *job.holdings) if wanted is Wanted.ENDED else ():
+            _remove_untagged(cloud, job, holding.resource.attributes)
         return {}
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
@@ -173,10 +177,8 @@ def _refusal(
     )
 
 
-def _create(cloud: Cloud, job: Job, attributes: Mapping[str, Any], tags: frozenset[str]) -> FloatingIp:
-    network, address = attributes["floating_network_id"], attributes["floating_ip_address"]
-    taken = cloud.networks.floating_ip(network, address)
-    if taken is not None:
-        message = f"the address {address} is still in use by project {taken.project_id}"
-        raise CloudTransientError(message)
-    return cloud.networks.create_floating_ip(network, attributes["subnet_id"], address, job.project_id, tags)
+def _remove_untagged(cloud: Cloud, job: Job, attributes: Mapping[str, Any]) -> None:
+    """Remove an address that was created and never tagged, because the attempt broke off between the two."""
+    found = cloud.networks.floating_ip(attributes["floating_network_id"], attributes["floating_ip_address"])
+    if found is not None and found.project_id == job.project_id and not found.tags:
+        cloud.networks.delete_floating_ip(found.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leasehold.calendar.search import earliest_free
-from leasehold.cloud.ports import CloudTransientError
+from leasehold.cloud.ports import CloudError, CloudTransientError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
@@ -17,7 +17,7 @@ from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody,
 from leasehold.resource_types.matching import matching
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -95,10 +95,10 @@ class HostReservations:
         aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
         if wanted is Wanted.ACTIVE:
             hosts = {holding.resource.attributes["service_name"] for holding in job.holdings}
-            for host in sorted(hosts - aggregate.hosts):
-                _occupy(cloud, job, host)
-            for host in sorted(aggregate.hosts - hosts):
-                _vacate(cloud, job, host)
+            # A host in both was on its way when an earlier attempt broke off; at a first attempt there is none.
+            pool = cloud.aggregates.get(settings.freepool) if aggregate.hosts else None
+            arriving = hosts - (aggregate.hosts - (pool.hosts if pool else frozenset()))
+            _for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
         return {"aggregate_id": aggregate.id}
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
@@ -156,6 +156,29 @@ def _refusal(request: Request, search: Search, matches: NDArray[np.bool_], free:
     )
 
 
+def _for_each(hosts: Iterable[str], work: Callable[[str], None]) -> None:
+    """Do something for every host, and raise what failed only then: a slow host delays no other.
+
+    What can never work is raised before what may work later.
+    """
+    errors: list[CloudError] = []
+    for host in sorted(hosts):
+        try:
+            work(host)
+        except CloudError as error:
+            errors.append(error)
+    for error in sorted(errors, key=lambda each: isinstance(each, CloudTransientError)):
+        raise error
+
+
+def _settle(cloud: Cloud, job: Job, host: str, wanted: Collection[str]) -> None:
+    """Bring a host into the reservation or out of it."""
+    if host in wanted:
+        _occupy(cloud, job, host)
+    else:
+        _vacate(cloud, job, host)
+
+
 def _occupy(cloud: Cloud, job: Job, host: str) -> None:
     """Move a host from the free pool into the aggregate.
 
@@ -192,11 +215,14 @@ def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server]) -> None:
 
 def _dissolve(cloud: Cloud, job: Job) -> None:
     aggregate = cloud.aggregates.get(job.name)
-    for host in sorted(aggregate.hosts) if aggregate else ():
-        _vacate(cloud, job, host)
+    if aggregate is not None:
+        _for_each(aggregate.hosts, lambda host: _vacate(cloud, job, host))
     cloud.aggregates.delete(job.name)
-    for holding in (*job.holdings, *job.former):
-        # A boot that the scheduler let through before the aggregate went may have landed since; the host is not
-        # released yet, so whatever is on it and not preemptible is this reservation's.
-        host = holding.resource.attributes["service_name"]
-        _remove_servers(cloud, host, [server for server in cloud.servers.on_host(host) if not server.preemptible])
+    # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
+    # yet, so whatever is on it and not preemptible is this reservation's.
+    hosts = {holding.resource.attributes["service_name"] for holding in (*job.holdings, *job.former)}
+    _for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)))
+
+
+def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:
+    return [server for server in cloud.servers.on_host(host) if not server.preemptible]

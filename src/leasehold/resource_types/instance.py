@@ -100,7 +100,7 @@ def only_more(reservation: Reservation, request: Request) -> Request:
         message = "The reservation is in error and cannot be changed; delete the lease, or change only its dates."
         raise ConflictError(message)
     before = reservation.request
-    changed = sorted(key for key in before if key != "amount" and before[key] != request[key])
+    changed = sorted(key for key in request if key != "amount" and before.get(key) != request[key])
     if changed:
         message = f"The reservation is active, so {', '.join(changed)} cannot change; only amount may grow."
         raise InvalidInputError(message, field=changed[0])

@@ -6,6 +6,7 @@ many servers fit; no server group is needed (design §2).
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,23 +62,41 @@ def place(
     Hosts held come first, then hosts that carry other slots in this window, then empty ones, by number: packing keeps
     whole hosts free for host leases. With `firm` every slot held stays where it is.
     """
-    snapshot = search.snapshot
-    counts: Counts = np.where(matches, snapshot.slots(search.padded, demand), 0)
+    snapshot, window = search.snapshot, search.padded
     held = snapshot.rows(pick.resource_number for pick in search.held)
-    mine = np.zeros(len(counts), dtype=np.int64)
+    mine = np.zeros(len(matches), dtype=np.int64)
     np.add.at(mine, held, [pick.slots for pick in search.held])
+    bookable = snapshot.bookable()
+    order = _order(matches & (bookable | (mine > 0)), mine, snapshot.carrying(window))
+
+    def usable(counts: Counts) -> Counts:
+        # A failed host that is held may be kept, but gets nothing more.
+        room: Counts = np.where(bookable, counts, np.minimum(counts, mine))
+        if spread is Spread.DISTINCT_HOSTS:
+            return np.minimum(room, 1)
+        if spread is Spread.ONE_HOST:
+            stays = search.firm and bool(mine.any())
+            return np.where((room >= amount) & ((mine > 0) | (not stays)), amount, 0)
+        return room
+
+    def enough(counts: Counts) -> bool:
+        return bool((counts[held] > 0).all() and usable(counts).sum() >= amount)
+
+    counts = snapshot.slots_until(window, demand, order, enough)
     if search.firm and bool((counts < mine).any()):
         message = "A host in use cannot hold its instances throughout the new window. Ask for an earlier end."
         raise InUseError(message, field="end_date")
-    usable = counts * (snapshot.bookable() | (mine > 0))
-    if spread is Spread.DISTINCT_HOSTS:
-        usable = np.minimum(usable, 1)
-    if spread is Spread.ONE_HOST:
-        usable = np.where(usable >= amount, amount, 0)
-    order = np.lexsort((snapshot.numbers, ~snapshot.carrying(search.padded), -mine))
-    order = order[usable[order] > 0]
-    first = mine if search.firm else np.minimum(mine, usable)
-    return _fill(snapshot.numbers, order, usable, first, amount, demand)
+    room = usable(counts)
+    order = order[room[order] > 0]
+    return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, demand)
+
+
+def _order(candidates: Mask, mine: Counts, carrying: Mask) -> NDArray[np.intp]:
+    """Return the rows of the candidates in the order in which they are filled."""
+    held = np.flatnonzero(candidates & (mine > 0))
+    held = held[np.lexsort((held, ~carrying[held], -mine[held]))]
+    fresh = candidates & (mine == 0)
+    return np.concatenate([held, np.flatnonzero(fresh & carrying), np.flatnonzero(fresh & ~carrying)])
 
 
 def _fill(
@@ -111,7 +130,7 @@ def explain(
     """Return why the slots do not fit, the largest amount that does, and the nearest window for all of them."""
     snapshot = search.snapshot
     healthy = matches & snapshot.bookable()
-    counts = np.where(healthy, snapshot.slots(search.padded, demand), 0)
+    counts = snapshot.slots(search.padded, demand, healthy)
     largest = {
         Spread.ANY: lambda: int(np.minimum(counts, 2**31 - 1).sum()),
         Spread.ONE_HOST: lambda: int(counts.max(initial=0)),
@@ -147,9 +166,14 @@ def converge_slots(cloud: Cloud, job: Job, wanted: Wanted, flavor: Flavor) -> Ma
     metadata = {RESERVATION_KEY: name, TENANT_KEY: job.project_id, job.settings.owner_key: job.project_id}
     aggregate = cloud.aggregates.ensure(name, None, metadata)
     if wanted is Wanted.ACTIVE:
-        hosts = {holding.resource.attributes["service_name"]: holding for holding in job.holdings}
-        for host, holding in sorted(hosts.items()):
-            _offer(cloud, job, holding.resource.attributes["hypervisor_hostname"], holding.slots)
+        slots: Counter[tuple[str, str]] = Counter()
+        for holding in job.holdings:
+            # Healing may have added slots on a host that the reservation held already, as a promise of its own.
+            attributes = holding.resource.attributes
+            slots[attributes["service_name"], attributes["hypervisor_hostname"]] += holding.slots
+        hosts = {host for host, _ in slots}
+        for (host, hostname), total in sorted(slots.items()):
+            _offer(cloud, job, hostname, total)
             if host not in aggregate.hosts:
                 cloud.aggregates.add_host(name, host)
         cloud.flavors.grant(name, job.project_id)

@@ -44,7 +44,7 @@ def create(call: Call, body: HostCreation) -> Reply:
 
 
 def change(call: Call, host_id: str, body: HostChange) -> Reply:
-    """Set properties of a host: all of them, or none."""
+    """Set properties of a host, all of them or none; null takes one away, as `blazar host-unset` asks."""
     wanted = body.model_extra or {}
     if not wanted:
         raise InvalidInputError('Name at least one property to set, such as {"rack": "r7"}.')
@@ -52,7 +52,9 @@ def change(call: Call, host_id: str, body: HostChange) -> Reply:
     if masking:
         message = f"{masking[0]!r} is what the cloud tells about a host and cannot be set. Choose another name."
         raise InvalidInputError(message, field=masking[0])
-    return Reply({"host": show_host(change_host(call.service, host_id, _properties(wanted)))})
+    gone = dict.fromkeys(key for key, value in wanted.items() if value is None)
+    kept = _properties({key: value for key, value in wanted.items() if key not in gone})
+    return Reply({"host": show_host(change_host(call.service, host_id, {**gone, **kept}))})
 
 
 def delete(call: Call, host_id: str) -> Reply:

@@ -25,6 +25,13 @@ PROPERTIES: JsonDict = {
 }
 """What the schema says of properties; the handler reads them, because its errors have to name the key."""
 
+CHANGES: JsonDict = {
+    "propertyNames": PROPERTIES["propertyNames"],
+    "additionalProperties": {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_VALUE},
+    "minProperties": 1,
+}
+"""The same for changes, where null takes a property away."""
+
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 
 
@@ -38,9 +45,9 @@ class HostCreation(RequestModel):
 
 
 class HostChange(RequestModel):
-    """What PUT /v1/os-hosts/{id} takes: properties, by name."""
+    """What PUT /v1/os-hosts/{id} takes: properties by name, null for those to take away."""
 
-    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**PROPERTIES, "minProperties": 1}})
+    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": CHANGES})
 
 
 @with_config(ConfigDict(extra="allow"))

@@ -1,0 +1,194 @@
+"""Running services for the unmodified clients: one that asks nobody who they are, one that wants a password."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import bcrypt
+import pytest
+from blazarclient.client import Client
+from keystoneauth1 import session
+from keystoneauth1.loading import get_plugin_loader
+
+from tests.processes import BIN, running, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PASSWORDS = {"admin": "correct horse", "bob": "battery:staple"}
+V1 = "%Y-%m-%d %H:%M"
+CLI_WITHIN = 60
+BLAZAR, OPENSTACK = "blazar", "openstack"
+RENAMED = {"lease set": "lease-update", "host set": "host-update"}
+HARMLESS = re.compile(r"Could not load 'reservation_host_unset'.*|Matches: .*|")
+"""What the clients themselves write to stderr without anything being wrong."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said: its exit status, its output, and what it wrote to stderr beside the known noise."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells of the table that it printed, the titles first."""
+        lines = [line for line in self.out.splitlines() if line.startswith("|")]
+        return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """A table of fields and values; the lines of one value joined."""
+        found: dict[str, str] = {}
+        name = ""
+        for cells in self.rows[1:]:
+            name = cells[0] or name
+            found[name] = found[name] + "\n" + cells[1] if name in found else cells[1]
+        return found
+
+    def column(self, title: str) -> list[str]:
+        place = self.rows[0].index(title)
+        return [cells[place] for cells in self.rows[1:]]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running service, and how one user reaches it."""
+
+    url: str
+    auth_type: str
+    database: str
+    user: str = "admin"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of keystoneauth's plugin."""
+        if self.auth_type == "none":
+            return {"endpoint": self.url}
+        return {"endpoint": self.url, "username": self.user, "password": PASSWORDS[self.user]}
+
+    def client(self, version: object = 1, **changes: str) -> Any:
+        """Return the library, with a session of the site's authentication."""
+        plugin: Any = get_plugin_loader(self.auth_type).load_from_options(**{**self.options, **changes})
+        return Client(version, session=session.Session(auth=plugin), service_type="reservation")
+
+    def run(self, program: str, *words: str) -> Said:
+        """Run one of the command line clients as a person would, with everything it needs in the environment."""
+        options = {f"OS_{name.upper()}": value for name, value in self.options.items()}
+        environ = {
+            "PATH": f"{BIN}:/usr/bin:/bin",
+            "HOME": os.environ["HOME"],
+            "COLUMNS": "500",
+            "OS_AUTH_TYPE": self.auth_type,
+        }
+        done = subprocess.run(
+            [BIN / program, *words],
+            env=environ | {"OS_AUTH_TYPE": self.auth_type} | options,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=CLI_WITHIN,
+            check=False,
+        )
+        err = "\n".join(line for line in done.stderr.splitlines() if not HARMLESS.fullmatch(line))
+        return Said(done.returncode, done.stdout, err)
+
+    def sandbox(self, *words: str) -> Said:
+        """Run `leasehold-manage sandbox …` on the site's cloud."""
+        return self.run("leasehold-manage", "--database-url", self.database, "sandbox", *words)
+
+    def wait_for_status(self, lease: dict[str, Any], status: str) -> dict[str, Any]:
+        """Wait until the lease has this status, as seen by the client, and return it."""
+        library = self.client()
+        wait_for(lambda: library.lease.get(lease["id"])["status"] == status)
+        found: dict[str, Any] = library.lease.get(lease["id"])
+        return found
+
+
+@dataclass(frozen=True)
+class Shell:
+    """One of the two command line clients at a site."""
+
+    program: str
+    site: Site
+
+    def __call__(self, command: str, *words: str) -> Said:
+        """Run a command by its OpenStack name, such as `lease list`."""
+        if self.program == OPENSTACK:
+            return self.site.run(OPENSTACK, "reservation", *command.split(), *words)
+        return self.site.run(BLAZAR, RENAMED.get(command, command.replace(" ", "-")), *words)
+
+    def ok(self, command: str, *words: str) -> Said:
+        """Run a command that has to succeed without a complaint."""
+        said = self(command, *words)
+        assert (said.status, said.err) == (0, ""), said.out
+        return said
+
+
+def later(**after: float) -> str:
+    """Return the moment that lies `after` now, as v1 writes it."""
+    return (datetime.now(UTC) + timedelta(**after)).strftime(V1)
+
+
+@pytest.fixture(scope="session")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Site]]:
+    """Yield a function that returns the site with an authentication strategy; each starts when first asked for."""
+    known: dict[str, Site] = {}
+    with ExitStack() as stack:
+
+        def find(strategy: str) -> Site:
+            if strategy not in known:
+                folder = tmp_path_factory.mktemp(strategy)
+                database = f"sqlite:///{folder}/leasehold.db"
+                api = {"auth_strategy": strategy, "users_file": _users_file(folder)}
+                program = stack.enter_context(
+                    running("leasehold-standalone", database_url=database, options={"api": api})
+                )
+                known[strategy] = Site(program.url, strategy, database)
+            return known[strategy]
+
+        yield find
+
+
+def _users_file(folder: Path) -> Path:
+    hashes = {name: bcrypt.hashpw(word.encode(), bcrypt.gensalt(4)).decode() for name, word in PASSWORDS.items()}
+    path = folder / "users"
+    path.write_text(f"admin:{hashes['admin']}:demo:admin,member,reader\nbob:{hashes['bob']}:alt:member,reader\n")
+    return path
+
+
+@pytest.fixture(params=["none", "http_basic"])
+def site(request: pytest.FixtureRequest, sites: Callable[[str], Site]) -> Site:
+    """Return a site: the test runs once with each authentication strategy."""
+    return sites(request.param)
+
+
+@pytest.fixture
+def open_site(sites: Callable[[str], Site]) -> Site:
+    """Return the site that asks for no password."""
+    return sites("none")
+
+
+@pytest.fixture
+def closed_site(sites: Callable[[str], Site]) -> Site:
+    """Return the site that wants a password."""
+    return sites("http_basic")
+
+
+@pytest.fixture
+def leftovers() -> Iterator[list[tuple[Any, str]]]:
+    """Yield a list of what is to be deleted after the test: a manager of the library and an id."""
+    found: list[tuple[Any, str]] = []
+    yield found
+    for manager, ident in reversed(found):
+        if ident in {each["id"] for each in manager.list()}:
+            manager.delete(ident)

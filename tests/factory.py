@@ -1,0 +1,326 @@
+"""Whole services for tests: books in SQLite, a planted sandbox cloud, a clock to turn, a manager to step.
+
+Nothing here starts a thread or sleeps: a test decides when time passes and how much work is done.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sqlalchemy import select
+
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.pool import create_pools
+from leasehold.books.resource import list_resources
+from leasehold.books.store import Books
+from leasehold.books.tables import metadata, tasks
+from leasehold.books.task import claim_tasks, postpone_task
+from leasehold.cloud.ports import CloudError
+from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox.cloud import SandboxCloud, sandbox
+from leasehold.conf.settings import Settings
+from leasehold.enforcement.base import load_filters
+from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
+from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.service import Service
+from leasehold.manager import monitor
+from leasehold.manager.settle import settle
+from leasehold.model.caller import Caller
+from leasehold.model.draft import LeaseChanges, LeaseDraft
+from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.resource_types.flavor import FlavorReservations
+from leasehold.resource_types.floatingip import FloatingIpReservations
+from leasehold.resource_types.host import HostReservations
+from leasehold.resource_types.instance import InstanceReservations
+from leasehold.resource_types.registry import ResourceTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from sqlalchemy import Engine
+
+    from leasehold.books.task import Claim
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
+
+START = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
+KINDS = (HostReservations(), InstanceReservations(), FlavorReservations(), FloatingIpReservations())
+NETWORK = seed.NETWORK_ID
+DEMO = Caller("alice", "demo")
+ALT = Caller("bob", "alt")
+ENDLESS = 2000
+"""More steps than any test needs at one moment: a manager that takes as many runs in a circle."""
+
+
+class Clock:
+    """The time as the service and its cloud read it."""
+
+    def __init__(self, moment: datetime = START) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def advance(self, **parts: float) -> None:
+        """Let time pass, given as the arguments of a timedelta."""
+        self.moment += timedelta(**parts)
+
+    def set(self, moment: datetime) -> None:
+        """Go to a moment, never back."""
+        self.moment = max(self.moment, moment)
+
+
+class Killed(BaseException):
+    """The process dies here: nobody handles this, so what was begun is never completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A service with its cloud and its clock, and short names for what tests do with them."""
+
+    service: Service
+    cloud: SandboxCloud
+    clock: Clock
+    engine: Engine
+    hosts: dict[str, Resource] = field(default_factory=dict)
+    addresses: dict[str, Resource] = field(default_factory=dict)
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def hour(self, hours: float) -> datetime:
+        """Return the moment that many hours after the test's beginning."""
+        return START + timedelta(hours=hours)
+
+    def enrol(self, *names: str, **properties: str) -> None:
+        """Enrol hosts by hypervisor hostname, all with these properties."""
+        for name in names:
+            self.hosts[name] = host.enrol_host(self.service, name, properties)
+
+    def enrol_addresses(self, *lasts: int) -> None:
+        """Enrol addresses of the sandbox's network by their last part."""
+        for last in lasts:
+            text = f"203.0.113.{last}"
+            self.addresses[text] = floatingip.enrol_floating_ip(self.service, NETWORK, text)
+
+    def lease(
+        self,
+        *reservations: Mapping[str, Any],
+        start: float = 0,
+        end: float = 1,
+        caller: Caller = DEMO,
+        key: str | None = None,
+        **more: Any,
+    ) -> Lease:
+        """Create a lease; `start` and `end` are hours after the test's beginning."""
+        draft = LeaseDraft(
+            more.pop("name", "lease"), self.hour(start), self.hour(end), reservations=reservations, **more
+        )
+        return create.create_lease(self.service, caller, draft, key)
+
+    def amend(self, lease: Lease, **changes: Any) -> Lease:
+        """Amend a lease; `start`, `end` and `before_end` may be hours after the test's beginning."""
+        for name in ("start", "end", "before_end"):
+            if isinstance(changes.get(name), int | float):
+                changes[name] = self.hour(changes[name])
+        return amend.amend_lease(self.service, lease.id, LeaseChanges(**changes))
+
+    def delete(self, lease: Lease) -> None:
+        delete.delete_lease(self.service, lease.id)
+
+    def get(self, lease: Lease) -> Lease:
+        return queries.get_lease(self.service, lease.id)
+
+    def part(self, lease: Lease, position: int = 0) -> Reservation:
+        """Return one reservation of a lease as it is now."""
+        wanted = lease.reservations[position].id
+        return next(part for part in self.get(lease).reservations if part.id == wanted)
+
+    def exists(self, lease: Lease) -> bool:
+        return any(each.id == lease.id for each in queries.list_leases(self.service, None))
+
+    def holds(self, lease: Lease, position: int = 0) -> dict[str, int]:
+        """Return what a reservation is promised: the labels of its resources, each with its slots."""
+        with self.service.books.reading() as connection:
+            found = {
+                resource.number: resource.label
+                for kind in (HOST, FLOATING_IP)
+                for resource in list_resources(connection, kind)
+            }
+        lease = self.get(lease)
+        slots: dict[str, int] = {}
+        for held in live(lease, self.part(lease, position)):
+            label = found[held.resource_number]
+            slots[label] = slots.get(label, 0) + held.slots
+        return slots
+
+    def members(self, name: str) -> set[str]:
+        """Return the service hosts of an aggregate; none when it does not exist."""
+        aggregate = self.cloud.aggregates.get(name)
+        return set(aggregate.hosts) if aggregate else set()
+
+    def fail(self, name: str) -> None:
+        """Break a host, and let the monitor see it."""
+        self.cloud.hypervisors.fail(name)
+        monitor.look(self.service)
+
+    def recover(self, name: str) -> None:
+        self.cloud.hypervisors.recover(name)
+        monitor.look(self.service)
+
+    def heal(self) -> int:
+        return heal.heal_leases(self.service)
+
+
+def live(lease: Lease, part: Reservation) -> list[Any]:
+    """Return the promises of a reservation that last to the end of its lease, written without the code under test."""
+    end = int(lease.window.end.timestamp())
+    return [
+        held
+        for held in part.allocations
+        if held.released_at is None
+        and held.window.end > held.window.start
+        and int(held.window.end.timestamp()) >= end
+    ]
+
+
+def make_schema(url: str) -> None:
+    """Make the tables of the books and of the sandbox, planted, in an empty database."""
+    engine = open_engine(url)
+    metadata.create_all(engine)
+    with writing(engine) as connection:
+        create_pools(connection, {kind.pool for kind in KINDS})
+    seed.plant(engine)
+    engine.dispose()
+
+
+def open_service(url: str, *, clock: Clock, settings: Settings | None = None) -> World:
+    """Return a service over a database that has its tables; as if another process had been started on it."""
+    engine = open_engine(url)
+    cloud = sandbox(engine, clock=clock.now)
+    wanted = settings or Settings()
+    service = Service(
+        books=Books(engine),
+        calendars=Calendars(),
+        types=ResourceTypes({kind.name: kind for kind in KINDS}),
+        cloud=cloud,
+        settings=wanted,
+        enforcement=load_filters(wanted.leases),
+        now=clock.now,
+    )
+    return World(service, cloud, clock, engine)
+
+
+@contextmanager
+def make_service(
+    where: Path | str,
+    *,
+    clock: Clock | None = None,
+    settings: Settings | None = None,
+    hosts: Iterable[str] = (),
+    addresses: Iterable[int] = (),
+) -> Iterator[World]:
+    """Yield a new service in a folder or at a database URL, with these hosts and addresses enrolled."""
+    url = f"sqlite:///{where}/leasehold.db" if isinstance(where, Path) else where
+    make_schema(url)
+    world = open_service(url, clock=clock or Clock(), settings=settings)
+    try:
+        world.enrol(*hosts)
+        world.enrol_addresses(*addresses)
+        yield world
+    finally:
+        world.engine.dispose()
+
+
+# ---------------------------------------------------------------- the manager, step by step
+
+
+def claim_one(world: World) -> Claim | None:
+    """Claim the task that has been due for the longest time, as a worker does; None when nothing is due."""
+    lasts = timedelta(seconds=world.service.settings.manager.claim_seconds)
+    claims = world.service.books.transact(
+        lambda connection: claim_tasks(connection, uuid4().hex, world.now(), lasts, 1)
+    )
+    return claims[0] if claims else None
+
+
+def run_manager(world: World, most: int | None = None) -> int:
+    """Do what is due now, at most so many tasks, and return how many were done; time stands still meanwhile."""
+    done = 0
+    while most is None or done < most:
+        claim = claim_one(world)
+        if claim is None:
+            break
+        _settle(world, claim)
+        done += 1
+        assert done < ENDLESS, "the manager runs in a circle"
+    return done
+
+
+def _settle(world: World, claim: Claim) -> None:
+    try:
+        settle(world.service, claim)
+    except CloudError as error:
+        # What the worker does with whatever a task raises; anything but the cloud's trouble is a bug of ours.
+        due, reason = world.now() + timedelta(seconds=1), str(error)
+        world.service.books.transact(lambda connection: postpone_task(connection, claim, due, reason))
+
+
+def run_until(world: World, moment: datetime) -> None:
+    """Let time pass up to a moment, with a manager that does every task at the second it becomes due."""
+    while True:
+        run_manager(world)
+        due = next_moment_of_work(world)
+        if due is None or due > moment:
+            break
+        world.clock.set(due)
+    world.clock.set(moment)
+    run_manager(world)
+
+
+def run_for(world: World, **parts: float) -> None:
+    """Let time pass, given as the arguments of a timedelta, with a manager at work."""
+    run_until(world, world.now() + timedelta(**parts))
+
+
+def next_moment_of_work(world: World) -> datetime | None:
+    """Return when the next task can be claimed: it is due, and nobody's claim on it still counts."""
+    query = select(tasks.c.due_at, tasks.c.claim_until).where(tasks.c.due_at.is_not(None))
+    with world.service.books.reading() as connection:
+        rows = connection.execute(query).all()
+    moments = [
+        max(row.due_at, row.claim_until + timedelta(microseconds=1)) if row.claim_until else row.due_at for row in rows
+    ]
+    return min(moments, default=None)
+
+
+# ---------------------------------------------------------------- what people ask for
+
+
+def hosts(least: int = 1, most: int | None = None, **more: Any) -> dict[str, Any]:
+    """Return a request for whole hosts."""
+    asked = {"min": least, "max": most or least, "hypervisor_properties": "", "resource_properties": ""}
+    return {"resource_type": "physical:host", **asked, **more}
+
+
+def instances(amount: int = 1, vcpus: int = 1, **more: Any) -> dict[str, Any]:
+    """Return a request for instances of one size."""
+    size = {"vcpus": vcpus, "memory_mb": 512, "disk_gb": 1}
+    asked = {"amount": amount, "affinity": None, "resource_properties": ""}
+    return {"resource_type": "virtual:instance", **size, **asked, **more}
+
+
+def flavors(amount: int = 1, flavor: str = "m1.small", **more: Any) -> dict[str, Any]:
+    """Return a request for instances of an existing flavor."""
+    return {"resource_type": "flavor:instance", "flavor_id": flavor, "amount": amount, "affinity": None, **more}
+
+
+def floating_ips(amount: int = 1, **more: Any) -> dict[str, Any]:
+    """Return a request for addresses of the sandbox's network."""
+    return {"resource_type": "virtual:floatingip", "network_id": NETWORK, "amount": amount, **more}

@@ -1,0 +1,37 @@
+"""A new world for every test of the contract."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.v1.world import World, plant, world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a database that holds a new sandbox and empty books, to be copied."""
+    path = tmp_path_factory.mktemp("planted") / "leasehold.db"
+    plant(path)
+    return path
+
+
+@pytest.fixture
+def database(tmp_path: Path, planted: Path) -> Path:
+    """Return a copy of it that the test may change."""
+    path = tmp_path / "leasehold.db"
+    shutil.copyfile(planted, path)
+    return path
+
+
+@pytest.fixture
+def cloud_world(database: Path) -> Iterator[World]:
+    """Yield the service over a cloud in which nothing is enrolled yet."""
+    with world(database) as new:
+        yield new

@@ -1,0 +1,79 @@
+"""Contract clients §1.2: tempest's API tests as sequences over HTTP, against a service that holds nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.v1.world import World
+
+LEASE = {"name": "l", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({**LEASE, "end_date": "2050-01-01 09:00"}, "End date must be later than start date."),
+        (
+            {**LEASE, "start_date": "Bogus-date 13:13"},
+            "Bogus-date 13:13 is an invalid date. Required format: %Y-%m-%d %H:%M",
+        ),
+        ({"name": "l", "start_date": "2050-01-01 10:00"}, "Missing parameter end_date"),
+    ],
+    ids=["end before start", "no date", "no end"],
+)
+def test_clients_1_2_leases_gabbi_refusals(cloud_world: World, body: dict[str, Any], message: str) -> None:
+    """The three refused leases are 400 with the sentence that the test looks for, and none is kept."""
+    answer = cloud_world.ask("POST", "/leases", body)
+    assert answer.status_code == 400
+    assert message in answer.json["error_message"]
+    assert cloud_world.get("/leases")["leases"] == []
+
+
+def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
+    """A lease without reservations is granted, listed as the only one, deleted with 204, and gone from the list."""
+    assert cloud_world.ask("POST", "/leases", LEASE).status_code == 201
+    leases = cloud_world.get("/leases")["leases"]
+    assert len(leases) == 1
+    assert cloud_world.ask("DELETE", f"/leases/{leases[0]['id']}").status_code == 204
+    assert cloud_world.get("/leases")["leases"] == []
+
+
+def test_clients_1_2_hosts_gabbi(cloud_world: World) -> None:
+    """A host with too long a capability key is refused without residue; then it is enrolled, listed and removed."""
+    name = cloud_world.cloud.hypervisors.list()[0].hypervisor_hostname
+    before = cloud_world.dump()
+    refused = cloud_world.ask("POST", "/os-hosts", {"name": name, "k" * 65: "value"})
+    assert refused.status_code == 400
+    assert "Extra capability key too long" in refused.json["error_message"]
+    assert cloud_world.dump() == before
+    assert cloud_world.hosts_of("freepool") == frozenset()
+    assert cloud_world.ask("POST", "/os-hosts", {"name": name}).status_code == 201
+    hosts = cloud_world.get("/os-hosts")["hosts"]
+    assert len(hosts) == 1
+    removed = cloud_world.ask("DELETE", f"/os-hosts/{hosts[0]['id']}")
+    assert (removed.status_code, removed.content) == (204, b"")
+    assert cloud_world.get("/os-hosts")["hosts"] == []
+
+
+def test_clients_1_2_allocations_gabbi(cloud_world: World) -> None:
+    """Two leases at different hours stand on the one host; `lease_id` narrows what is listed, not the hosts."""
+    host = cloud_world.ask("POST", "/os-hosts", {"name": "cmp-01"}).json["host"]["id"]
+    asked = {"resource_type": "physical:host", "min": 1, "max": 1}
+    asked |= {"hypervisor_properties": "[]", "resource_properties": "[]"}
+    ids = []
+    for hour in (10, 12):
+        dates = {"start_date": f"2050-01-01 {hour}:00", "end_date": f"2050-01-01 {hour + 1}:00"}
+        answer = cloud_world.ask("POST", "/leases", {"name": f"l{hour}", **dates, "reservations": [asked]})
+        assert answer.status_code == 201, answer.text
+        ids.append(answer.json["lease"]["id"])
+    allocations = cloud_world.get("/os-hosts/allocations")["allocations"]
+    assert [len(each["reservations"]) for each in allocations] == [2]
+    narrowed = cloud_world.get("/os-hosts/allocations", params={"lease_id": ids[0]})["allocations"]
+    assert len(narrowed) == 1
+    assert [each["lease_id"] for each in narrowed[0]["reservations"]] == [ids[0]]
+    for ident in ids:
+        assert cloud_world.ask("DELETE", f"/leases/{ident}").status_code == 204
+    assert cloud_world.ask("DELETE", f"/os-hosts/{host}").status_code == 204

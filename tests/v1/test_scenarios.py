@@ -1,0 +1,196 @@
+"""Contract clients §1.3: tempest's scenario tests, re-enacted on the sandbox with a clock that is set by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.v1.world import HOST, INSTANCE, event
+
+if TYPE_CHECKING:
+    from tests.v1.world import World
+
+
+@pytest.fixture
+def full(cloud_world: World) -> World:
+    """Return a world in which every host is enrolled, so that ordinary servers find no place."""
+    cloud_world.enrol_all()
+    return cloud_world
+
+
+def host_lease(world: World, **changes: Any) -> tuple[dict[str, Any], str, str]:
+    """Lease the first host, let the lease start; return lease, reservation id and the service host."""
+    host = world.get("/os-hosts")["hosts"][0]
+    expression = json.dumps(["==", "$hypervisor_hostname", host["hypervisor_hostname"]])
+    lease = world.lease({**HOST, "hypervisor_properties": expression}, **changes)
+    (reservation,) = lease["reservations"]
+    world.wait(seconds=1)
+    return lease, reservation["id"], host["service_name"]
+
+
+def instance_lease(world: World, **changes: Any) -> tuple[dict[str, Any], str]:
+    lease = world.lease(INSTANCE, **changes)
+    world.wait(seconds=1)
+    assert world.show(lease)["status"] == "ACTIVE"
+    return lease, lease["reservations"][0]["id"]
+
+
+# ---------------------------------------------------------------- whole hosts
+
+
+def test_clients_1_3_service_hosts_are_in_the_freepool(full: World) -> None:
+    """Every registered host is in the aggregate freepool, by the name of its service host."""
+    services = {host["service_name"] for host in full.get("/os-hosts")["hosts"]}
+    assert full.hosts_of("freepool") == services == {host.service_host for host in full.cloud.hypervisors.list()}
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [({**HOST, "min": "1", "max": None}, "max"), ({**HOST, "max": "foo", "min": "bar"}, "min")],
+    ids=["no max", "no numbers"],
+)
+def test_clients_1_3_host_reservation_refusals(full: World, asked: dict[str, Any], field: str) -> None:
+    """A host reservation without max, or with numbers that are none, is 400."""
+    asked = {key: value for key, value in asked.items() if value is not None}
+    answer = full.ask(
+        "POST",
+        "/leases",
+        {"name": "n", "start_date": "now", "end_date": full.date(hours=1)} | {"reservations": [asked]},
+    )
+    assert answer.status_code == 400
+    assert answer.json["field"] == f"reservations[0].{field}"
+
+
+def test_clients_1_3_host_reservation(full: World) -> None:
+    """A host lease from now: its aggregate, a server inside, none outside, and nothing left after the delete."""
+    lease, reservation, service_host = host_lease(full)
+    assert full.hosts_of(reservation) == {service_host}
+    assert service_host not in full.hosts_of("freepool")
+    server = full.boot("m1.small", reservation)
+    assert (server.status, server.service_host) == ("ACTIVE", service_host)
+    assert full.ask("DELETE", f"/leases/{lease['id']}").status_code == 204
+    full.wait(seconds=30)
+    assert full.cloud.servers.find(server.id) == []
+    assert full.boot("m1.small").status == "ERROR"
+    assert full.ask("GET", f"/leases/{lease['id']}").status_code == 404
+
+
+def test_clients_1_3_host_reservation_hint_boots_nowhere_else(full: World) -> None:
+    """The hint of somebody else's reservation, or of one that is over, opens no host."""
+    lease, reservation, _ = host_lease(full)
+    assert full.boot("m1.small", reservation, project="alt").status == "ERROR"
+    full.ask("DELETE", f"/leases/{lease['id']}")
+    full.wait(seconds=30)
+    assert full.boot("m1.small", reservation).status == "ERROR"
+
+
+def test_clients_1_3_lease_expiration_of_a_host(full: World) -> None:
+    """A lease of a minute and a half ends by itself: servers and aggregate gone, host in the freepool."""
+    lease, reservation, service_host = host_lease(full, end_date=full.date(seconds=90))
+    server = full.boot("m1.small", reservation)
+    full.wait(seconds=120)
+    ended = full.show(lease)
+    assert event(ended, "end_lease")["status"] == "DONE"
+    assert full.cloud.servers.find(server.id) == []
+    assert full.cloud.aggregates.get(reservation) is None
+    assert service_host in full.hosts_of("freepool")
+    assert [each["status"] for each in ended["reservations"]] == ["deleted"]
+
+
+@pytest.mark.parametrize("seconds_into_the_minute", [0, 1, 40, 59])
+def test_clients_1_3_update_host_reservation(full: World, seconds_into_the_minute: int) -> None:
+    """An active lease ends soon by PUT of an end that may be the current minute, and stays readable afterwards."""
+    full.set_second(seconds_into_the_minute)
+    lease, reservation, service_host = host_lease(full)
+    server = full.boot("m1.small", reservation)
+    full.wait(seconds=75)
+    answer = full.ask("PUT", f"/leases/{lease['id']}", {"end_date": full.date(seconds=30)})
+    assert answer.status_code == 200, answer.text
+    full.wait(seconds=60)
+    ended = full.show(lease)
+    assert full.cloud.servers.find(server.id) == []
+    assert full.cloud.aggregates.get(reservation) is None
+    assert service_host in full.hosts_of("freepool")
+    assert [each["status"] for each in ended["reservations"]] == ["deleted"]
+    assert event(ended, "end_lease")["status"] == "DONE"
+
+
+def test_clients_1_3_the_current_minute_is_a_legal_end(full: World) -> None:
+    """An update may end an active lease at the current minute, which is not later than now."""
+    lease, reservation, _ = host_lease(full)
+    full.wait(seconds=75)
+    answer = full.ask("PUT", f"/leases/{lease['id']}", {"end_date": full.date()})
+    assert answer.status_code == 200, answer.text
+    full.wait(seconds=1)
+    assert full.show(lease)["status"] == "TERMINATED"
+    assert full.cloud.aggregates.get(reservation) is None
+
+
+# ---------------------------------------------------------------- room for instances
+
+
+def test_clients_1_3_instance_reservation(full: World) -> None:
+    """One instance with the flavor of the reservation boots, a second does not, nor does an ordinary one."""
+    lease, reservation = instance_lease(full)
+    assert lease["reservations"][0]["flavor_id"] == reservation
+    first = full.boot(reservation)
+    assert first.status == "ACTIVE"
+    assert full.boot(reservation).status == "ERROR"
+    assert full.boot("m1.small").status == "ERROR"
+    assert full.ask("DELETE", f"/leases/{lease['id']}").status_code == 204
+    full.wait(seconds=30)
+    assert full.cloud.servers.find(first.id) == []
+    assert full.cloud.flavors.get(reservation) is None
+
+
+def test_clients_1_3_lease_expiration_of_an_instance(full: World) -> None:
+    """A lease of a minute and a half becomes TERMINATED, its reservation deleted, its server gone."""
+    lease, reservation = instance_lease(full, end_date=full.date(seconds=90))
+    server = full.boot(reservation)
+    full.wait(seconds=120)
+    ended = full.show(lease)
+    assert (ended["status"], ended["reservations"][0]["status"]) == ("TERMINATED", "deleted")
+    assert full.cloud.servers.find(server.id) == []
+
+
+def test_clients_1_3_update_instance_reservation(full: World) -> None:
+    """PUT of an end a minute ahead ends the lease then: server gone, event DONE, TERMINATED, deleted."""
+    lease, reservation = instance_lease(full)
+    server = full.boot(reservation)
+    answer = full.ask("PUT", f"/leases/{lease['id']}", {"end_date": full.date(minutes=1)})
+    assert answer.status_code == 200, answer.text
+    full.wait(seconds=90)
+    ended = full.show(lease)
+    assert (ended["status"], ended["reservations"][0]["status"]) == ("TERMINATED", "deleted")
+    assert event(ended, "end_lease")["status"] == "DONE"
+    assert full.cloud.servers.find(server.id) == []
+
+
+def test_clients_1_3_flavor_instance_reservation(full: World) -> None:
+    """A flavor reservation: its own flavor boots once, nothing else does, and the delete removes the server."""
+    asked = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
+    lease = full.lease({**asked, "resource_properties": ""})
+    full.wait(seconds=1)
+    assert full.show(lease)["status"] == "ACTIVE"
+    reservation = lease["reservations"][0]["id"]
+    first = full.boot(reservation)
+    assert first.status == "ACTIVE"
+    assert full.boot(reservation).status == "ERROR"
+    assert full.boot("m1.small").status == "ERROR"
+    full.ask("DELETE", f"/leases/{lease['id']}")
+    full.wait(seconds=30)
+    assert full.cloud.servers.find(first.id) == []
+
+
+# ---------------------------------------------------------------- how long things may take
+
+
+def test_clients_1_3_timing(full: World) -> None:
+    """A lease from now is ACTIVE and its host in the aggregate well within 40 s; its end is done well within 300 s."""
+    lease, reservation, service_host = host_lease(full, end_date=full.date(minutes=2))
+    assert full.show(lease)["status"] == "ACTIVE"
+    assert service_host in full.hosts_of(reservation)
+    full.wait(minutes=1, seconds=50)
+    assert event(full.show(lease), "end_lease")["status"] == "DONE"

@@ -128,7 +128,11 @@ def _wait_until_healthy(program: Program) -> None:
 
 
 def _end(program: Program) -> None:
-    if program.process.poll() is not None:
+    code = program.process.poll()
+    if code is not None:
+        if code not in (0, -signal.SIGKILL):
+            message = f"{program.process.args!r} ended by itself with {code}:\n{_tail(program.log)}"
+            raise AssertionError(message)
         return
     try:
         program.stop()

@@ -20,6 +20,9 @@ ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d
 FIRST_YEAR = 1970
 LAST_YEAR = 9998
 """The databases end with the year 9999, and margins around a lease must still fit."""
+# Moments are in UTC, so what follows these many characters is always its offset; a list shows thousands of them.
+_TO_MICROSECONDS = len("YYYY-MM-DDTHH:MM:SS.ffffff")
+_TO_SECONDS = len("YYYY-MM-DD HH:MM:SS")
 
 
 def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime:
@@ -69,12 +72,12 @@ def _sentence(text: str, version: Version) -> str:
 
 def to_wire(moment: datetime) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.ffffff` in UTC without a zone: exactly what clients parse dates of leases with."""
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds")
+    return moment.isoformat(timespec="microseconds")[:_TO_MICROSECONDS]
 
 
 def to_record(moment: datetime | None) -> str | None:
     """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: how `created_at` and `updated_at` are shown."""
-    return None if moment is None else moment.replace(tzinfo=None).isoformat(sep=" ", timespec="seconds")
+    return None if moment is None else moment.isoformat(sep=" ", timespec="seconds")[:_TO_SECONDS]
 
 
 def to_wire_or_none(moment: datetime | None) -> str | None:

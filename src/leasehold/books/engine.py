@@ -10,6 +10,7 @@ half-way.
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -30,16 +31,33 @@ _WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 
 def open_engine(url: str, *, pool_size: int = 20) -> Engine:
     """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg)."""
-    if make_url(url).get_backend_name() == "sqlite":
+    backend = make_url(url).get_backend_name()
+    if backend == "sqlite":
         return _open_sqlite(url)
     return create_engine(
         url,
+        connect_args=_pymysql_options() if backend == "mysql" else {},
         isolation_level="READ COMMITTED",
         pool_pre_ping=True,
         pool_size=pool_size,
         max_overflow=pool_size,
         pool_recycle=1800,
     )
+
+
+def _pymysql_options() -> dict[str, Any]:
+    """Return how PyMySQL reads dates: its own way takes them apart with a regular expression, in Python.
+
+    A list of a thousand leases has sixteen thousand dates, so this is a third of the time that the driver takes.
+    """
+    from pymysql.constants import FIELD_TYPE  # noqa: PLC0415 - not loaded where another database is used.
+    from pymysql.converters import conversions  # noqa: PLC0415
+
+    return {"conv": {**conversions, FIELD_TYPE.DATETIME: _utc}}
+
+
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(f"{text}+00:00")
 
 
 def _open_sqlite(url: str) -> Engine:

@@ -86,6 +86,12 @@ def find_resource(connection: Connection, resource_type: str, ident: str) -> Res
     return _one(connection, _alive(resource_type).where(resources.c.id == ident))
 
 
+def last_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
+    """Return the resource that has this API id, or was the last one to have it before it was removed."""
+    query = select(resources).where(resources.c.type == resource_type, resources.c.id == ident)
+    return _one(connection, query.order_by(resources.c.number.desc()).limit(1))
+
+
 def resources_by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, Resource]:
     """Return resources by their number, also those that were removed since."""
     wanted = sorted(set(numbers))

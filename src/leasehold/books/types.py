@@ -55,5 +55,5 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - signature is SQLAlchemy's
-        """Put the zone back on the way out."""
-        return value if value is None else value.replace(tzinfo=UTC)
+        """Put the zone back on the way out, unless the driver did."""
+        return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)

@@ -9,7 +9,14 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.books.allocation import in_use, requests_naming
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.property import define_properties
-from leasehold.books.resource import find_resource, insert_resource, put_properties, remove_resource, update_resources
+from leasehold.books.resource import (
+    find_resource,
+    insert_resource,
+    last_resource,
+    put_properties,
+    remove_resource,
+    update_resources,
+)
 from leasehold.books.task import add_task_once
 from leasehold.cloud.ports import CloudError
 from leasehold.leasing.queries import get_resource
@@ -191,12 +198,13 @@ def remove_host(service: Service, host_id: str) -> None:
 
 
 def settle_host(service: Service, host_id: str) -> None:
-    """Make the cloud agree about a host that was removed; one that was enrolled again meanwhile is left alone."""
+    """Make the cloud agree about a host that was removed; one that was enrolled again meanwhile is left alone.
+
+    The names are those of the enrolment: the cloud may have forgotten the hypervisor since.
+    """
     with service.books.reading() as connection:
-        if find_resource(connection, HOST, host_id) is not None:
-            return
-    hypervisor = service.cloud.hypervisors.find(host_id)
-    if hypervisor is None:
+        host = last_resource(connection, HOST, host_id)
+    if host is None or host.deleted_at is None:
         return
-    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, hypervisor.service_host)
-    service.cloud.providers.delete(child_provider(hypervisor.hypervisor_hostname))
+    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, host.attributes["service_name"])
+    service.cloud.providers.delete(child_provider(host.attributes["hypervisor_hostname"]))

@@ -110,6 +110,8 @@ class _Completion:
         gives_up = bool(failed) and phase in EVENT_OF
         if gives_up:
             after = after.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
+        if gives_up and phase is Phase.END and not _has_begun(after):
+            after = after.with_event(EventType.START, status=EventStatus.ERROR)
         if gives_up and phase in _PARTS_AFTER:
             after = replace(after, status=LeaseStatus.ERROR)
             after = after.with_reservations(failed, status=ReservationStatus.ERROR)
@@ -149,13 +151,17 @@ def _kept(lease: Lease) -> Lease:
     return replace(lease, status_reason=None)
 
 
+def _has_begun(lease: Lease) -> bool:
+    start = lease.event(EventType.START)
+    return start is None or start.status in (EventStatus.DONE, EventStatus.ERROR)
+
+
 def _ended(lease: Lease) -> Lease:
     """End a lease; one whose time passed before it could start says so, because a promise was not kept.
 
     One that its owner cut to nothing before it began has simply ended.
     """
-    start = lease.event(EventType.START)
-    begun = start is None or start.status in (EventStatus.DONE, EventStatus.ERROR)
+    begun = _has_begun(lease)
     lease = lease.with_reservations(None, status=ReservationStatus.DELETED)
     lease = lease.with_event(EventType.END, status=EventStatus.DONE)
     if begun:

@@ -41,7 +41,8 @@ class Worker:
         self._stopping = Event()
         self._name = f"{socket.gethostname()[:20]}:{os.getpid()}"
         self._lock = Lock()
-        self._running: dict[int, Claim] = {}
+        # By claim, not by task: a finished task may be claimed again before its first claim is struck off here.
+        self._running: set[Claim] = set()
         self._pool = ThreadPoolExecutor(self._settings.workers, thread_name_prefix="settle")
         self._threads = [
             Thread(target=self._claim_loop, name="claims", daemon=True),
@@ -88,13 +89,13 @@ class Worker:
         )
         for claim in claims:
             with self._lock:
-                self._running[claim.id] = claim
+                self._running.add(claim)
             self._pool.submit(settle, self._service, claim).add_done_callback(partial(self._done, claim))
         return 0.0 if claims else self._until_next()
 
     def _done(self, claim: Claim, done: Future[None]) -> None:
         with self._lock:
-            del self._running[claim.id]
+            self._running.remove(claim)
         error = done.exception()
         if error is not None:
             log.error("Task %s of %s failed; it will be tried again", claim.kind, claim.subject, exc_info=error)
@@ -121,7 +122,7 @@ class Worker:
     def _renew_loop(self) -> None:
         while not self._stopping.wait(self._settings.claim_seconds / 3):
             with self._lock:
-                claims = list(self._running.values())
+                claims = list(self._running)
             if not claims:
                 continue
             until = self._service.now() + timedelta(seconds=self._settings.claim_seconds)

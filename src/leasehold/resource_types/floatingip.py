@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
     from leasehold.resource_types.base import Job, Request, Search
 
 TAG = "blazar"
@@ -164,17 +165,30 @@ def _refusal(
     if required:
         steps.append(Step(f"of the {required} named ones free", int((usable & named).sum())))
     healthy = of_network & search.snapshot.bookable()
-    window = search.window
-    candidates, amount = (healthy & named, required) if short else (healthy, request["amount"])
     return Refusal(
         resource_type=FLOATING_IP,
         noun="floating IPs",
         asked=request["amount"],
         largest=0 if short else int(usable.sum()),
-        window=window,
-        nearest=earliest_free(search.snapshot, candidates, amount, window.start, search.length, margin=search.margin),
+        window=search.window,
+        nearest=_nearest(search, healthy & named, required, healthy, request["amount"]),
         steps=tuple(steps),
     )
+
+
+def _nearest(
+    search: Search, named: NDArray[np.bool_], required: int, healthy: NDArray[np.bool_], amount: int
+) -> Window | None:
+    """Return the first window in which both the named addresses and the whole amount are free."""
+    start = search.window.start
+    while True:
+        of_named, of_all = (
+            earliest_free(search.snapshot, candidates, count, start, search.length, margin=search.margin)
+            for candidates, count in ((named, required), (healthy, amount))
+        )
+        if of_named is None or of_all is None or of_named == of_all:
+            return of_named and of_all
+        start = max(of_named.start, of_all.start)
 
 
 def _remove_untagged(cloud: Cloud, job: Job, attributes: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ class HostReservations:
         lacking = max(0, _wanted(request, search) - len(kept))
         chosen = np.concatenate([kept[: request["max"]], np.flatnonzero(candidates)[:lacking]])
         if len(chosen) < request["min"]:
-            return _refusal(request, search, matches, free)
+            return _refusal(request, search, matches, free, len(kept) + int(candidates.sum()))
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
 
     def exactly(self, request: Request, amount: int) -> Request:
@@ -134,15 +134,16 @@ def _in_use(held: int, kept: int, request: Request) -> InUseError:
     return InUseError(message, field="end_date")
 
 
-def _refusal(request: Request, search: Search, matches: NDArray[np.bool_], free: NDArray[np.bool_]) -> Refusal:
+def _refusal(
+    request: Request, search: Search, matches: NDArray[np.bool_], free: NDArray[np.bool_], largest: int
+) -> Refusal:
     snapshot = search.snapshot
     healthy = matches & snapshot.bookable()
-    left = int((healthy & free).sum())
     return Refusal(
         resource_type=HOST,
         noun="hosts",
         asked=request["min"],
-        largest=left,
+        largest=largest,
         window=search.window,
         nearest=earliest_free(
             snapshot, healthy, request["min"], search.window.start, search.length, margin=search.margin
@@ -151,7 +152,7 @@ def _refusal(request: Request, search: Search, matches: NDArray[np.bool_], free:
             Step("enrolled", int(snapshot.enrolled().sum())),
             Step("matching", int(matches.sum())),
             Step("healthy", int(healthy.sum())),
-            Step("free in the window", left),
+            Step("free in the window", int((healthy & free).sum())),
         ),
     )
 
@@ -167,8 +168,8 @@ def _for_each(hosts: Iterable[str], work: Callable[[str], None]) -> None:
             work(host)
         except CloudError as error:
             errors.append(error)
-    for error in sorted(errors, key=lambda each: isinstance(each, CloudTransientError)):
-        raise error
+    for failure in sorted(errors, key=lambda each: isinstance(each, CloudTransientError)):
+        raise failure
 
 
 def _settle(cloud: Cloud, job: Job, host: str, wanted: Collection[str]) -> None:

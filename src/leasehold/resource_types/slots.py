@@ -63,20 +63,17 @@ def place(
     whole hosts free for host leases. With `firm` every slot held stays where it is.
     """
     snapshot, window = search.snapshot, search.padded
-    held = snapshot.rows(pick.resource_number for pick in search.held)
-    mine = np.zeros(len(matches), dtype=np.int64)
-    np.add.at(mine, held, [pick.slots for pick in search.held])
+    mine = _mine(search)
+    held = np.flatnonzero(mine)
     bookable = snapshot.bookable()
     order = _order(matches & (bookable | (mine > 0)), mine, snapshot.carrying(window))
 
     def usable(counts: Counts) -> Counts:
-        # A failed host that is held may be kept, but gets nothing more.
-        room: Counts = np.where(bookable, counts, np.minimum(counts, mine))
+        room = _open(counts, mine, bookable, spread, search)
         if spread is Spread.DISTINCT_HOSTS:
             return np.minimum(room, 1)
         if spread is Spread.ONE_HOST:
-            stays = search.firm and bool(mine.any())
-            return np.where((room >= amount) & ((mine > 0) | (not stays)), amount, 0)
+            return np.where(room >= amount, amount, 0)
         return room
 
     def enough(counts: Counts) -> bool:
@@ -88,7 +85,33 @@ def place(
         raise InUseError(message, field="end_date")
     room = usable(counts)
     order = order[room[order] > 0]
+    if spread is Spread.ONE_HOST and not search.firm:
+        # An amendment may ask for one host where there were several so far.
+        order = order[:1]
     return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, demand)
+
+
+def _mine(search: Search) -> Counts:
+    """Return how many slots are held on each host."""
+    mine = np.zeros(len(search.snapshot.numbers), dtype=np.int64)
+    held = search.snapshot.rows(pick.resource_number for pick in search.held)
+    np.add.at(mine, held, [pick.slots for pick in search.held])
+    return mine
+
+
+def _open(counts: Counts, mine: Counts, bookable: Mask, spread: Spread, search: Search) -> Counts:
+    """Return what of the room on each host is open to this reservation.
+
+    A failed host that is held may be kept, but gets nothing more. Slots in use on one host cannot go to another.
+    """
+    room: Counts = np.where(bookable, counts, np.minimum(counts, mine))
+    return np.where(_reachable(mine, spread, search), room, 0)
+
+
+def _reachable(mine: Counts, spread: Spread, search: Search) -> Mask:
+    """Return the hosts that the slots may go to at all."""
+    stays = spread is Spread.ONE_HOST and search.firm and bool(mine.any())
+    return mine > 0 if stays else np.ones(len(mine), dtype=np.bool_)
 
 
 def _order(candidates: Mask, mine: Counts, carrying: Mask) -> NDArray[np.intp]:
@@ -129,14 +152,16 @@ def explain(
 ) -> Refusal:
     """Return why the slots do not fit, the largest amount that does, and the nearest window for all of them."""
     snapshot = search.snapshot
-    healthy = matches & snapshot.bookable()
-    counts = snapshot.slots(search.padded, demand, healthy)
+    bookable, mine = snapshot.bookable(), _mine(search)
+    healthy = matches & bookable
+    counts = snapshot.slots(search.padded, demand, matches & (bookable | (mine > 0)))
+    counts = _open(counts, mine, bookable, spread, search)
     largest = {
         Spread.ANY: lambda: int(np.minimum(counts, 2**31 - 1).sum()),
         Spread.ONE_HOST: lambda: int(counts.max(initial=0)),
         Spread.DISTINCT_HOSTS: lambda: int((counts > 0).sum()),
     }[spread]()
-    window = search.window
+    window, able = search.window, healthy & _reachable(mine, spread, search)
     return Refusal(
         resource_type=resource_type,
         noun="instances",
@@ -144,13 +169,13 @@ def explain(
         largest=largest,
         window=window,
         nearest=earliest_slots(
-            snapshot, healthy, demand, amount, spread, window.start, search.length, margin=search.margin
+            snapshot, able, demand, amount, spread, window.start, search.length, margin=search.margin
         ),
         steps=(
             Step("hosts enrolled", int(snapshot.enrolled().sum())),
             Step("matching", int(matches.sum())),
             Step("healthy", int(healthy.sum())),
-            Step("with room in the window", int((counts > 0).sum())),
+            Step("with room in the window", int((healthy & (counts > 0)).sum())),
         ),
     )
 

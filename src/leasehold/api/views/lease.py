@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Event, Lease
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.registry import ResourceTypes
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version) -> LeaseAnswer:
@@ -36,9 +39,9 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version) -> LeaseAns
     return answer
 
 
-def _moment(event: Event) -> tuple[str, str]:
+def _moment(event: Event) -> tuple[datetime, str]:
     """Return what events are ordered by: when they are due, those that never are last."""
-    return ("9999" if event.time is None else to_wire(event.time), event.type)
+    return (event.time or _NEVER, event.type)
 
 
 def show_reservation(reservation: Reservation, types: ResourceTypes) -> ReservationAnswer:

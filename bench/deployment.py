@@ -1,0 +1,73 @@
+"""The service under measurement: real processes on a database of their own, with hosts of the sandbox enrolled."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.client import Client
+from leasehold.books.engine import open_engine
+from leasehold.cloud.sandbox import seed
+from tests.processes import prepare_database, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.processes import Program
+
+FIRST_HOST: Final = 1001
+HOST: Final = {"resource_type": "physical:host", "hypervisor_properties": "", "resource_properties": ""}
+INSTANCE: Final = {
+    "resource_type": "virtual:instance",
+    "vcpus": 2,
+    "memory_mb": 4096,
+    "disk_gb": 20,
+    "amount": 1,
+    "affinity": None,
+    "resource_properties": "",
+}
+
+
+def host_specs(count: int) -> list[seed.HostSpec]:
+    """Return so many equal hosts, named by their number."""
+    return [
+        seed.HostSpec(FIRST_HOST + n, f"node-{n:05}", f"node-{n:05}", 32, 131_072, 2_000, "zone-n")
+        for n in range(count)
+    ]
+
+
+def build_hosts(database_url: str, count: int) -> None:
+    """Make the books and the sandbox, with so many hosts beside those it comes with; enrols none."""
+    prepare_database(database_url)
+    engine = open_engine(database_url)
+    seed.add_hosts(engine, host_specs(count))
+    engine.dispose()
+
+
+def enrol(client: Client, count: int) -> None:
+    """Enrol the hosts of `build_hosts` over HTTP, in their order."""
+    for spec in host_specs(count):
+        client.ask("POST", "/os-hosts", {"name": spec.hypervisor_hostname}).expect(201)
+
+
+@contextmanager
+def fresh_service(hosts: int, options: Mapping[str, Mapping[str, object]] | None = None) -> Iterator[Program]:
+    """Run `leasehold-api` on a new SQLite database with so many hosts enrolled."""
+    with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
+        url = f"sqlite:///{folder}/leasehold.db"
+        build_hosts(url, hosts)
+        with running("leasehold-api", database_url=url, options=options) as api:
+            with Client(api.url) as client:
+                enrol(client, hosts)
+            yield api
+
+
+def host_lease(name: str, start: str, end: str, hosts: int = 1) -> dict[str, Any]:
+    """Return the body that asks for exactly so many hosts."""
+    return lease(name, start, end, {**HOST, "min": hosts, "max": hosts})
+
+
+def lease(name: str, start: str, end: str, *reservations: Mapping[str, object]) -> dict[str, Any]:
+    """Return the body that asks for these reservations."""
+    return {"name": name, "start_date": start, "end_date": end, "reservations": list(reservations), "events": []}

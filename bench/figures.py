@@ -1,0 +1,15 @@
+"""Percentiles of what was measured, never interpolated: each is a value that occurred."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest value that at least so many percent of the values do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]

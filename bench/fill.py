@@ -1,0 +1,187 @@
+"""Fills a database with hosts and leases the short way: the rows that the service would have written, in bulk."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid5
+
+from sqlalchemy import func, insert, select, update
+
+from bench.deployment import build_hosts, host_specs
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.tables import allocations, events, leases, pools, reservations, resources, tasks
+from leasehold.model.resource import HOST, HOST_POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Connection, Engine, Table
+
+NAMESPACE: Final = UUID(int=20_261_121)
+CHUNK: Final = 10_000
+CELL: Final = timedelta(days=1)
+BUSY: Final = timedelta(hours=20)
+"""A filled host is leased for the first hours of each day and free for the rest."""
+REQUEST: Final = {
+    "min": 1,
+    "max": 1,
+    "hypervisor_properties": "",
+    "resource_properties": "",
+    "before_end": "default",
+}
+DEMAND: Final = '{"DISK_GB":20,"MEMORY_MB":4096,"VCPU":2}'
+
+
+def first_day() -> datetime:
+    """Return the day on which the filled leases begin."""
+    return datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=2)
+
+
+def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
+    """Make the books in an empty database, with hosts enrolled and future leases on `per_lease` hosts each."""
+    build_hosts(url, hosts)
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        _enrol(connection, hosts)
+    if count:
+        _fill(engine, hosts, count, per_lease)
+    engine.dispose()
+
+
+def _enrol(connection: Connection, hosts: int) -> None:
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "id": str(spec.id),
+            "alive": 1,
+            "type": HOST,
+            "pool": HOST_POOL,
+            "reference": spec.hypervisor_hostname,
+            "capacity": {"VCPU": spec.vcpus, "MEMORY_MB": spec.memory_mb, "DISK_GB": spec.local_gb},
+            "max_unit": {"VCPU": spec.vcpus, "MEMORY_MB": spec.memory_mb, "DISK_GB": spec.local_gb},
+            "attributes": _attributes(spec.hypervisor_hostname, spec.service_host, spec.vcpus, spec.memory_mb),
+            "traits": sorted(spec.traits),
+            "reservable": True,
+            "generation": 1,
+            "created_at": now,
+        }
+        for spec in host_specs(hosts)
+    ]
+    connection.execute(insert(resources), rows)
+    connection.execute(update(pools).where(pools.c.name == HOST_POOL).values(generation=1))
+
+
+def _attributes(hostname: str, service: str, vcpus: int, memory_mb: int) -> dict[str, Any]:
+    return {
+        "hypervisor_hostname": hostname,
+        "hypervisor_type": "QEMU",
+        "hypervisor_version": 8002002,
+        "service_name": service,
+        "vcpus": vcpus,
+        "memory_mb": memory_mb,
+        "local_gb": 2000,
+        "cpu_info": "{}",
+        "availability_zone": "zone-n",
+        "status": None,
+        "trust_id": None,
+    }
+
+
+def _fill(engine: Engine, hosts: int, count: int, per_lease: int) -> None:
+    with writing(engine) as connection:
+        first = connection.execute(select(func.min(resources.c.number))).scalar_one()
+    numbers = iter(range(count))
+    while chunk := list(islice(numbers, max(1, CHUNK // per_lease))):
+        with writing(engine) as connection:
+            for table, rows in _rows(chunk, hosts, per_lease, first).items():
+                connection.execute(insert(table), rows)
+    with writing(engine) as connection:
+        connection.execute(update(pools).where(pools.c.name == HOST_POOL).values(generation=2))
+
+
+def _rows(chunk: list[int], hosts: int, per_lease: int, first: int) -> dict[Table, list[dict[str, Any]]]:
+    found: dict[Table, list[dict[str, Any]]] = {each: [] for each in (leases, reservations, events, allocations, tasks)}
+    now, begin = datetime.now(UTC), first_day()
+    for number in chunk:
+        day, place = divmod(number * per_lease, hosts)
+        start = begin + day * CELL
+        end = start + BUSY
+        lease_id, reservation_id = _id(number, "lease"), _id(number, "reservation")
+        found[leases].append(_lease(lease_id, number, start, end, now))
+        found[reservations].append(_reservation(reservation_id, lease_id, per_lease, now))
+        found[events] += _events(lease_id, number, start, end, now)
+        found[tasks].append({"kind": "lease", "subject": lease_id, "due_at": start, "attempts": 0})
+        found[allocations] += _allocations(reservation_id, lease_id, start, end, hosts, place, per_lease, first)
+    return found
+
+
+def _id(number: int, kind: str) -> str:
+    return str(uuid5(NAMESPACE, f"{kind} {number}"))
+
+
+def _lease(ident: str, number: int, start: datetime, end: datetime, now: datetime) -> dict[str, Any]:
+    return {
+        "id": ident,
+        "name": f"filled-{number}",
+        "user_id": "filler",
+        "project_id": "demo",
+        "start_at": start,
+        "end_at": end,
+        "status": "PENDING",
+        "degraded": False,
+        "generation": 0,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _reservation(ident: str, lease_id: str, hosts: int, now: datetime) -> dict[str, Any]:
+    return {
+        "id": ident,
+        "lease_id": lease_id,
+        "position": 0,
+        "resource_type": HOST,
+        "resource_id": str(uuid5(NAMESPACE, ident)),
+        "request": {**REQUEST, "min": hosts, "max": hosts},
+        "status": "pending",
+        "missing_resources": False,
+        "resources_changed": False,
+        "cloud": {},
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _events(lease_id: str, number: int, start: datetime, end: datetime, now: datetime) -> Iterator[dict[str, Any]]:
+    moments = {"start_lease": start, "before_end_lease": end - timedelta(hours=1), "end_lease": end}
+    for kind, time in moments.items():
+        row = {"id": _id(number, kind), "lease_id": lease_id, "type": kind, "time": time}
+        yield {**row, "status": "UNDONE", "created_at": now, "updated_at": now}
+
+
+def _allocations(
+    reservation_id: str,
+    lease_id: str,
+    start: datetime,
+    end: datetime,
+    hosts: int,
+    place: int,
+    count: int,
+    first: int,
+) -> Iterator[dict[str, Any]]:
+    """Yield the promises of a lease; in the second half of the hosts they are slots, as of instance leases."""
+    for offset in range(count):
+        host = (place + offset) % hosts
+        yield {
+            "pool": HOST_POOL,
+            "reservation_id": reservation_id,
+            "lease_id": lease_id,
+            "resource_number": first + host,
+            "starts_at": int(start.timestamp()),
+            "ends_at": int(end.timestamp()),
+            "slots": 1,
+            "demand": DEMAND if count > 1 and host >= hosts // 2 else None,
+            "generation": 2,
+        }

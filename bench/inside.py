@@ -1,0 +1,56 @@
+"""The API inside this process, so that its SQL statements can be counted."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+from falcon import testing
+from sqlalchemy import event
+
+from bench.client import VERSION_1_1
+from leasehold import conf
+from leasehold.api.app import make_app
+from leasehold.cmd.compose import build_service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Inside:
+    """A whole API without a socket, and the statements that it has sent to the books."""
+
+    def __init__(self, database_url: str) -> None:
+        """Put the service together as `leasehold-api` does."""
+        defaults = {
+            ("DEFAULT", "host"): "127.0.0.1",
+            ("database", "connection"): database_url,
+            ("api", "auth_strategy"): "none",
+        }
+        config = conf.load(["--config-file", "/dev/null"], defaults=defaults)
+        self.service = build_service(config, Event())
+        self._web = testing.TestClient(make_app(self.service, config.api))
+        self.statements: list[str] = []
+        event.listen(self.service.books.engine, "before_cursor_execute", self._note)
+
+    def _note(self, *context: Any) -> None:
+        statement: str = context[2]
+        # The sandbox shares the database, but it stands for a cloud that has its own.
+        if not statement.startswith("BEGIN") and "sandbox_" not in statement:
+            self.statements.append(statement)
+
+    def ask(self, method: str, path: str, body: Any = None) -> testing.Result:
+        """Send a request; `statements` are then those of this request alone."""
+        self.statements.clear()
+        return self._web.simulate_request(method, f"/v1{path}", json=body, headers=VERSION_1_1)
+
+
+@contextmanager
+def inside(database_url: str) -> Iterator[Inside]:
+    """Yield the API on a database that is ready."""
+    api = Inside(database_url)
+    try:
+        yield api
+    finally:
+        api.service.books.engine.dispose()

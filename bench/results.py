@@ -1,0 +1,79 @@
+"""The results as text: for a terminal, and as the page that is kept in the repository."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from bench import machine
+from bench.row import Row, number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PAGE: Final = Path(__file__).parent / "RESULTS.md"
+HEAD: Final = """# Results
+
+Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row
+without one is there to be compared. A ratio says how many times the figure beside it the measured one is.
+
+| | |
+|---|---|
+{machine}
+"""
+UPSTREAM: Final = """
+## Upstream, for the record
+
+Figures that the text of Blazar's issues names, on a two-core machine with MariaDB. They were not measured here, so the
+ratios above that compare with them tell orders of magnitude apart and no more.
+
+| situation | Blazar |
+|---|---|
+| one client's POST of a host lease, 5 hosts | 2.0 s |
+| the same, 200 hosts and 4,000 future leases | 3.9 s |
+| the same, 1,000 hosts and 20,000 future leases | 11.5 s |
+| listing those 20,000 leases | 11.3 s |
+| listing 1,000 hosts | 3.4 s |
+| POST of an instance lease | 2.6 s |
+| DELETE of a pending lease | 3.1 s |
+| ten leases due in the same minute | one active every 5 s, the last after 59 s |
+| 15 simultaneous requests on 5 hosts | 10 granted |
+
+## The replay of a real log
+
+`python -m bench.replay TRACE.swf` plays a log in the Standard Workload Format against a fresh service and compares
+every answer, and every host that was chosen, with a brute-force reference. With a made-up trace it is part of
+`make test`. The log that we play beside it is that of the SDSC Blue Horizon, provided by Travis Earheart and Nancy
+Wilkins-Diehr through the Parallel Workloads Archive; it is not part of this repository.
+"""
+COLUMNS: Final = ("what", "measured", "budget", "compared", "verdict")
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the row as text, cell by cell."""
+    budget = "" if row.budget is None else f"{'' if row.exact else '<= '}{number(row.budget)} {row.unit}".rstrip()
+    return (row.name, f"{number(row.measured)} {row.unit}".rstrip(), budget, row.comparison, row.verdict)
+
+
+def as_lines(rows: Sequence[Row]) -> str:
+    """Return columns for a terminal."""
+    table = [COLUMNS, *map(cells, rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(COLUMNS))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+    )
+
+
+def write_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
+    """Write the page that is kept; `results` are the rows of each benchmark under its title.
+
+    `load` is how many processes wanted to run before the first benchmark: near 0 on a machine of our own.
+    """
+    described = [*machine.describe(), ("Load before the run", f"{load:.1f}")]
+    facts = "\n".join(f"| {name} | {value} |" for name, value in described)
+    text = HEAD.format(command=command, date=f"{datetime.now(UTC):%Y-%m-%d}", machine=facts)
+    for title, rows in results.items():
+        lines = "\n".join(f"| {' | '.join(cells(row))} |" for row in rows)
+        text += f"\n## {title}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{lines}\n"
+    PAGE.write_text(text + UPSTREAM, encoding="utf-8")

@@ -1,0 +1,198 @@
+"""Many clients, several API processes, one database: what there is once is promised once."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from leasehold.books.engine import open_engine
+from leasehold.cloud.sandbox.cloud import sandbox
+from tests.processes import running, wait_for
+from tests.race.conftest import ANYTHING, HOSTS, VCPUS
+from tests.race.crowd import CLIENTS, Asked, Visitor, all_at_once, statuses
+from tests.race.ledger import read_ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.race.conftest import Site
+
+pytestmark = pytest.mark.slow
+
+SEED = 20_261_121
+MIXED_SECONDS = 3.0
+EXPECTED = {
+    ("POST", 201),
+    ("POST", 409),
+    ("PUT", 200),
+    ("PUT", 404),
+    ("PUT", 409),
+    ("DELETE", 204),
+    ("DELETE", 404),
+}
+BEGIN = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=2)
+
+
+def only_for(group: str) -> dict[str, str]:
+    return {**ANYTHING, "resource_properties": f'["==", "$for", "{group}"]'}
+
+
+def hosts(group: str, low: int = 1, high: int | None = None) -> dict[str, Any]:
+    return {"resource_type": "physical:host", "min": low, "max": high or low, **only_for(group)}
+
+
+def lease(reservation: dict[str, Any], when: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the body of a request, under a name of its own."""
+    return {"name": uuid4().hex, "reservations": [reservation], **(when or window(0, 1))}
+
+
+def window(start: float, hours: float) -> dict[str, str]:
+    """Return a window that begins so many hours after a moment two days ahead."""
+    begin = BEGIN + timedelta(hours=start)
+    return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(hours=hours)).isoformat()}
+
+
+def check_books(site: Site, answers: Sequence[Asked]) -> None:
+    """Compare the tables with what the clients were told; raises AssertionError."""
+    ledger = read_ledger(site.database_url)
+    assert ledger.problems() == []
+    asked = [answer for answer in answers if answer.method == "POST"]
+    granted = {answer.name for answer in asked if answer.status == 201}
+    refused = {answer.name for answer in asked} - granted
+    assert granted <= ledger.names
+    assert not refused & ledger.names
+
+
+def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
+    answers = all_at_once(site, lambda visitor: visitor.create(lease(hosts("last"))))
+    assert statuses(answers) == {("POST", 201): 1, ("POST", 409): CLIENTS - 1}
+    (won,) = [answer for answer in answers if answer.status == 201]
+    for answer in answers:
+        if answer is not won:
+            assert answer.body["code"] == "leasehold.resources.not_enough", answer.body
+            assert answer.body["details"]["largest"] == 0
+            assert answer.body["details"]["nearest"], answer.body
+    check_books(site, answers)
+    assert len(read_ledger(site.database_url).live({won.body["lease"]["id"]})) == 1
+
+
+def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
+    size = {"vcpus": 5, "memory_mb": 1024, "disk_gb": 1, "affinity": None}
+    instances = {"resource_type": "virtual:instance", "amount": 1, **size, **only_for("slots")}
+    fit = 2 * (VCPUS // 5)
+    answers = all_at_once(site, lambda visitor: visitor.create(lease(instances)))
+    assert statuses(answers) == {("POST", 201): fit, ("POST", 409): CLIENTS - fit}
+    check_books(site, answers)
+
+
+def test_one_idempotency_key_makes_one_lease(site: Site) -> None:
+    body, key = lease(hosts("retry")), uuid4().hex
+    answers = all_at_once(site, lambda visitor: visitor.create(body, **{"Idempotency-Key": key}))
+    assert statuses(answers) == {("POST", 201): CLIENTS}
+    assert len({answer.body["lease"]["id"] for answer in answers}) == 1
+    check_books(site, answers)
+
+
+def test_one_idempotency_key_for_different_requests_is_a_conflict(site: Site) -> None:
+    key = uuid4().hex
+    empty = {**lease(hosts("retry")), "reservations": []}
+
+    def act(visitor: Visitor) -> Asked:
+        return visitor.create({**empty, "name": f"{key}-{visitor.number}"}, **{"Idempotency-Key": key})
+
+    assert statuses(all_at_once(site, act)) == {("POST", 201): 1, ("POST", 409): CLIENTS - 1}
+
+
+class Mixture:
+    """Clients that create, amend and delete at random, their own leases and each other's."""
+
+    def __init__(self, group: str, seconds: float, when: Callable[[random.Random], dict[str, str]]) -> None:
+        """Go on for so many seconds on these hosts, with windows that `when` draws."""
+        self._group = group
+        self._when = when
+        self._until = time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._leases: list[str] = []
+
+    def __call__(self, visitor: Visitor) -> list[Asked]:
+        """Act as one client until the time is over, and return all that was asked."""
+        rng = random.Random(SEED + visitor.number)  # noqa: S311 - a workload wants repeatable numbers
+        answers = []
+        while time.monotonic() < self._until:
+            answers.append(self._once(visitor, rng))
+        return answers
+
+    def _once(self, visitor: Visitor, rng: random.Random) -> Asked:
+        known, verb = self._pick(rng), rng.random()
+        if known is None or verb < 0.5:
+            answer = visitor.create(lease(hosts(self._group, 1, rng.randint(1, 3)), self._when(rng)))
+            if answer.status == 201:
+                with self._lock:
+                    self._leases.append(answer.body["lease"]["id"])
+            return answer
+        return visitor.amend(known, self._when(rng)) if verb < 0.8 else visitor.delete(known)
+
+    def _pick(self, rng: random.Random) -> str | None:
+        with self._lock:
+            return rng.choice(self._leases[-20:]) if self._leases else None
+
+
+def far_away(rng: random.Random) -> dict[str, str]:
+    return window(rng.randrange(0, 40), rng.randint(1, 6))
+
+
+def at_once(rng: random.Random) -> dict[str, str]:
+    """Return a window that begins within seconds and is over soon, so that managers are busy with the lease."""
+    begin = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(0, 2))
+    return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(seconds=rng.randint(2, 5))).isoformat()}
+
+
+def check_answers(answers: Sequence[Asked], *also: tuple[str, int]) -> None:
+    """See that everything was answered as a client has to expect it, and that a race took place at all."""
+    seen = statuses(answers)
+    strange = [answer for answer in answers if (answer.method, answer.status) not in {*EXPECTED, *also}]
+    assert not strange, f"seed {SEED}: {seen}, such as {strange[:3]}"
+    for wanted in (("POST", 201), ("POST", 409), ("PUT", 200), ("DELETE", 204)):
+        assert seen.get(wanted), f"seed {SEED}: {seen}"
+
+
+def test_random_creations_amendments_and_deletions_never_book_a_host_twice(site: Site) -> None:
+    answers = [answer for each in all_at_once(site, Mixture("mixed", MIXED_SECONDS, far_away)) for answer in each]
+    check_answers(answers)
+    check_books(site, answers)
+
+
+def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None:
+    with (
+        running("leasehold-manager", database_url=site.database_url),
+        running("leasehold-manager", database_url=site.database_url),
+    ):
+        answers = [answer for each in all_at_once(site, Mixture("busy", MIXED_SECONDS, at_once)) for answer in each]
+        wait_for(lambda: nothing_is_due(site), within=60)
+    # A lease that has begun cannot be amended like one that is to come, and a window may be over when its turn comes.
+    check_answers(answers, ("PUT", 400), ("POST", 400))
+    check_books(site, answers)
+    check_cloud(site)
+
+
+def nothing_is_due(site: Site) -> bool:
+    """Say whether the managers have come to rest: nothing to do now, and no lease left of those that begin at once."""
+    ledger = read_ledger(site.database_url)
+    busy = [row for row in ledger.rows["tasks"] if row["claimed_by"] is not None]
+    soon = (datetime.now(UTC) + timedelta(hours=1)).replace(tzinfo=None).isoformat(sep=" ")
+    return not busy and all(row["due_at"] is None or str(row["due_at"]) > soon for row in ledger.rows["tasks"])
+
+
+def check_cloud(site: Site) -> None:
+    """See that every host is back in the free pool and nowhere else, because no lease is on now."""
+    engine = open_engine(site.database_url)
+    aggregates = sandbox(engine).aggregates.list()
+    engine.dispose()
+    for name in (f"busy-{number}" for number in range(HOSTS["busy"])):
+        assert [each.name for each in aggregates if name in each.hosts] == ["freepool"]

@@ -5,9 +5,13 @@ Nothing here starts a thread or sleeps: a test decides when time passes and how 
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -119,8 +123,9 @@ class World:
         **more: Any,
     ) -> Lease:
         """Create a lease; `start` and `end` are hours after the test's beginning."""
+        name, fingerprint = more.pop("name", "lease"), repr((reservations, start, end))
         draft = LeaseDraft(
-            more.pop("name", "lease"), self.hour(start), self.hour(end), reservations=reservations, **more
+            name, self.hour(start), self.hour(end), reservations=reservations, fingerprint=fingerprint, **more
         )
         return create.create_lease(self.service, caller, draft, key)
 
@@ -184,9 +189,7 @@ def live(lease: Lease, part: Reservation) -> list[Any]:
     return [
         held
         for held in part.allocations
-        if held.released_at is None
-        and held.window.end > held.window.start
-        and int(held.window.end.timestamp()) >= end
+        if held.released_at is None and held.window.end > held.window.start and int(held.window.end.timestamp()) >= end
     ]
 
 
@@ -198,6 +201,16 @@ def make_schema(url: str) -> None:
         create_pools(connection, {kind.pool for kind in KINDS})
     seed.plant(engine)
     engine.dispose()
+
+
+@cache
+def _planted() -> Path:
+    """Return an SQLite file as `make_schema` leaves it, to be copied: making one takes longer than most tests."""
+    folder = tempfile.TemporaryDirectory(prefix="leasehold-planted-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name) / "leasehold.db"
+    make_schema(f"sqlite:///{path}")
+    return path
 
 
 def open_service(url: str, *, clock: Clock, settings: Settings | None = None) -> World:
@@ -227,8 +240,11 @@ def make_service(
     addresses: Iterable[int] = (),
 ) -> Iterator[World]:
     """Yield a new service in a folder or at a database URL, with these hosts and addresses enrolled."""
-    url = f"sqlite:///{where}/leasehold.db" if isinstance(where, Path) else where
-    make_schema(url)
+    if isinstance(where, Path):
+        url = f"sqlite:///{shutil.copy(_planted(), where / 'leasehold.db')}"
+    else:
+        url = where
+        make_schema(url)
     world = open_service(url, clock=clock or Clock(), settings=settings)
     try:
         world.enrol(*hosts)

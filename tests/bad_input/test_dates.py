@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from tests.bad_input.conftest import Target
 
+pytestmark = pytest.mark.slow
+
 WRONG: list[Any] = [
     "tomorrow",
     "now ",

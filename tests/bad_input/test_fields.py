@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.bad_input.conftest import Target
 
+pytestmark = pytest.mark.slow
+
 OBJECTS: list[Any] = [[], {}, [1], {"a": 1}, [[]], ["x"]]
 NO_TEXT: list[Any] = [1, 0, -1, 1.5, True, *OBJECTS]
 NO_LIST: list[Any] = [1, 1.5, True, "", "x", "[]", {}, {"a": 1}]

@@ -14,6 +14,8 @@ from tests.v1.world import MEMBER
 if TYPE_CHECKING:
     from tests.bad_input.conftest import Target
 
+pytestmark = pytest.mark.slow
+
 WRITES = [
     ("POST", "/leases"),
     ("PUT", "/leases/{lease}"),

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
 SHORT_WAIT = timedelta(seconds=2)
-"""How long at most between two looks at a host that another lease is about to leave."""
+"""How long at first between two looks at a host that another lease is about to leave."""
+WAITED_SHARE = 10
+"""Later one part in so many of the time waited already: a host stuck for hours is not asked every two seconds."""
 
 
 def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> None:
@@ -129,7 +131,7 @@ class _Completion:
         seconds = min(settings.retry_first_seconds * 2 ** min(self.claim.attempts - 1, 20), settings.retry_most_seconds)
         pause = timedelta(seconds=seconds)
         if self._of(Result.WAITING) == self.step.blocked.keys():
-            pause = min(pause, SHORT_WAIT)
+            pause = min(pause, max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
         moments = (event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time)
         return min([now + pause, *(moment for moment in moments if moment > now)])
 

@@ -1,0 +1,391 @@
+"""What has to hold at every moment, asked of the tables and of the cloud by brute force.
+
+This is written from the contract and knows nothing of the calendar or of the use cases: it is the second opinion.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from leasehold.books import tables
+from leasehold.books.engine import reading
+from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox import tables as cloud_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sqlalchemy import Engine, Row, Table
+
+    from tests.factory import World
+
+Rows = dict[str, list["Row[Any]"]]
+
+BOOKS = tuple(tables.metadata.sorted_tables)
+MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_images", "sandbox_state", "sandbox_faults")
+"""Tables of the cloud that its users and the test itself write; what we must leave as we found it is in the others."""
+CLOUD = tuple(table for table in cloud_tables.metadata.sorted_tables if table.name not in MANMADE)
+
+# Lease status: what its reservations, its start event and its end event may be (contract lifecycle §1.1). Ours beyond
+# it: a lease may end, or fail to end, without ever having started, and says so.
+COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "PENDING": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
+    "STARTING": ({"pending", "active", "error"}, {"IN_PROGRESS"}, {"UNDONE"}),
+    "ACTIVE": ({"active"}, {"DONE"}, {"UNDONE"}),
+    "TERMINATING": (
+        {"pending", "active", "deleted", "error"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+        {"IN_PROGRESS"},
+    ),
+    "TERMINATED": ({"deleted"}, {"DONE", "ERROR"}, {"DONE"}),
+    "ERROR": ({"pending", "active", "deleted", "error"}, {"DONE", "ERROR"}, {"UNDONE", "ERROR", "DONE"}),
+    "DELETING": (
+        {"pending", "active", "deleted", "error"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+    ),
+}
+RUNNING = ("PENDING", "STARTING", "ACTIVE")
+"""Leases that are promised what they asked for."""
+SLOTS = ("virtual:instance", "flavor:instance")
+
+
+def dump(engine: Engine, wanted: Sequence[Table] = BOOKS) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of these tables, as values that compare."""
+    with reading(engine) as connection:
+        return {
+            table.name: sorted((tuple(map(repr, row)) for row in connection.execute(select(table))), key=repr)
+            for table in wanted
+        }
+
+
+def cloud_state(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
+    """Return what is in the cloud apart from what users put there, by names instead of by keys that count up."""
+    with reading(engine) as connection:
+        found = {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in CLOUD}
+    names = {row["id"]: row["name"] for row in found["sandbox_aggregates"]}
+    provider = {row["id"]: row["name"] for row in found["sandbox_providers"]}
+    for row_name, key, by in (
+        ("sandbox_aggregate_hosts", "aggregate_id", names),
+        ("sandbox_inventories", "provider_id", provider),
+        ("sandbox_traits", "provider_id", provider),
+    ):
+        found[row_name] = [{**row, key: by[row[key]]} for row in found[row_name]]
+    return {
+        name: sorted(
+            tuple(f"{key}={value!r}" for key, value in row.items() if key not in ("id", "parent_id")) for row in rows
+        )
+        for name, rows in found.items()
+    }
+
+
+def seconds(moment: datetime) -> int:
+    """Return the whole seconds since the epoch of a moment as the tables keep it."""
+    return int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """Everything in the books, read at once, and grouped by hand."""
+
+    now: datetime
+    rows: Rows
+
+    @classmethod
+    def read(cls, world: World) -> Books:
+        with reading(world.engine) as connection:
+            return cls(
+                world.now(),
+                {table.name: list(connection.execute(select(table))) for table in tables.metadata.sorted_tables},
+            )
+
+    def leases(self) -> Iterator[Row[Any]]:
+        return (row for row in self.rows["leases"] if row.deleted_at is None)
+
+    def parts(self, lease: Row[Any]) -> list[Row[Any]]:
+        return [row for row in self.rows["reservations"] if row.lease_id == lease.id]
+
+    def event(self, lease: Row[Any], kind: str) -> Row[Any]:
+        (found,) = [row for row in self.rows["events"] if row.lease_id == lease.id and row.type == kind]
+        return found
+
+    def live(self, lease: Row[Any], part: Row[Any]) -> list[Row[Any]]:
+        """Return what a reservation is promised until the end of its lease."""
+        return [
+            row
+            for row in self.rows["allocations"]
+            if row.reservation_id == part.id
+            and row.released_at is None
+            and row.ends_at > row.starts_at
+            and row.ends_at >= seconds(lease.end_at)
+        ]
+
+    def resource(self, number: int) -> Row[Any]:
+        (found,) = [row for row in self.rows["resources"] if row.number == number]
+        return found
+
+
+def audit(world: World) -> None:
+    """Raise AssertionError for anything in the books that must never be there."""
+    books = Books.read(world)
+    _check_capacity(books)
+    for lease in books.leases():
+        _check_statuses(books, lease)
+        _check_promises(books, lease)
+        _check_work(books, lease)
+    _check_tasks(books)
+    _check_released(books)
+
+
+def _check_capacity(books: Books) -> None:
+    """No resource is promised beyond what it has at any instant, past or future."""
+    by_resource: dict[int, list[Row[Any]]] = defaultdict(list)
+    for row in books.rows["allocations"]:
+        if row.ends_at > row.starts_at:
+            by_resource[row.resource_number].append(row)
+    for number, held in by_resource.items():
+        capacity = books.resource(number).capacity
+        for instant in {row.starts_at for row in held}:
+            at_once = [row for row in held if row.starts_at <= instant < row.ends_at]
+            if any(row.demand is None for row in at_once):
+                assert len(at_once) == 1, f"resource {number} is promised as a whole and again: {at_once}"
+                continue
+            taken: Counter[str] = Counter()
+            for row in at_once:
+                for name, amount in json.loads(row.demand).items():
+                    taken[name] += row.slots * amount
+            for name, amount in taken.items():
+                assert amount <= capacity[name], f"{amount} {name} of {capacity[name]} on resource {number}: {at_once}"
+
+
+def _check_statuses(books: Books, lease: Row[Any]) -> None:
+    start, end = books.event(lease, "start_lease"), books.event(lease, "end_lease")
+    parts = {part.status for part in books.parts(lease)}
+    allowed = COMBINATIONS[lease.status]
+    found = (lease.status, parts, start.status, end.status, lease.status_reason)
+    assert parts <= allowed[0], found
+    assert start.status in allowed[1], found
+    assert end.status in allowed[2], found
+    assert (start.time, end.time) == (lease.start_at, lease.end_at), found
+    if lease.status == "ERROR":
+        assert lease.status_reason, found
+        assert (end.status == "DONE") <= (parts <= {"deleted"}), found
+    if lease.status in ("TERMINATED", "ACTIVE") and start.status == "ERROR":
+        assert lease.status == "TERMINATED", found
+    assert "internal error" not in (lease.status_reason or ""), found
+    warnings = [row for row in books.rows["events"] if row.lease_id == lease.id and row.type == "before_end_lease"]
+    assert all(lease.start_at <= row.time <= lease.end_at for row in warnings), found
+    assert lease.degraded >= any(part.resources_changed for part in books.parts(lease)), found
+    assert lease.degraded >= any(part.missing_resources for part in books.parts(lease)), found
+
+
+def _check_promises(books: Books, lease: Row[Any]) -> None:
+    """Every lease has what it asked for, from now or its start to its end, or says that something is missing."""
+    if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= books.now:
+        return
+    for part in books.parts(lease):
+        held = books.live(lease, part)
+        for row in held:
+            assert row.ends_at == seconds(lease.end_at), (lease, row)
+            assert row.starts_at <= max(seconds(lease.start_at), seconds(books.now)), (lease, row)
+            if lease.start_at > books.now:
+                assert row.starts_at == seconds(lease.start_at), (lease, row)
+        slots = sum(row.slots for row in held)
+        least, most = _bounds(part)
+        assert slots <= most, (lease, part, held)
+        assert slots >= least or part.missing_resources, (lease, part, held)
+        _check_places(books, part, held)
+
+
+def _bounds(part: Row[Any]) -> tuple[int, int]:
+    if part.resource_type == "physical:host":
+        return part.request["min"], part.request["max"]
+    return part.request["amount"], part.request["amount"]
+
+
+def _check_places(books: Books, part: Row[Any], held: Sequence[Row[Any]]) -> None:
+    numbers = [row.resource_number for row in held]
+    for row in held:
+        resource = books.resource(row.resource_number)
+        floating = part.resource_type == "virtual:floatingip"
+        assert resource.type == ("virtual:floatingip" if floating else "physical:host")
+        assert resource.deleted_at is None, (part, resource)
+        assert (row.demand is None) == (part.resource_type not in SLOTS), (part, row)
+    if part.resource_type not in SLOTS:
+        assert len(set(numbers)) == len(numbers), (part, held)
+        return
+    affinity = part.request["affinity"]
+    if affinity is True:
+        assert len(set(numbers)) <= 1, (part, held)
+    if affinity is False:
+        assert max(Counter(numbers).values(), default=0) <= 1, (part, held)
+        assert all(row.slots == 1 for row in held), (part, held)
+    demand = {"VCPU": part.request.get("vcpus")} if part.resource_type == "virtual:instance" else part.request["demand"]
+    for row in held:
+        assert demand.items() <= json.loads(row.demand).items(), (part, row)
+
+
+def _check_work(books: Books, lease: Row[Any]) -> None:
+    """Nothing is lost: whatever is still to happen to a lease has a task that is due in time."""
+    (task,) = [row for row in books.rows["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
+    moments = [
+        row.time
+        for row in books.rows["events"]
+        if row.lease_id == lease.id
+        and row.type in ("start_lease", "end_lease")
+        and row.status in ("UNDONE", "IN_PROGRESS")
+    ]
+    if lease.status == "DELETING":
+        moments.append(books.now)
+    if not moments:
+        return
+    assert task.due_at is not None, (lease, task)
+    if min(moments) > books.now:
+        assert task.due_at <= min(moments), (lease, task)
+
+
+def _check_tasks(books: Books) -> None:
+    """One task for each lease, so that no two managers ever work on one."""
+    subjects = Counter(row.subject for row in books.rows["tasks"] if row.kind == "lease")
+    assert set(subjects) == {row.id for row in books.rows["leases"]}
+    assert set(subjects.values()) <= {1}
+
+
+def _check_released(books: Books) -> None:
+    """What is over is given back: nothing waits for a lease that nobody works on any more."""
+    idle = {row.subject for row in books.rows["tasks"] if row.due_at is None}
+    over = {row.id for row in books.rows["leases"] if row.status == "TERMINATED" or (row.deleted_at and row.id in idle)}
+    kept = [row for row in books.rows["allocations"] if row.lease_id in over and row.released_at is None]
+    assert not kept, kept
+
+
+# ---------------------------------------------------------------- the cloud, when the manager has caught up
+
+
+def audit_cloud(world: World) -> None:
+    """Raise AssertionError where the cloud is not what the books say; only when no work is left and no fault is set."""
+    books = Books.read(world)
+    state = Cloud.read(world)
+    unsettled = {
+        part.id
+        for lease in books.leases()
+        if lease.status not in (*RUNNING, "TERMINATED")
+        for part in books.parts(lease)
+    }
+    assert not [lease for lease in books.leases() if lease.status in ("STARTING", "TERMINATING", "DELETING")]
+    _check_aggregates(books, state, unsettled)
+    _check_flavors(books, state, unsettled)
+    _check_addresses(books, state, unsettled)
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """What the cloud has, by name."""
+
+    members: Mapping[str, set[str]]
+    flavors: Mapping[str, set[str]]
+    classes: set[str]
+    inventories: Mapping[tuple[str, str], int]
+    addresses: Mapping[str, str]
+
+    @classmethod
+    def read(cls, world: World) -> Cloud:
+        cloud = cloud_tables
+        with reading(world.engine) as connection:
+            rows = {table.name: list(connection.execute(select(table))) for table in cloud.metadata.sorted_tables}
+        members: dict[str, set[str]] = {row.name: set() for row in rows["sandbox_aggregates"]}
+        names = {row.id: row.name for row in rows["sandbox_aggregates"]}
+        for row in rows["sandbox_aggregate_hosts"]:
+            members[names[row.aggregate_id]].add(row.service_host)
+        flavors: dict[str, set[str]] = {row.id: set() for row in rows["sandbox_flavors"]}
+        for row in rows["sandbox_flavor_access"]:
+            flavors[row.flavor_id].add(row.project_id)
+        providers = {row.id: row.name for row in rows["sandbox_providers"]}
+        tags = {row.floating_ip_id: row.tag for row in rows["sandbox_floating_ip_tags"] if row.tag != "blazar"}
+        return cls(
+            members,
+            flavors,
+            {row.name for row in rows["sandbox_resource_classes"]},
+            {(providers[row.provider_id], row.resource_class): row.total for row in rows["sandbox_inventories"]},
+            {row.address: tags.get(row.id, "") for row in rows["sandbox_floating_ips"]},
+        )
+
+
+def _wanted(books: Books, kinds: Sequence[str], statuses: Sequence[str]) -> dict[str, tuple[Row[Any], Row[Any]]]:
+    return {
+        part.id: (lease, part)
+        for lease in books.leases()
+        if lease.status in statuses
+        for part in books.parts(lease)
+        if part.resource_type in kinds
+    }
+
+
+def _service_hosts(books: Books, lease: Row[Any], part: Row[Any]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in books.live(lease, part):
+        found[books.resource(row.resource_number).attributes["service_name"]] += row.slots
+    return found
+
+
+def _check_aggregates(books: Books, state: Cloud, unsettled: set[str]) -> None:
+    """A host is in the free pool or in the aggregate of its active reservation, and aggregates are nobody else's."""
+    expected = _wanted(books, ("physical:host", *SLOTS), ("PENDING", "ACTIVE"))
+    assert set(state.members) - unsettled == {seed.FREEPOOL, *expected}
+    leased: set[str] = set()
+    for name, (lease, part) in expected.items():
+        held = set(_service_hosts(books, lease, part)) if lease.status == "ACTIVE" else set()
+        assert state.members[name] == held, (lease, part)
+        if part.resource_type == "physical:host":
+            leased |= held
+    whole = {part.id for part in books.rows["reservations"] if part.resource_type == "physical:host"}
+    quarantined = {host for name in unsettled & whole for host in state.members.get(name, ())}
+    enrolled = {
+        row.attributes["service_name"]
+        for row in books.rows["resources"]
+        if row.type == "physical:host" and row.deleted_at is None
+    }
+    assert state.members[seed.FREEPOOL] - quarantined == enrolled - leased - quarantined
+
+
+def _check_flavors(books: Books, state: Cloud, unsettled: set[str]) -> None:
+    """Flavors, resource classes and inventories exist for exactly the reservations that use them."""
+    expected = _wanted(books, SLOTS, ("PENDING", "ACTIVE"))
+    public = {flavor.id for flavor in seed.FLAVORS}
+    assert set(state.flavors) - unsettled == public | set(expected)
+    names = {f"CUSTOM_RESERVATION_{name.replace('-', '_').upper()}": name for name in (*expected, *unsettled)}
+    reserved = {name for name in state.classes if name.startswith("CUSTOM_RESERVATION_")}
+    assert {names.get(name, name) for name in reserved} - unsettled == set(expected)
+    inventories: dict[str, dict[str, int]] = defaultdict(dict)
+    for (provider, name), total in state.inventories.items():
+        if name.startswith("CUSTOM_RESERVATION_"):
+            inventories[names[name]][provider] = total
+    for name, (lease, part) in expected.items():
+        active = lease.status == "ACTIVE"
+        assert state.flavors[name] == ({lease.project_id} if active else set()), (lease, part)
+        hostname = {
+            row.attributes["service_name"]: row.attributes["hypervisor_hostname"]
+            for row in books.rows["resources"]
+            if row.type == "physical:host" and row.deleted_at is None
+        }
+        held = _service_hosts(books, lease, part) if active else {}
+        assert inventories[name] == {f"blazar_{hostname[host]}": slots for host, slots in held.items()}, (lease, part)
+
+
+def _check_addresses(books: Books, state: Cloud, unsettled: set[str]) -> None:
+    """The addresses of active reservations exist, and no others of ours."""
+    expected = {
+        books.resource(row.resource_number).attributes["floating_ip_address"]: f"reservation:{part.id}"
+        for lease, part in _wanted(books, ("virtual:floatingip",), ("ACTIVE",)).values()
+        for row in books.live(lease, part)
+    }
+    present = {
+        address: tag for address, tag in state.addresses.items() if tag.removeprefix("reservation:") not in unsettled
+    }
+    assert present == expected

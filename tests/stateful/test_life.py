@@ -1,0 +1,459 @@
+"""The whole service through random lives: whatever people, hosts, clouds and clocks do, the books and the cloud agree.
+
+Runs a few short lives by default. With LEASEHOLD_SOAK set to a number it runs that many long ones.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import select
+
+from leasehold.books.tables import tasks
+from leasehold.cloud.ports import CloudError
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
+from leasehold.leasing import create, queries
+from leasehold.manager import monitor
+from leasehold.manager.settle import settle
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import LeaseholdError, NotEnoughError
+from leasehold.model.resource import HOST
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.windows import to_minute
+from tests import factory
+from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
+from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
+
+if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
+
+pytestmark = pytest.mark.slow
+
+HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+ADDRESSES = (200, 201, 202)
+SOAK = int(os.environ.get("LEASEHOLD_SOAK", "0"))
+STEP = timedelta(minutes=30)
+LONG = timedelta(days=30)
+FAULTY = (
+    "*",
+    "aggregates.*",
+    "aggregates.add_host",
+    "aggregates.remove_host",
+    "flavors.*",
+    "providers.*",
+    "networks.*",
+    "servers.*",
+    "providers.set_inventory",
+    "flavors.grant",
+    "networks.create_floating_ip",
+    "aggregates.delete",
+)
+
+WHERE = st.sampled_from(["", "", '[">=", "$vcpus", "8"]', '["==", "$rack", "r1"]'])
+HOST_REQUESTS = st.builds(
+    lambda least, more, where: factory.hosts(least, least + more, resource_properties=where),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    WHERE,
+)
+INSTANCE_REQUESTS = st.builds(
+    lambda amount, vcpus, affinity, where: factory.instances(
+        amount, vcpus, affinity=affinity, resource_properties=where
+    ),
+    st.integers(1, 12),
+    st.integers(1, 4),
+    st.sampled_from([None, None, True, False]),
+    WHERE,
+)
+FLAVOR_REQUESTS = st.builds(factory.flavors, st.integers(1, 4), st.sampled_from(["m1.small", "m1.medium", "g1.large"]))
+ADDRESS_REQUESTS = st.builds(
+    lambda amount, named: factory.floating_ips(amount, required_floatingips=named),
+    st.integers(1, 3),
+    st.sampled_from([[], [], ["203.0.113.201"]]),
+)
+REQUESTS = st.one_of(HOST_REQUESTS, HOST_REQUESTS, INSTANCE_REQUESTS, FLAVOR_REQUESTS, ADDRESS_REQUESTS)
+STEPS = st.sampled_from([0, 0, 1, 2, 3, 4, 6])
+CHOICE = st.integers(0, 99)
+
+SETTINGS = Settings(manager=ManagerSettings(healing_interval=timedelta(minutes=90)))
+CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minutes=10)))
+
+
+@lru_cache
+def template() -> Path:
+    """Return a database in which the hosts and addresses are enrolled; every life begins with a copy."""
+    folder = Path(tempfile.mkdtemp(prefix="leasehold-stateful-"))
+    with factory.make_service(folder, addresses=ADDRESSES) as world:
+        world.enrol(*HOSTS[:3], rack="r1")
+        world.enrol(*HOSTS[3:], rack="r2")
+    return folder / "leasehold.db"
+
+
+class Life(RuleBasedStateMachine):
+    """One service, and everything that can happen to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="leasehold-life-"))
+        shutil.copyfile(template(), self.folder / "leasehold.db")
+        self.clock = Clock()
+        self.faulty = False
+        self.settings = SETTINGS
+        self.world = self._open()
+        self.beginning = cloud_state(self.world.engine)
+
+    def _open(self) -> World:
+        world = factory.open_service(f"sqlite:///{self.folder}/leasehold.db", clock=self.clock, settings=self.settings)
+        world.cloud.faults._sleep = self._slow
+        self.countdown = 0
+        return world
+
+    def _slow(self, _seconds: float) -> None:
+        """Stand in for the time that a slow call takes: the process may be killed in it."""
+        self.countdown -= 1
+        if self.countdown == 0:
+            raise Killed
+
+    def _leases(self) -> list[Lease]:
+        """Return the leases in the order of their making: ids differ in every run, and the clock stands still."""
+        with self.world.service.books.reading() as connection:
+            made = {subject: number for number, subject in connection.execute(select(tasks.c.id, tasks.c.subject))}
+        return sorted(queries.list_leases(self.world.service, None), key=lambda lease: made[lease.id])
+
+    def _some_lease(self, choice: int) -> Lease | None:
+        leases = self._leases()
+        return leases[choice % len(leases)] if leases else None
+
+    def _minute(self) -> datetime:
+        return to_minute(self.clock.now())
+
+    def _attempt(self, work: Any) -> LeaseholdError | None:
+        """Do it, or be refused without a trace."""
+        before = dump(self.world.engine)
+        try:
+            work()
+        except LeaseholdError as error:
+            assert dump(self.world.engine) == before
+            return error
+        return None
+
+    @initialize(
+        cleaning=st.booleans(), asked=st.lists(st.lists(REQUESTS, min_size=1, max_size=2), min_size=1, max_size=4)
+    )
+    def begin(self, *, cleaning: bool, asked: list[list[dict[str, Any]]]) -> None:
+        self.settings = CLEANING if cleaning else SETTINGS
+        self.restart()
+        for number, parts in enumerate(asked):
+            self.create(parts, number // 2, 6)
+        run_manager(self.world)
+
+    # ------------------------------------------------------------ people
+
+    @rule(asked=st.lists(REQUESTS, min_size=1, max_size=3), wait=STEPS, length=st.integers(1, 6))
+    def create(self, asked: list[dict[str, Any]], wait: int, length: int) -> None:
+        start = self._minute() + wait * STEP
+        draft = LeaseDraft("lease", start, start + length * STEP, reservations=tuple(asked))
+        refused = self._attempt(lambda: create.create_lease(self.world.service, DEMO, draft))
+        if isinstance(refused, NotEnoughError) and len(asked) == 1:
+            self._check_honest(draft, refused)
+
+    def _check_honest(self, draft: LeaseDraft, refused: NotEnoughError) -> None:
+        """What a refusal offers is granted, and no more than it says."""
+        nearest, largest = refused.refusal.nearest, refused.refusal.largest
+        (asked,) = draft.reservations
+        assert largest < refused.refusal.asked
+        if self.faulty:
+            return
+        if nearest is not None:
+            self._try_out(replace(draft, start=nearest.start, end=nearest.end))
+        if asked.get("required_floatingips"):
+            return
+        if largest:
+            self._try_out(replace(draft, reservations=(_amounting(asked, largest),)))
+        more = replace(draft, reservations=(_amounting(asked, largest + 1),))
+        assert self._attempt(lambda: create.create_lease(self.world.service, DEMO, more)) is not None
+
+    def _try_out(self, draft: LeaseDraft) -> None:
+        self.world.delete(create.create_lease(self.world.service, DEMO, draft))
+
+    @rule(
+        which=CHOICE,
+        start=st.none() | STEPS,
+        end=st.none() | st.integers(0, 8),
+        warning=st.none() | STEPS,
+        name=st.none() | st.just("other"),
+        parts=st.none() | st.lists(REQUESTS, max_size=2),
+    )
+    def amend(
+        self,
+        which: int,
+        start: int | None,
+        end: int | None,
+        warning: int | None,
+        name: str | None,
+        parts: list[dict[str, Any]] | None,
+    ) -> None:
+        lease = self._some_lease(which)
+        if lease is None:
+            return
+        moments = {"start": start, "end": end, "before_end": warning}
+        changes: dict[str, Any] = {
+            key: self._minute() + steps * STEP for key, steps in moments.items() if steps is not None
+        }
+        if parts is not None:
+            changes["reservations"] = tuple(self._changes(lease, parts))
+        if name is not None:
+            changes["name"] = name
+        refused = self._attempt(lambda: self.world.amend(lease, **changes))
+        if not changes or set(changes) == {"name"}:
+            busy = lease.status in ("STARTING", "TERMINATING", "DELETING")
+            assert (refused is not None) == busy, (lease.status, refused)
+
+    @rule(which=CHOICE, later=st.integers(1, 4))
+    def prolong(self, which: int, later: int) -> None:
+        lease = self._some_lease(which)
+        if lease is not None:
+            self._attempt(lambda: self.world.amend(lease, end=lease.window.end + later * STEP))
+
+    @rule(which=CHOICE)
+    def end_now(self, which: int) -> None:
+        lease = self._some_lease(which)
+        if lease is not None:
+            self._attempt(lambda: self.world.amend(lease, end=self._minute()))
+
+    @staticmethod
+    def _changes(lease: Lease, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what fits the lease's own reservations: other amounts, properties and sizes."""
+        return [
+            {**changed, "id": part.id, "resource_type": part.resource_type}
+            for part, changed in zip(lease.reservations, parts, strict=False)
+        ]
+
+    @rule()
+    def create_an_empty_lease(self) -> None:
+        self.create([], 1, 2)
+
+    @rule(which=CHOICE)
+    def delete(self, which: int) -> None:
+        lease = self._some_lease(which)
+        if lease is not None:
+            self.world.delete(lease)
+
+    @rule(which=CHOICE, how=st.sampled_from(["hint", "flavor", "ordinary"]), other=st.booleans())
+    def boot(self, which: int, how: str, *, other: bool) -> None:
+        lease = self._some_lease(which)
+        parts = lease.reservations if lease else ()
+        project = "alt" if other else "demo"
+        flavor, hints = "m1.small", []
+        if parts and how == "hint":
+            hints = [parts[which % len(parts)].id]
+        elif parts and how == "flavor":
+            flavor = parts[which % len(parts)].id
+        with suppress(CloudError):
+            self.world.cloud.servers.boot("server", project, flavor, hints)
+
+    # ------------------------------------------------------------ hosts and the cloud
+
+    @rule(which=st.sampled_from(HOSTS))
+    def fail(self, which: str) -> None:
+        self.world.cloud.hypervisors.fail(which)
+        self.look()
+
+    @rule(which=CHOICE)
+    def fail_a_leased_host(self, which: int) -> None:
+        lease = self._some_lease(which)
+        if lease is None:
+            return
+        parts = [part for part in lease.reservations if part.resource_type != "virtual:floatingip"]
+        numbers = [held.resource_number for part in parts for held in factory.live(lease, part)]
+        if numbers:
+            names = {each.number: each.label for each in queries.list_resources(self.world.service, HOST)}
+            self.fail(names[numbers[which % len(numbers)]])
+
+    @rule(which=st.sampled_from(HOSTS))
+    def recover(self, which: str) -> None:
+        self.world.cloud.hypervisors.recover(which)
+        self.look()
+
+    @rule()
+    def look(self) -> None:
+        with suppress(CloudError):
+            monitor.look(self.world.service)
+
+    @rule(
+        verb=st.sampled_from(FAULTY),
+        moment=st.sampled_from(["before", "after"]),
+        permanent=st.sampled_from([False, False, True]),
+        calls=st.none() | st.integers(1, 4),
+    )
+    def misbehave(self, verb: str, moment: Any, *, permanent: bool, calls: int | None) -> None:
+        self.world.cloud.faults.set(Fault(verb, error=moment, permanent=permanent, remaining=calls))
+        self.faulty = True
+
+    @precondition(lambda self: self.faulty)
+    @rule()
+    def behave(self) -> None:
+        self.world.cloud.faults.clear()
+        self.faulty = False
+
+    @rule(seconds=st.sampled_from([0, 0, 20, 400]))
+    def delete_servers_slowly(self, seconds: int) -> None:
+        self.world.cloud.servers.take_to_delete(seconds)
+
+    # ------------------------------------------------------------ time and the manager
+
+    @rule(minutes=st.integers(1, 150))
+    def wait(self, minutes: int) -> None:
+        self.clock.advance(minutes=minutes)
+
+    @rule(offset=st.sampled_from([-1, 0, 0, 0, 1, 30]))
+    def wait_for_an_event(self, offset: int) -> None:
+        moments = [
+            event.time
+            for lease in self._leases()
+            for event in lease.events
+            if event.status is EventStatus.UNDONE and event.time is not None and event.time > self.clock.now()
+        ]
+        if moments:
+            self.clock.set(min(moments) + timedelta(seconds=offset))
+
+    @rule()
+    def wait_for_work(self) -> None:
+        moment = next_moment_of_work(self.world)
+        if moment is not None and moment < self.clock.now() + LONG:
+            self.clock.set(moment)
+
+    @rule(minutes=st.integers(1, 150))
+    def go_on(self, minutes: int) -> None:
+        """Let time pass with a manager at work."""
+        factory.run_for(self.world, minutes=minutes)
+
+    @rule(minutes=st.integers(20, 40))
+    def go_on_a_little(self, minutes: int) -> None:
+        self.go_on(minutes)
+
+    @rule(most=st.none() | st.integers(1, 3))
+    def manage(self, most: int | None) -> None:
+        run_manager(self.world, most)
+
+    @rule(calls=st.integers(1, 15))
+    def crash(self, calls: int) -> None:
+        """Kill the manager in the middle of a step, at some call to the cloud."""
+        claim = claim_one(self.world)
+        if claim is None:
+            return
+        self.world.cloud.faults.set(Fault("*", latency_ms=1))
+        self.faulty = True
+        self.countdown = calls
+        with suppress(Killed, CloudError):
+            settle(self.world.service, claim)
+        self.behave()
+        self.restart()
+
+    @rule(which=CHOICE, what=st.sampled_from(["delete", "amend", "look"]), calls=st.integers(1, 8))
+    def interfere(self, which: int, what: str, calls: int) -> None:
+        """Do something else to a lease while the manager is in the middle of a step."""
+        claim = claim_one(self.world)
+        if claim is None:
+            return
+
+        def during(_seconds: float) -> None:
+            self.countdown -= 1
+            if self.countdown == 0:
+                {"delete": self.delete, "amend": self.end_now, "look": lambda _: self.look()}[what](which)
+
+        self.countdown = calls
+        self.world.cloud.faults._sleep = during
+        self.world.cloud.faults.set(Fault("*", latency_ms=1))
+        with suppress(CloudError):
+            settle(self.world.service, claim)
+        self.world.cloud.faults.clear()
+        self.world.cloud.faults._sleep = self._slow
+        self.faulty = False
+
+    @rule()
+    def restart(self) -> None:
+        """Start anew: what was only in memory is gone."""
+        self.world.engine.dispose()
+        self.world = self._open()
+
+    @rule()
+    def catch_up(self) -> None:
+        """Leave the manager alone with a cloud that behaves, until only the future is left to do.
+
+        A lease whose end the cloud refused keeps its hosts until somebody deletes it, and others wait for them.
+        """
+        self.behave()
+        for lease in self._leases():
+            end = lease.event(EventType.END)
+            if lease.status is LeaseStatus.ERROR and end is not None and end.status is EventStatus.ERROR:
+                self.world.delete(lease)
+        for _attempt in range(60):
+            run_manager(self.world)
+            moment = self._unsettled()
+            if moment is None:
+                audit_cloud(self.world)
+                return
+            self.clock.set(moment)
+            audit(self.world)
+        left = [(lease.status, lease.status_reason) for lease in self._leases()]
+        raise AssertionError(f"the manager does not come to rest: {left}")
+
+    def _unsettled(self) -> datetime | None:
+        """Return when work is due that is not a lease's own event, if there is such work."""
+        moment = next_moment_of_work(self.world)
+        if moment is None:
+            return None
+        events = {event.time for lease in self._leases() for event in lease.events}
+        return None if moment in events else moment
+
+    # ------------------------------------------------------------ what always holds
+
+    @invariant()
+    def books_are_sound(self) -> None:
+        audit(self.world)
+
+    def teardown(self) -> None:
+        try:
+            self.world.cloud.servers.take_to_delete(0)
+            for lease in self._leases():
+                self.world.delete(lease)
+            self.catch_up()
+            audit(self.world)
+            assert self._leases() == []
+            assert cloud_state(self.world.engine) == _with_health(self.world, self.beginning)
+        finally:
+            self.world.engine.dispose()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _amounting(asked: Any, amount: int) -> dict[str, Any]:
+    if asked["resource_type"] == "physical:host":
+        return {**asked, "min": amount, "max": amount}
+    return {**asked, "amount": amount}
+
+
+def _with_health(world: World, state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state with the health that the hosts have now, which is not ours to restore."""
+    return {**state, "sandbox_hypervisors": cloud_state(world.engine)["sandbox_hypervisors"]}
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(
+    max_examples=SOAK or 40,
+    stateful_step_count=60 if SOAK else 35,
+    suppress_health_check=list(HealthCheck),
+)

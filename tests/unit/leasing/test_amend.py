@@ -1,0 +1,376 @@
+"""A10, A11, A12, D1: changing a lease, all of it or nothing, also while it is active."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import select
+
+from leasehold.books.tables import outbox
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.leasing.amend import amend_lease
+from leasehold.manager.settle import settle
+from leasehold.model.draft import LeaseChanges
+from leasehold.model.errors import (
+    ConflictError,
+    InUseError,
+    InvalidInputError,
+    MissingParameterError,
+    NotEnoughError,
+    NotFoundError,
+    OutOfWindowError,
+    StaleError,
+)
+from leasehold.model.states import EventType
+from tests.factory import claim_one, flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.stateful.audit import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.factory import World
+
+
+def change(lease: Any, position: int = 0, **changes: Any) -> dict[str, Any]:
+    """Return the `reservations` of an amendment that changes one."""
+    return {"reservations": ({"id": lease.reservations[position].id, **changes},)}
+
+
+def refused(world: World, error: type[Exception], work: Callable[[], Any]) -> None:
+    """Make sure that something is refused, and that not a single row remembers it."""
+    before = dump(world.engine)
+    with pytest.raises(error):
+        work()
+    assert dump(world.engine) == before
+
+
+def warning(world: World, lease: Any) -> tuple[Any, Any]:
+    event = world.get(lease).event(EventType.BEFORE_END)
+    assert event is not None
+    return event.time, event.status
+
+
+# ---------------------------------------------------------------- A10: all or nothing
+
+
+def test_a_refused_amendment_leaves_no_trace(world: World) -> None:
+    lease = world.lease(hosts(), instances(2), start=1, end=3)
+    world.lease(hosts(4), start=3, end=5)
+    run_manager(world)
+    for changes, error in (
+        ({"end": 4}, NotEnoughError),
+        ({"end": 0.5}, InvalidInputError),
+        ({"start": -1}, InvalidInputError),
+        ({"before_end": 3}, OutOfWindowError),
+        ({"before_end": 1}, OutOfWindowError),
+        (change(lease, min=6, max=6), NotEnoughError),
+        (change(lease, max=0), InvalidInputError),
+        (change(lease, 1, amount=2000), NotEnoughError),
+        (change(lease, 1, resource_properties='["==", "$nothing", "1"]'), InvalidInputError),
+        (change(lease, resource_type="virtual:instance"), ConflictError),
+        ({"reservations": ({"min": 1},)}, MissingParameterError),
+        ({"reservations": ({"id": "unknown"},)}, InvalidInputError),
+        ({"name": "x", **change(lease, min=6, max=6)}, NotEnoughError),
+    ):
+        refused(world, error, lambda changes=changes: world.amend(lease, **changes))  # type: ignore[misc]
+
+
+def test_one_reservation_that_does_not_fit_changes_none(world: World) -> None:
+    lease = world.lease(hosts(), floating_ips(), start=1, end=3)
+    both = (
+        {"id": lease.reservations[0].id, "min": 3, "max": 3},
+        {"id": lease.reservations[1].id, "amount": 6},
+    )
+    refused(world, NotEnoughError, lambda: world.amend(lease, reservations=both))
+
+
+def test_an_empty_amendment_changes_nothing(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=3)
+    before = dump(world.engine)
+    world.amend(lease)
+    assert dump(world.engine) == before
+
+
+def test_an_amendment_of_what_somebody_else_changed_is_stale(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=3)
+    seen = world.get(lease).generation
+    world.amend(lease, name="other")
+    with pytest.raises(StaleError):
+        amend_lease(world.service, lease.id, LeaseChanges(name="mine"), seen)
+
+
+def test_an_unknown_lease_cannot_be_amended(world: World) -> None:
+    with pytest.raises(NotFoundError):
+        amend_lease(world.service, "unknown", LeaseChanges(name="x"))
+
+
+def test_a_moved_lease_keeps_its_hosts_where_they_are_free(world: World) -> None:
+    lease = world.lease(hosts(2), start=1, end=3)
+    held = world.holds(lease)
+    world.amend(lease, start=4, end=6)
+    assert world.holds(lease) == held
+    assert world.lease(hosts(5), start=1, end=4)
+
+
+def test_a_pending_lease_changes_hosts_where_its_own_are_taken(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=3)
+    world.lease(hosts(), start=3, end=4)
+    assert world.holds(lease) == {"cmp-01": 1}
+    world.amend(lease, end=4)
+    assert world.holds(lease) == {"cmp-02": 1}
+    run_until(world, world.hour(1))
+    assert world.members(lease.reservations[0].id) == {"cmp-02"}
+
+
+def test_a_longer_lease_does_not_grow(world: World) -> None:
+    world.lease(hosts(4), start=1, end=3)
+    lease = world.lease(hosts(1, 3), start=2, end=4)
+    assert len(world.holds(lease)) == 1
+    world.amend(lease, start=3.5, end=6)
+    assert len(world.holds(lease)) == 1
+
+
+def test_the_start_of_a_lease_that_has_begun_stays_even_within_its_first_minute(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    world.clock.advance(seconds=20)
+    run_manager(world)
+    refused(world, InvalidInputError, lambda: world.amend(lease, start=1))
+
+
+def test_a_start_cannot_move_into_the_past_in_the_minute_in_which_it_is_due(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    world.clock.advance(seconds=20)
+    refused(world, InvalidInputError, lambda: world.amend(lease, start=-1))
+
+
+def test_a_lease_moved_away_in_its_first_minute_does_not_keep_the_time_before(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    world.clock.advance(seconds=20)
+    world.amend(lease, start=2)
+    assert world.lease(hosts(5), start=0, end=2)
+
+
+# ---------------------------------------------------------------- A11: an active lease
+
+
+def test_an_active_host_lease_grows_at_once(world: World) -> None:
+    lease = world.lease(hosts(2), start=0, end=3)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.amend(lease, **change(lease, min=3, max=3))
+    run_manager(world)
+    assert len(world.members(lease.reservations[0].id)) == 3
+    assert len(world.members("freepool")) == 2
+
+
+def test_an_active_host_lease_does_not_shrink(world: World) -> None:
+    lease = world.lease(hosts(3), start=0, end=3)
+    run_manager(world)
+    refused(world, InUseError, lambda: world.amend(lease, **change(lease, min=2, max=2)))
+
+
+def test_an_active_host_lease_does_not_change_to_properties_that_its_hosts_lack(world: World) -> None:
+    lease = world.lease(hosts(1), start=0, end=3)
+    run_manager(world)
+    wish = change(lease, resource_properties='["==", "$rack", "r2"]')
+    refused(world, InUseError, lambda: world.amend(lease, **wish))
+
+
+def test_an_active_lease_is_not_prolonged_into_anothers_time(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    world.lease(hosts(5), start=3, end=4)
+    run_manager(world)
+    refused(world, InUseError, lambda: world.amend(lease, end=4))
+
+
+def test_an_active_instance_lease_only_gets_more(world: World) -> None:
+    lease = world.lease(instances(2), start=0, end=3)
+    run_manager(world)
+    refused(world, InvalidInputError, lambda: world.amend(lease, **change(lease, amount=1)))
+    refused(world, InvalidInputError, lambda: world.amend(lease, **change(lease, vcpus=2)))
+    world.amend(lease, **change(lease, amount=10))
+    run_manager(world)
+    totals = {name: world.cloud.providers.inventories(f"blazar_{name}") for name in world.holds(lease)}
+    assert sum(each.total for found in totals.values() for each in found.values()) == 10
+    assert world.members(lease.reservations[0].id) == set(totals)
+
+
+def test_active_instances_on_one_host_stay_there_or_do_not_grow(world: World) -> None:
+    lease = world.lease(instances(4, 2, affinity=True), start=0, end=3)
+    run_manager(world)
+    (host,) = world.holds(lease)
+    refused(world, NotEnoughError, lambda: world.amend(lease, **change(lease, amount=8)))
+    assert set(world.holds(lease)) == {host}
+
+
+def test_active_addresses_only_grow(world: World) -> None:
+    lease = world.lease(floating_ips(2), start=0, end=3)
+    run_manager(world)
+    refused(world, InvalidInputError, lambda: world.amend(lease, **change(lease, amount=1)))
+    world.amend(lease, **change(lease, amount=3))
+    run_manager(world)
+    assert len(world.cloud.networks.list_floating_ips("blazar")) == 3
+
+
+def test_an_active_flavor_lease_does_not_change_to_another_flavor(world: World) -> None:
+    lease = world.lease(flavors(1, "m1.small"), start=0, end=3)
+    run_manager(world)
+    refused(world, InvalidInputError, lambda: world.amend(lease, **change(lease, flavor_id="m1.large")))
+    world.amend(lease, **change(lease, amount=2))
+    assert sum(world.holds(lease).values()) == 2
+
+
+def test_a_pending_flavor_lease_changes_to_another_flavor(world: World) -> None:
+    lease = world.lease(flavors(1, "m1.small"), start=1, end=3)
+    run_manager(world)
+    world.amend(lease, **change(lease, flavor_id="m1.large"))
+    run_until(world, world.hour(1))
+    flavor = world.cloud.flavors.get(lease.reservations[0].id)
+    assert flavor is not None
+    assert (flavor.vcpus, flavor.projects) == (4, frozenset({"demo"}))
+
+
+# ---------------------------------------------------------------- A12: the end at any time
+
+
+@pytest.mark.parametrize("seconds", [0, 20])
+def test_an_active_lease_ended_now_is_over_and_its_hosts_are_free(world: World, seconds: int) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    run_manager(world)
+    world.clock.advance(hours=1, seconds=seconds)
+    world.amend(lease, end=1)
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+    assert world.lease(hosts(5), start=1, end=3)
+
+
+def test_a_lease_can_be_ended_in_the_minute_in_which_it_began(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    world.clock.advance(seconds=10)
+    run_manager(world)
+    world.clock.advance(seconds=20)
+    world.amend(lease, end=0)
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+    assert world.lease(hosts(5), start=0, end=3)
+
+
+# ---------------------------------------------------------------- D1: the moments move with the lease
+
+
+def test_the_warning_keeps_its_distance_to_the_end(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=5)
+    assert warning(world, lease) == (world.hour(4), "UNDONE")
+    world.amend(lease, end=6.5)
+    assert warning(world, lease) == (world.hour(5.5), "UNDONE")
+    world.amend(lease, before_end=6)
+    world.amend(lease, end=7.5)
+    assert warning(world, lease) == (world.hour(7), "UNDONE")
+
+
+def test_the_warning_never_comes_before_the_start(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=5)
+    world.amend(lease, end=1.5)
+    assert warning(world, lease) == (world.hour(1), "UNDONE")
+
+
+def test_a_warning_that_was_given_is_given_again_for_the_new_end(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    run_until(world, world.hour(2.5))
+    assert warning(world, lease) == (world.hour(2), "DONE")
+    world.amend(lease, end=5)
+    assert warning(world, lease) == (world.hour(4), "UNDONE")
+    run_until(world, world.hour(4))
+    assert warning(world, lease) == (world.hour(4), "DONE")
+    with world.service.books.reading() as connection:
+        told = list(connection.execute(select(outbox.c.event_type).order_by(outbox.c.id)).scalars())
+    assert told[3:] == ["lease.update", "lease.event.before_end_lease.stop", "lease.event.before_end_lease"]
+
+
+def test_the_events_of_a_moved_lease_are_at_its_new_times(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=3)
+    world.amend(lease, start=2, end=6)
+    times = {event.type: event.time for event in world.get(lease).events}
+    assert times == {"start_lease": world.hour(2), "before_end_lease": world.hour(5), "end_lease": world.hour(6)}
+
+
+# ---------------------------------------------------------------- while the manager is at work
+
+
+def during_a_step(world: World, work: Callable[[], Any]) -> None:
+    """Do something at the first call to the cloud of the next due step."""
+    claim = claim_one(world)
+    assert claim is not None
+    calls = []
+
+    def once(_seconds: float) -> None:
+        calls.append(1)
+        if len(calls) == 1:
+            work()
+
+    world.cloud.faults.set(Fault("*", latency_ms=1))
+    world.cloud.faults._sleep = once
+    settle(world.service, claim)
+    world.cloud.faults.clear()
+    assert calls
+
+
+def test_a_lease_amended_while_it_is_prepared_is_prepared_as_amended(world: World) -> None:
+    lease = world.lease(instances(1, 1), start=1, end=3)
+    during_a_step(world, lambda: world.amend(lease, **change(lease, vcpus=3)))
+    run_manager(world)
+    flavor = world.cloud.flavors.get(lease.reservations[0].id)
+    assert flavor is not None
+    assert flavor.vcpus == 3
+
+
+def test_a_lease_prolonged_while_its_warning_is_given_is_warned_again(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    run_until(world, world.hour(1.9))
+    world.clock.set(world.hour(2))
+    during_a_step(world, lambda: world.amend(lease, end=5))
+    assert warning(world, lease) == (world.hour(4), "UNDONE")
+    run_until(world, world.hour(4))
+    assert warning(world, lease) == (world.hour(4), "DONE")
+
+
+def test_a_lease_deleted_while_it_starts_is_gone_and_leaves_nothing(world: World) -> None:
+    lease = world.lease(hosts(2), instances(2), floating_ips(), start=0, end=3)
+    during_a_step(world, lambda: world.delete(lease))
+    assert world.get(lease).status == "DELETING"
+    run_manager(world)
+    assert not world.exists(lease)
+    assert [aggregate.name for aggregate in world.cloud.aggregates.list()] == ["freepool"]
+    assert len(world.members("freepool")) == 5
+    assert world.lease(hosts(5), start=0, end=1)
+
+
+def test_a_lease_deleted_while_it_is_prepared_leaves_nothing(world: World) -> None:
+    lease = world.lease(hosts(2), instances(2), start=1, end=3)
+    during_a_step(world, lambda: world.delete(lease))
+    assert not world.exists(lease)
+    run_manager(world)
+    assert [aggregate.name for aggregate in world.cloud.aggregates.list()] == ["freepool"]
+    assert world.cloud.flavors.get(lease.reservations[1].id) is None
+
+
+def test_a_host_that_fails_while_the_warning_is_given_is_replaced_and_vacated(world: World) -> None:
+    lease = world.lease(hosts(2), start=0, end=3)
+    run_until(world, world.hour(1.9))
+    world.clock.set(world.hour(2))
+    during_a_step(world, lambda: world.fail("cmp-01"))
+    run_manager(world)
+    assert world.members(lease.reservations[0].id) == set(world.holds(lease))
+    assert "cmp-01" not in world.holds(lease)
+
+
+def test_a_host_that_failed_just_before_the_warning_is_vacated_with_it(world: World) -> None:
+    """Only one step is done for a lease at a time, so the warning must not swallow the healing."""
+    lease = world.lease(hosts(2), start=0, end=3)
+    run_until(world, world.hour(1.9))
+    world.clock.set(world.hour(2) + timedelta(seconds=1))
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.members(lease.reservations[0].id) == set(world.holds(lease))

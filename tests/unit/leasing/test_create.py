@@ -1,0 +1,210 @@
+"""Creating a lease: all its reservations or none, margins, limits, and one answer for one key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.model.errors import (
+    ConflictError,
+    InvalidInputError,
+    LimitExceededError,
+    MissingParameterError,
+    NotEnoughError,
+    NotEnoughFloatingIpsError,
+    OutOfWindowError,
+)
+from leasehold.model.states import EventType
+from tests.factory import ALT, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
+from tests.stateful.audit import audit, dump
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def with_leases(world: World, **settings: Any) -> World:
+    """Return the same service with other settings for leases."""
+    wanted = replace(Settings(), leases=LeaseSettings(**settings))
+    return open_service(str(world.engine.url), clock=world.clock, settings=wanted)
+
+
+# ---------------------------------------------------------------- all or none
+
+
+def test_reservations_of_every_type_are_granted_together(world: World) -> None:
+    lease = world.lease(hosts(2), instances(3), flavors(2), floating_ips(2), start=0, end=2)
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+    audit(world)
+    exclusive = set(world.holds(lease, 0))
+    assert not exclusive & (set(world.holds(lease, 1)) | set(world.holds(lease, 2)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        ((hosts(2), floating_ips(6)), NotEnoughFloatingIpsError),
+        ((floating_ips(2), hosts(6)), NotEnoughError),
+        ((hosts(3), hosts(3)), NotEnoughError),
+        ((hosts(5), instances(1)), NotEnoughError),
+        ((instances(40, 1), flavors(1, "m1.small")), NotEnoughError),
+        ((hosts(1), hosts(1, resource_properties='["==", "$typo", "1"]')), InvalidInputError),
+        ((hosts(1), {"resource_type": "physical:unicorn"}), InvalidInputError),
+        ((hosts(1), {"min": 1}), MissingParameterError),
+    ],
+)
+def test_when_one_reservation_is_refused_none_is_granted(
+    world: World, asked: tuple[Mapping[str, Any], ...], error: type[Exception]
+) -> None:
+    before = dump(world.engine)
+    with pytest.raises(error) as refused:
+        world.lease(*asked, start=0, end=2)
+    assert str(getattr(refused.value, "field", "")).startswith("reservations[")
+    assert dump(world.engine) == before
+
+
+def test_touching_leases_share_a_host(world: World) -> None:
+    world.lease(hosts(5), start=1, end=2)
+    world.lease(hosts(5), start=2, end=3)
+    world.lease(instances(40, 1), start=3, end=4)
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(1), start=2.5, end=3.5)
+
+
+# ---------------------------------------------------------------- C10: the cleaning margin
+
+
+def test_the_margin_is_kept_free_on_both_sides(world: World) -> None:
+    world = with_leases(world, cleaning_time=timedelta(minutes=15))
+    world.lease(hosts(5), start=2, end=3)
+    for start, end in ((1, 2), (1, 1.8), (3, 4), (3.2, 4)):
+        with pytest.raises(NotEnoughError):
+            world.lease(hosts(1), start=start, end=end)
+    assert world.lease(hosts(5), start=1, end=1.75)
+    assert world.lease(hosts(5), start=3.25, end=4)
+
+
+def test_the_nearest_window_keeps_the_margin(world: World) -> None:
+    world = with_leases(world, cleaning_time=timedelta(minutes=15))
+    world.lease(hosts(5), start=2, end=3)
+    with pytest.raises(NotEnoughError) as refused:
+        world.lease(hosts(1), start=2, end=3)
+    nearest = refused.value.refusal.nearest
+    assert nearest is not None
+    assert nearest.start == world.hour(3.25)
+
+
+def test_the_margin_is_kept_when_a_lease_is_prolonged(world: World) -> None:
+    world = with_leases(world, cleaning_time=timedelta(minutes=15))
+    lease = world.lease(hosts(5), start=1, end=2)
+    world.lease(hosts(5), start=3, end=4)
+    with pytest.raises(NotEnoughError):
+        world.amend(lease, end=2.9)
+    assert world.amend(lease, end=2.75).window.end == world.hour(2.75)
+
+
+def test_the_margin_is_no_part_of_the_lease(world: World) -> None:
+    world = with_leases(world, cleaning_time=timedelta(minutes=15))
+    lease = world.lease(hosts(), start=1, end=2)
+    assert (lease.window.start, lease.window.end) == (world.hour(1), world.hour(2))
+
+
+# ---------------------------------------------------------------- dates, events and limits
+
+
+def test_the_warning_is_an_hour_before_the_end_and_never_before_the_start(world: World) -> None:
+    long, short = world.lease(start=1, end=5), world.lease(start=1, end=1.5)
+    events = [lease.event(EventType.BEFORE_END) for lease in (long, short)]
+    assert [event and event.time for event in events] == [world.hour(4), world.hour(1)]
+
+
+def test_without_a_distance_there_is_no_warning_unless_asked_for(world: World) -> None:
+    world = with_leases(world, before_end=timedelta(0))
+    assert world.lease(start=1, end=5).event(EventType.BEFORE_END) is None
+    asked = world.lease(start=1, end=5, before_end=world.hour(2)).event(EventType.BEFORE_END)
+    assert asked is not None
+    assert asked.time == world.hour(2)
+
+
+@pytest.mark.parametrize("moment", [0.5, 1, 5, 6])
+def test_a_warning_outside_the_lease_is_forbidden(world: World, moment: float) -> None:
+    with pytest.raises(OutOfWindowError):
+        world.lease(start=1, end=5, before_end=world.hour(moment))
+
+
+@pytest.mark.parametrize(("start", "end"), [(2, 2), (2, 1), (-1, 1), (-2, -1)])
+def test_a_window_that_is_over_or_empty_is_refused(world: World, start: float, end: float) -> None:
+    with pytest.raises(InvalidInputError):
+        world.lease(start=start, end=end)
+
+
+def test_now_is_the_current_minute(world: World) -> None:
+    world.clock.advance(seconds=40)
+    lease = world.lease(hosts(5), start=0, end=1)
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+
+
+def test_events_of_the_client_are_shown_and_never_run(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=5, events=("my_event", "start_lease", "end_lease"))
+    types = sorted(event.type for event in lease.events)
+    assert types == ["before_end_lease", "end_lease", "my_event", "start_lease"]
+    world.clock.set(world.hour(6))
+    run_manager(world)
+    assert {event.status for event in world.get(lease).events if event.type == "my_event"} == {None}
+
+
+def test_the_longest_duration_is_for_everybody_but_exempt_projects(world: World) -> None:
+    world = with_leases(
+        world,
+        enforcement_filters=("MaxLeaseDurationFilter",),
+        max_duration=timedelta(hours=4),
+        max_duration_exempt_projects=frozenset({"alt"}),
+    )
+    lease = world.lease(hosts(), start=1, end=5)
+    with pytest.raises(LimitExceededError):
+        world.lease(hosts(), start=1, end=5.1)
+    with pytest.raises(InvalidInputError):
+        world.amend(lease, end=5.1)
+    assert world.lease(hosts(), start=1, end=9, caller=ALT)
+
+
+# ---------------------------------------------------------------- idempotency
+
+
+def test_the_same_key_again_returns_the_lease_that_it_made(world: World) -> None:
+    made = world.lease(hosts(5), start=0, end=2, key="k1")
+    world.clock.advance(minutes=30)
+    before = dump(world.engine)
+    again = world.lease(hosts(5), start=0, end=2, key="k1")
+    assert again.id == made.id
+    assert dump(world.engine) == before
+
+
+def test_a_key_of_another_request_is_a_conflict_and_of_another_project_is_not(world: World) -> None:
+    world.lease(hosts(), start=1, end=2, key="k1")
+    with pytest.raises(ConflictError):
+        world.lease(hosts(2), start=1, end=2, key="k1")
+    assert world.lease(hosts(2), start=1, end=2, key="k1", caller=ALT)
+
+
+def test_the_key_of_a_refused_request_may_be_used_again(world: World) -> None:
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(6), start=1, end=2, key="k1")
+    assert world.lease(hosts(5), start=1, end=2, key="k1")
+
+
+def test_another_process_decides_on_the_same_books(world: World) -> None:
+    other = open_service(str(world.engine.url), clock=Clock())
+    world.lease(hosts(3), start=1, end=2)
+    with pytest.raises(NotEnoughError):
+        other.lease(hosts(3), start=1, end=2)
+    other.lease(hosts(2), start=1, end=2)
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(1), start=1, end=2)
+    other.engine.dispose()

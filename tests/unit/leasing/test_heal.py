@@ -1,0 +1,240 @@
+"""J3, J4: when a host fails, other hosts take over what is promised on it (contract resources §7)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.leasing.heal import heal_leases
+from leasehold.manager.monitor import look
+from tests.factory import ALT, flavors, hosts, instances, run_for, run_manager, run_until
+from tests.stateful.audit import audit
+
+if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+
+def flags(world: World, lease: Lease) -> tuple[bool, bool, bool]:
+    """Return whether resources are missing, were changed, and whether the lease is degraded."""
+    part = world.part(lease)
+    return part.missing_resources, part.resources_changed, world.get(lease).degraded
+
+
+def test_a_pending_lease_gets_another_host_and_nobody_notices(world: World) -> None:
+    lease = world.lease(hosts(), start=0.5, end=2)
+    world.fail("cmp-01")
+    assert world.holds(lease) == {"cmp-02": 1}
+    assert flags(world, lease) == (False, False, False)
+    run_until(world, world.hour(0.5))
+    assert world.members(lease.reservations[0].id) == {"cmp-02"}
+
+
+def test_an_active_lease_gets_another_host_at_once_and_is_told(world: World) -> None:
+    lease = world.lease(hosts(2), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.members(lease.reservations[0].id) == {"cmp-02", "cmp-06"}
+    assert "cmp-01" in world.members("freepool")
+    assert flags(world, lease) == (False, True, True)
+
+
+def test_a_lease_without_replacement_keeps_the_rest_and_says_what_is_missing(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert "cmp-01" not in world.members(lease.reservations[0].id)
+    assert len(world.members(lease.reservations[0].id)) == 4
+    assert flags(world, lease) == (True, False, True)
+    audit(world)
+
+
+def test_what_is_missing_comes_back_with_the_next_amendment(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.recover("cmp-01")
+    world.amend(lease, end=2.5)
+    run_manager(world)
+    assert len(world.members(lease.reservations[0].id)) == 5
+    assert flags(world, lease) == (False, False, False)
+
+
+def test_a_lease_with_something_missing_may_still_be_cut_short(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.amend(lease, end=1).window.end == world.hour(1)
+    assert flags(world, lease) == (True, False, True)
+
+
+def test_the_failed_host_is_vacated_later_and_never_comes_back_with_a_longer_lease(world: World) -> None:
+    lease = world.lease(hosts(2), start=0, end=2)
+    run_manager(world)
+    server = world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
+    world.cloud.servers.take_to_delete(600)
+    world.clock.advance(minutes=10)
+    world.fail(server.service_host or "")
+    run_manager(world)
+    assert server.service_host in world.members(lease.reservations[0].id)
+    world.recover(server.service_host or "")
+    world.amend(lease, end=3)
+    assert server.service_host not in world.holds(lease)
+    run_for(world, minutes=12)
+    assert world.members(lease.reservations[0].id) == set(world.holds(lease))
+    assert server.service_host in world.members("freepool")
+
+
+def test_a_host_that_is_not_vacated_yet_is_nobody_elses(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
+    world.cloud.servers.take_to_delete(600)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    world.recover("cmp-01")
+    run_manager(world)
+    other = world.lease(hosts(3), start=1 / 6, end=2, caller=ALT)
+    assert "cmp-01" not in world.holds(other)
+
+
+def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> None:
+    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
+    lease = world.lease(hosts(), hosts(), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    for name in ("cmp-01", "cmp-02"):
+        world.cloud.hypervisors.fail(name)
+    world.fail("cmp-06")
+    run_manager(world)
+    audit(world)
+    found = [set(world.holds(lease, position)) for position in (0, 1)]
+    assert sorted(map(len, found)) == [0, 1]
+    assert set().union(*found) == {"cmp-07"}
+
+
+def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> None:
+    """The second time no flag changes any more, and the books still have to be carried out."""
+    lease = world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    for name, replacement in (("cmp-01", "cmp-02"), ("cmp-02", "cmp-06"), ("cmp-06", "cmp-07")):
+        world.clock.advance(minutes=5)
+        world.fail(name)
+        run_manager(world)
+        assert world.members(lease.reservations[0].id) == {replacement} == set(world.holds(lease))
+    assert world.lease(hosts(), start=0.3, end=1)
+
+
+def test_instances_move_to_hosts_with_room_and_their_servers_are_removed(world: World) -> None:
+    lease = world.lease(instances(4, 2), start=0, end=2)
+    run_manager(world)
+    server = world.cloud.servers.boot("vm", "demo", lease.reservations[0].id)
+    assert server.service_host == "cmp-01"
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.holds(lease) == {"cmp-02": 4}
+    assert world.members(lease.reservations[0].id) == {"cmp-02"}
+    assert world.cloud.servers.all() == []
+    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
+    (inventory,) = world.cloud.providers.inventories("blazar_cmp-02").values()
+    assert inventory.total == 4
+
+
+def test_slots_added_on_a_host_that_the_lease_uses_already_count_together(world: World) -> None:
+    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
+    lease = world.lease(instances(5, 2), start=0, end=2)
+    run_manager(world)
+    assert world.holds(lease) == {"cmp-01": 4, "cmp-02": 1}
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.holds(lease)["cmp-02"] == 4
+    assert sum(world.holds(lease).values()) == 5
+    (inventory,) = world.cloud.providers.inventories("blazar_cmp-02").values()
+    assert inventory.total == 4
+
+
+def test_as_much_is_replaced_as_there_is_room_for(world: World) -> None:
+    lease = world.lease(instances(8, 1, affinity=True), start=0, end=2)
+    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
+    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.holds(lease) == {"cmp-06": 4}
+    assert flags(world, lease) == (True, True, True)
+
+
+def test_flavor_reservations_are_healed_too(world: World) -> None:
+    lease = world.lease(flavors(2, "m1.medium"), start=0, end=2)
+    run_manager(world)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_manager(world)
+    assert world.holds(lease) == {"cmp-02": 2}
+
+
+def test_healing_looks_as_far_ahead_as_the_interval_says(world: World) -> None:
+    near = world.lease(hosts(), start=0.5, end=1)
+    far = world.lease(hosts(), start=3, end=4)
+    world.fail("cmp-01")
+    assert world.holds(near) == {"cmp-02": 1}
+    assert world.holds(far) == {"cmp-01": 1}
+    run_until(world, world.hour(2) + timedelta(minutes=1))
+    assert heal_leases(world.service) == 1
+    assert world.holds(far) == {"cmp-02": 1}
+
+
+def test_a_host_that_recovers_in_time_keeps_what_lies_ahead(world: World) -> None:
+    far = world.lease(hosts(), start=3, end=4)
+    world.fail("cmp-01")
+    world.recover("cmp-01")
+    run_until(world, world.hour(3))
+    assert world.members(far.reservations[0].id) == {"cmp-01"}
+
+
+@pytest.mark.parametrize("start", [0.0, 0.5])
+def test_the_lease_that_begins_first_is_healed_first(world: World, start: float) -> None:
+    wish = '["==", "$rack", "r1"]'
+    later = world.lease(hosts(resource_properties=wish), start=0.75, end=2)
+    sooner = world.lease(hosts(resource_properties=wish), start=start, end=0.75)
+    assert world.holds(later) == world.holds(sooner) == {"cmp-01": 1}
+    world.lease(hosts(resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=1, end=2)
+    world.fail("cmp-01")
+    assert world.holds(sooner) == {"cmp-02": 1}
+    assert world.holds(later) == {}
+
+
+def test_a_failed_host_gets_no_more_slots_than_it_had(world: World) -> None:
+    lease = world.lease(instances(2, 1), start=3, end=4)
+    world.fail("cmp-01")
+    (part,) = lease.reservations
+    world.amend(lease, reservations=({"id": part.id, "amount": 4},))
+    assert world.holds(lease) == {"cmp-01": 2, "cmp-02": 2}
+
+
+def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=2)
+    world.cloud.faults.set(Fault("*", error="before"))
+    run_for(world, minutes=1)
+    world.cloud.hypervisors.fail("cmp-01")
+    world.cloud.faults.clear()
+    run_for(world, minutes=1)
+    assert world.get(lease).status == "ACTIVE"
+    look(world.service)
+    run_manager(world)
+    assert world.members(lease.reservations[0].id) == {"cmp-02"}

@@ -1,0 +1,206 @@
+"""A8: a cloud that is down delays a lease and never loses it; and what is refused for good says so."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.model.errors import CloudUnavailableError
+from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_manager, run_until
+
+if TYPE_CHECKING:
+    from tests.factory import World
+
+DOWN = Fault("*", error="before")
+
+
+def forever(verb: str) -> Fault:
+    return Fault(verb, error="before", permanent=True)
+
+
+def test_a_lease_waits_in_starting_while_the_cloud_is_down_and_starts_when_it_is_back(world: World) -> None:
+    lease = world.lease(hosts(), instances(), start=1, end=3)
+    run_until(world, world.hour(0.9))
+    world.cloud.faults.set(DOWN)
+    run_until(world, world.hour(1) + timedelta(minutes=10))
+    waiting = world.get(lease)
+    assert waiting.status == "STARTING"
+    assert (waiting.status_reason or "").startswith("Waiting for the cloud: ")
+    world.cloud.faults.clear()
+    run_for(world, seconds=world.service.settings.manager.retry_most_seconds)
+    active = world.get(lease)
+    assert (active.status, active.status_reason) == ("ACTIVE", None)
+
+
+def test_the_pauses_between_two_tries_grow_up_to_the_longest(world: World) -> None:
+    world.cloud.faults.set(DOWN)
+    world.lease(hosts(), start=0, end=3)
+    tries = 0
+    end = world.now() + timedelta(hours=1)
+    while world.now() < end:
+        tries += run_manager(world)
+        world.clock.advance(seconds=1)
+    assert 60 <= tries <= 70
+
+
+def test_a_lease_whose_cloud_stays_down_until_its_end_says_so_and_is_cleaned_when_it_is_back(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=3)
+    world.cloud.faults.set(DOWN)
+    run_until(world, world.hour(3.5))
+    assert world.get(lease).status == "TERMINATING"
+    world.cloud.faults.clear()
+    run_for(world, minutes=2)
+    over = world.get(lease)
+    assert over.status == "ERROR"
+    assert "time passed before it could start" in (over.status_reason or "")
+    assert world.holds(lease) == {}
+    assert len(world.members("freepool")) == 5
+    world.delete(lease)
+    run_manager(world)
+    assert not world.exists(lease)
+
+
+def test_a_lease_deleted_while_the_cloud_is_down_keeps_its_hosts_closed_until_they_are_clean(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    run_manager(world)
+    world.cloud.faults.set(DOWN)
+    world.delete(lease)
+    run_for(world, minutes=5)
+    assert world.get(lease).status == "DELETING"
+    world.cloud.faults.clear()
+    run_for(world, minutes=1)
+    assert not world.exists(lease)
+    assert world.lease(hosts(5), start=0.2, end=1)
+
+
+def test_a_refused_start_is_an_error_with_a_reason_and_what_started_stays(world: World) -> None:
+    world.cloud.faults.set(forever("networks.*"))
+    lease = world.lease(hosts(), floating_ips(), start=0, end=3)
+    run_manager(world)
+    failed = world.get(lease)
+    assert failed.status == "ERROR"
+    assert (failed.status_reason or "").startswith("The cloud refused: ")
+    assert [str(part.status) for part in failed.reservations] == ["active", "error"]
+    assert len(world.members(lease.reservations[0].id)) == 1
+
+
+def test_an_amendment_gives_a_failed_lease_another_try(world: World) -> None:
+    world.cloud.faults.set(forever("networks.*"))
+    lease = world.lease(hosts(), floating_ips(), start=0, end=3)
+    run_manager(world)
+    world.cloud.faults.clear()
+    world.clock.advance(minutes=20)
+    again = world.amend(lease, end=4)
+    assert (again.status, again.status_reason) == ("STARTING", None)
+    run_manager(world)
+    active = world.get(lease)
+    assert active.status == "ACTIVE"
+    assert {str(part.status) for part in active.reservations} == {"active"}
+    run_until(world, world.hour(4))
+    assert world.get(lease).status == "TERMINATED"
+
+
+def test_a_failed_lease_that_is_tried_again_and_then_deleted_leaves_nothing(world: World) -> None:
+    """What had started in the first attempt is in the cloud although the lease has never been active."""
+    world.cloud.faults.set(forever("networks.*"))
+    lease = world.lease(hosts(), instances(2), floating_ips(), start=0, end=3)
+    run_manager(world)
+    world.cloud.faults.clear()
+    world.amend(lease, end=4)
+    world.delete(lease)
+    assert world.exists(lease)
+    run_manager(world)
+    assert not world.exists(lease)
+    assert [aggregate.name for aggregate in world.cloud.aggregates.list()] == ["freepool"]
+    assert len(world.members("freepool")) == 5
+    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
+
+
+def test_a_failed_lease_ends_at_its_time_and_is_cleaned(world: World) -> None:
+    world.cloud.faults.set(forever("networks.*"))
+    lease = world.lease(hosts(), floating_ips(), start=0, end=3)
+    run_manager(world)
+    world.cloud.faults.clear()
+    run_until(world, world.hour(3))
+    assert world.get(lease).status == "TERMINATED"
+    assert world.cloud.aggregates.get(lease.reservations[0].id) is None
+
+
+def test_a_failed_lease_that_is_ended_now_is_not_tried_again(world: World) -> None:
+    world.cloud.faults.set(forever("aggregates.add_host"))
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    world.cloud.faults.clear()
+    world.clock.advance(minutes=30)
+    assert world.amend(lease, end=0.5).status == "ERROR"
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+
+
+def test_renaming_a_failed_lease_tries_nothing(world: World) -> None:
+    world.cloud.faults.set(forever("aggregates.add_host"))
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    assert world.amend(lease, name="broken").status == "ERROR"
+    assert run_manager(world) == 0
+
+
+def test_an_end_that_the_cloud_refuses_keeps_the_host_closed_until_the_lease_is_deleted(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    run_until(world, world.hour(2.9))
+    world.cloud.faults.set(forever("aggregates.remove_host"))
+    run_until(world, world.hour(3.5))
+    failed = world.get(lease)
+    assert failed.status == "ERROR"
+    assert {str(part.status) for part in failed.reservations} == {"error"}
+    world.cloud.faults.clear()
+    run_for(world, hours=1)
+    assert world.get(lease).status == "ERROR"
+    world.delete(lease)
+    run_manager(world)
+    assert not world.exists(lease)
+    assert len(world.members("freepool")) == 5
+
+
+def test_a_request_that_needs_a_cloud_that_is_down_is_unavailable_and_not_an_error_of_ours(world: World) -> None:
+    world.cloud.faults.set(DOWN)
+    with pytest.raises(CloudUnavailableError):
+        world.lease(flavors(), start=0, end=1)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("verb", ["aggregates.add_host", "aggregates.remove_host", "providers.set_inventory"])
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_a_call_that_fails_half_way_is_made_up_for(world: World, verb: str, moment: str, calls: int) -> None:
+    """Each host ends up in exactly one place, wherever the start and the end broke off."""
+    lease = world.lease(hosts(2), instances(3, 2, resource_properties='[">=", "$vcpus", "8"]'), start=0, end=1)
+    world.cloud.faults.set(Fault(verb, error=moment, remaining=calls))  # type: ignore[arg-type]  # parametrized
+    run_for(world, minutes=5)
+    assert world.get(lease).status == "ACTIVE"
+    leased = world.members(lease.reservations[0].id)
+    assert leased == set(world.holds(lease))
+    assert not leased & world.members("freepool")
+    world.cloud.faults.set(Fault(verb, error=moment, remaining=calls))  # type: ignore[arg-type]  # parametrized
+    run_until(world, world.hour(1.2))
+    assert world.get(lease).status == "TERMINATED"
+    assert len(world.members("freepool")) == 5
+
+
+def test_an_end_that_is_refused_before_the_lease_ever_started_fails_both(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=1)
+    world.cloud.faults.set(DOWN)
+    run_until(world, world.hour(0.99))
+    world.cloud.faults.clear()
+    world.cloud.faults.set(forever("aggregates.*"))
+    world.clock.set(world.hour(1))
+    run_manager(world)
+    failed = world.get(lease)
+    assert failed.status == "ERROR"
+    assert {event.type: str(event.status) for event in failed.events} == {
+        "start_lease": "ERROR",
+        "before_end_lease": "UNDONE",
+        "end_lease": "ERROR",
+    }

@@ -1,0 +1,168 @@
+"""A7: which status a lease may go to, and what its reservations and events are meanwhile (contract lifecycle §1)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from leasehold.books.tables import outbox
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.manager.settle import settle
+from leasehold.model.errors import BusyError, InvalidInputError
+from leasehold.model.states import EventType, LeaseStatus, may_move
+from tests.factory import START, Killed, World, claim_one, floating_ips, hosts, instances, run_manager, run_until
+
+ALLOWED = {
+    "CREATING": "PENDING DELETING",
+    "PENDING": "STARTING UPDATING DELETING",
+    "STARTING": "ACTIVE ERROR TERMINATING DELETING",
+    "ACTIVE": "TERMINATING UPDATING DELETING",
+    "UPDATING": "PENDING ACTIVE TERMINATED ERROR DELETING",
+    "TERMINATING": "TERMINATED ERROR DELETING",
+    "TERMINATED": "UPDATING DELETING",
+    "ERROR": "STARTING TERMINATING UPDATING DELETING",
+    "DELETING": "ERROR",
+}
+
+
+@pytest.mark.parametrize(("old", "new"), list(product(LeaseStatus, LeaseStatus)))
+def test_the_table_of_moves_is_the_contract(old: LeaseStatus, new: LeaseStatus) -> None:
+    assert may_move(old, new) == (old == new or new in ALLOWED[old].split())
+
+
+def state(world: World, lease: Any) -> tuple[str, set[str], str, str]:
+    """Return what the combination table of the contract is about."""
+    lease = world.get(lease)
+    start, end = lease.event(EventType.START), lease.event(EventType.END)
+    assert start is not None
+    assert end is not None
+    return lease.status, {str(part.status) for part in lease.reservations}, str(start.status), str(end.status)
+
+
+def killed_in_a_step(world: World) -> None:
+    """Begin the next due step and die at its first call to the cloud."""
+
+    def die(_seconds: float) -> None:
+        raise Killed
+
+    claim = claim_one(world)
+    assert claim is not None
+    world.cloud.faults.set(Fault("*", latency_ms=1))
+    world.cloud.faults._sleep = die
+    with pytest.raises(Killed):
+        settle(world.service, claim)
+    world.cloud.faults.clear()
+
+
+def test_a_lease_goes_from_pending_over_active_to_terminated(world: World) -> None:
+    lease = world.lease(hosts(), floating_ips(), start=1, end=3)
+    assert state(world, lease) == ("PENDING", {"pending"}, "UNDONE", "UNDONE")
+    run_until(world, world.hour(1))
+    assert state(world, lease) == ("ACTIVE", {"active"}, "DONE", "UNDONE")
+    run_until(world, world.hour(3))
+    assert state(world, lease) == ("TERMINATED", {"deleted"}, "DONE", "DONE")
+
+
+def test_a_start_under_way_is_starting_and_an_end_under_way_terminating(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    killed_in_a_step(world)
+    assert state(world, lease) == ("STARTING", {"pending"}, "IN_PROGRESS", "UNDONE")
+    run_until(world, world.hour(2.5))
+    world.clock.set(world.hour(3))
+    killed_in_a_step(world)
+    assert state(world, lease) == ("TERMINATING", {"active"}, "DONE", "IN_PROGRESS")
+    run_until(world, world.hour(3.5))
+    assert state(world, lease) == ("TERMINATED", {"deleted"}, "DONE", "DONE")
+
+
+@pytest.mark.parametrize("moment", [0.0, 3.0])
+def test_a_lease_in_the_middle_of_a_step_is_busy_and_unchanged(world: World, moment: float) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    run_until(world, world.hour(moment - 0.001)) if moment else None
+    world.clock.set(world.hour(moment))
+    killed_in_a_step(world)
+    before = world.get(lease)
+    for changes in ({"name": "x"}, {"end": 4}, {"before_end": 2.5}):
+        with pytest.raises(BusyError):
+            world.amend(lease, **changes)
+    assert world.get(lease) == before
+
+
+def test_a_lease_without_reservations_starts_and_ends(world: World) -> None:
+    lease = world.lease(start=1, end=3)
+    run_until(world, world.hour(1))
+    assert state(world, lease) == ("ACTIVE", set(), "DONE", "UNDONE")
+    run_until(world, world.hour(3))
+    assert state(world, lease) == ("TERMINATED", set(), "DONE", "DONE")
+
+
+def test_a_lease_whose_whole_time_passed_unmanaged_ends_in_error_and_says_why(world: World) -> None:
+    lease = world.lease(hosts(), instances(2), floating_ips(), start=1, end=3)
+    world.clock.set(world.hour(4))
+    run_manager(world)
+    assert state(world, lease) == ("ERROR", {"deleted"}, "ERROR", "DONE")
+    assert (world.get(lease).status_reason or "").startswith("The lease's time passed before it could start.")
+    assert world.cloud.aggregates.list() == [world.cloud.aggregates.get("freepool")]
+    world.delete(lease)
+    run_manager(world)
+    assert not world.exists(lease)
+
+
+def test_a_lease_cut_to_nothing_before_its_start_has_simply_ended(world: World) -> None:
+    lease = world.lease(hosts(5), start=1, end=3)
+    world.amend(lease, end=1)
+    other = world.lease(hosts(5), start=1, end=3)
+    run_until(world, world.hour(1))
+    assert state(world, lease) == ("TERMINATED", {"deleted"}, "DONE", "DONE")
+    assert state(world, other) == ("ACTIVE", {"active"}, "DONE", "UNDONE")
+
+
+def test_a_terminated_lease_can_only_be_renamed(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    world.clock.advance(minutes=30, seconds=20)
+    world.amend(lease, end=0.5)
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+    with pytest.raises(InvalidInputError, match="only be renamed"):
+        world.amend(lease, end=2)
+    assert world.amend(lease, name="archive").name == "archive"
+
+
+def test_an_error_is_left_alone_until_the_end(world: World) -> None:
+    """Nothing is done again and again: the warning of a lease that never started is not given."""
+    world.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True, remaining=1))
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    assert world.get(lease).status == "ERROR"
+    world.clock.set(world.hour(2.5))
+    assert run_manager(world) == 0
+    run_until(world, world.hour(3))
+    assert state(world, lease) == ("TERMINATED", {"deleted"}, "ERROR", "DONE")
+
+
+def test_every_move_that_is_notified_follows_the_table(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=4)
+    run_until(world, world.hour(1))
+    world.amend(lease, end=5)
+    run_until(world, world.hour(5))
+    world.delete(lease)
+    run_manager(world)
+    with world.service.books.reading() as connection:
+        rows = connection.execute(select(outbox).order_by(outbox.c.id)).all()
+    told = [(row.event_type, row.payload["status"]) for row in rows]
+    assert told == [
+        ("lease.create", "PENDING"),
+        ("lease.event.start_lease", "ACTIVE"),
+        ("lease.update", "ACTIVE"),
+        ("lease.event.before_end_lease", "ACTIVE"),
+        ("lease.event.end_lease", "TERMINATED"),
+        ("lease.delete", "DELETING"),
+    ]
+    assert all(earlier.created_at <= later.created_at for earlier, later in pairwise(rows))
+    assert rows[0].created_at == START
+    assert rows[1].created_at == START + timedelta(hours=1)

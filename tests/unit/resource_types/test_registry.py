@@ -1,0 +1,112 @@
+"""Resource types as plugins: found by entry point, or the start-up stops with a sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.conf.settings import Settings
+from leasehold.model.errors import InvalidInputError
+from leasehold.resource_types.registry import PluginError, ResourceTypes, load_types
+from tests.unit.resource_types.pool import reservation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+BROKEN = """
+class Broken:
+    def __init__(self):
+        raise RuntimeError("no licence for this cloud")
+"""
+START = """
+import sys
+from leasehold.resource_types.registry import PluginError, load_types
+try:
+    load_types(sys.argv[1:])
+except PluginError as error:
+    print(error)
+"""
+POINTS = """
+[leasehold.resource_types]
+test:absent = broken_resource_types:Absent
+test:broken = broken_resource_types:Broken
+"""
+
+
+@pytest.fixture(scope="module")
+def types() -> ResourceTypes:
+    return load_types(Settings().plugins)
+
+
+@pytest.fixture
+def start_with(tmp_path: Path) -> Callable[[str], str]:
+    """Return how a process ends that loads a type where two are installed that do not work."""
+    (tmp_path / "broken_resource_types.py").write_text(BROKEN)
+    info = tmp_path / "broken_resource_types-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-resource-types\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def start(name: str) -> str:
+        command = [sys.executable, "-c", START, name]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
+
+    return start
+
+
+def test_the_types_of_a_new_installation_are_found_by_their_names(types: ResourceTypes) -> None:
+    assert set(types.by_name) == {"physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"}
+    assert all(types.get(name).name == name for name in types.by_name)
+    assert types.pools() == {"hosts", "floatingips"}
+    assert set(types.schemas()) == set(types.by_name)
+
+
+def test_only_the_types_that_are_asked_for_are_loaded() -> None:
+    assert set(load_types(["physical:host"]).by_name) == {"physical:host"}
+    assert not load_types([]).by_name
+
+
+def test_an_unknown_type_is_answered_with_those_that_exist(types: ResourceTypes) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        types.get("virtual:machine")
+    assert caught.value.field == "resource_type"
+    assert caught.value.message == (
+        "The resource type 'virtual:machine' is not supported; "
+        "use one of flavor:instance, physical:host, virtual:floatingip, virtual:instance."
+    )
+
+
+def test_a_long_unknown_type_is_not_repeated_in_full(types: ResourceTypes) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        types.get("x" * 100_000)
+    assert len(caught.value.message) < 300
+
+
+def test_a_reservation_of_a_type_that_is_switched_off_can_still_be_shown(types: ResourceTypes) -> None:
+    part = reservation(types.get("physical:host"), {"min": 1, "max": 1})
+    assert types.view(part) == {"min": 1, "max": 1}
+    assert load_types(["virtual:floatingip"]).view(part) == {}
+
+
+def test_a_plugin_that_is_missing_stops_the_start() -> None:
+    with pytest.raises(PluginError) as caught:
+        load_types(["virtual:quantum", "physical:host", "virtual:abacus"])
+    assert str(caught.value) == (
+        "No plugin provides virtual:abacus, virtual:quantum; install it or remove it from the list of plugins."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("test:broken", "no licence for this cloud"), ("test:absent", "has no attribute 'Absent'")]
+)
+def test_a_plugin_that_does_not_load_stops_the_start(start_with: Callable[[str], str], name: str, reason: str) -> None:
+    said = start_with(name)
+    assert name in said
+    assert reason in said
+    assert said.endswith("Mend or remove it from the list of plugins.")

@@ -6,6 +6,7 @@ Nothing here starts a thread or sleeps: a test decides when time passes and how 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import shutil
 import tempfile
 from contextlib import contextmanager
@@ -123,7 +124,10 @@ class World:
         **more: Any,
     ) -> Lease:
         """Create a lease; `start` and `end` are hours after the test's beginning."""
-        name, fingerprint = more.pop("name", "lease"), repr((reservations, start, end))
+        name, fingerprint = (
+            more.pop("name", "lease"),
+            hashlib.sha256(repr((reservations, start, end)).encode()).hexdigest(),
+        )
         draft = LeaseDraft(
             name, self.hour(start), self.hour(end), reservations=reservations, fingerprint=fingerprint, **more
         )

@@ -5,17 +5,16 @@ It keeps what it holds wherever it can; all reservations change or none do; a re
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.books.allocation import end_allocations, insert_allocations, move_allocations
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
+from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, decide, promised_window
-from leasehold.leasing.promises import held_by
+from leasehold.leasing.promises import Rewriting, held_by, rewrite
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     BusyError,
@@ -24,23 +23,22 @@ from leasehold.model.errors import (
     LeaseholdError,
     MissingParameterError,
     NotFoundError,
-    OutOfWindowError,
     StaleError,
 )
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus, may_move
-from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.allocation import Pick
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
     from leasehold.resource_types.base import Request
 
 TRIES = 5
@@ -170,7 +168,7 @@ class _Amendment:
                     raise
         for part, picks in zip(parts, decided, strict=True):
             pool = self.service.types.get(part.resource_type).pool
-            _rewrite(connection, _Rewriting(lease, part, window, generations[pool] + 1, now), picks, pool)
+            rewrite(connection, Rewriting(lease, part, window, generations[pool] + 1, now), picks, pool)
         return whole
 
     def _decide(
@@ -236,99 +234,3 @@ def _whole(lease: Lease) -> Lease:
         return lease
     changed = any(part.resources_changed for part in lease.reservations)
     return replace(lease.with_reservations(missing, missing_resources=False), degraded=changed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Rewriting:
-    """One reservation whose promises move to another window, at a generation of its pool."""
-
-    lease: Lease
-    part: Reservation
-    window: Window
-    generation: int
-    now: datetime
-
-    @property
-    def ahead(self) -> Window:
-        """The part of the new window that still lies ahead."""
-        return promised_window(self.window.start, self.window.end, self.now)
-
-    def moved(self, held: Allocation) -> Window:
-        """Return the new window of a promise that stays: what has begun goes on from where it began."""
-        ahead = self.ahead
-        begin = min(held.window.start, ahead.start) if self.window.start <= self.now else ahead.start
-        return Window(begin, max(begin, ahead.end))
-
-
-def _rewrite(connection: Connection, to: _Rewriting, picks: Sequence[Pick], pool: str) -> None:
-    """Move the promises that stay, end those that go, write those that are new."""
-    wanted = Counter(_key(pick) for pick in picks)
-    stays: dict[Window, list[int]] = {}
-    goes: list[Allocation] = []
-    for held in held_by(to.part, to.lease):
-        if wanted[_key(held.pick)] > 0:
-            wanted[_key(held.pick)] -= 1
-            stays.setdefault(to.moved(held), []).append(held.id)
-        else:
-            goes.append(held)
-    for window, ids in stays.items():
-        move_allocations(connection, ids, to.generation, window)
-    _end(connection, to, goes, {pick.resource_number for pick in picks})
-    fresh = []
-    for pick in picks:
-        if wanted[_key(pick)] > 0:
-            wanted[_key(pick)] -= 1
-            fresh.append((to.part.id, pick))
-    insert_allocations(connection, pool, to.generation, to.lease.id, to.ahead, fresh)
-
-
-def _end(connection: Connection, to: _Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
-    """End promises that go.
-
-    Nobody has to wait for a resource that was never touched, or that the reservation goes on holding with other slots.
-    One that a start may have touched is released when the cloud has let go of it.
-    """
-    touched = to.lease.reached(EventType.START)
-    for released in (True, False):
-        ids = [held.id for held in goes if released == (not touched or held.resource_number in stays)]
-        if ids:
-            end_allocations(connection, ids, to.generation, to.now, released=released)
-
-
-def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:
-    return pick.resource_number, pick.slots, None if pick.demand is None else frozenset(pick.demand.items())
-
-
-def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
-    """Return the window after the change; raises InvalidInputError by the rules of contract http-api §5.4.
-
-    They compare with the current minute, because v1 dates have no seconds: ending a lease "now" is legal.
-    """
-    minute = to_minute(now)
-    start, end = changes.start or lease.window.start, changes.end or lease.window.end
-    if lease.window.end < minute or lease.reached(EventType.END):
-        message = "Terminated leases can only be renamed."
-        raise InvalidInputError(message, field="name")
-    if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
-        message = "Cannot modify the start date of an already started lease."
-        raise InvalidInputError(message, field="start_date")
-    if start != lease.window.start and start < minute:
-        message = "Start date must be later than current date."
-        raise InvalidInputError(message, field="start_date")
-    if end < minute or end < start:
-        message = "End date must be later than current and start date."
-        raise InvalidInputError(message, field="end_date")
-    return Window(start, end)
-
-
-def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime | None:
-    """Return when the warning is due after the change: as asked, else at its old distance to the end."""
-    if changes.before_end is not None:
-        if not window.start < changes.before_end < window.end:
-            message = "before_end_date must lie after the lease's start and before its end."
-            raise OutOfWindowError(message, field="before_end_date")
-        return changes.before_end
-    event = lease.event(EventType.BEFORE_END)
-    if event is None or event.time is None:
-        return None
-    return max(window.start, event.time + (window.end - lease.window.end))

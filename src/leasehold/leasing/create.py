@@ -14,22 +14,20 @@ from leasehold.books.lease import find_lease, insert_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
+from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, decide, promised_window
 from leasehold.model.errors import (
     ConflictError,
-    InvalidDateError,
     LeaseholdError,
     MissingParameterError,
-    OutOfWindowError,
 )
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
-from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller
     from leasehold.model.draft import LeaseDraft
+    from leasehold.model.windows import Window
 
 
 def create_lease(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None = None) -> Lease:
@@ -87,7 +86,7 @@ class _Creation:
         generations = lock_pools(connection, {part.kind.pool for part in self.asked})
         if self.key is not None and (made := self._made_before(connection)):
             return made
-        window = _window(self.draft, now)
+        window = asked_window(self.draft, now)
         lease = self._lease(window, now)
         self.service.enforcement.check_create(lease)
         promised = promised_window(window.start, window.end, now)
@@ -161,31 +160,3 @@ class _Creation:
             message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
             raise ConflictError(message, field="Idempotency-Key")
         return lease
-
-
-def _window(draft: LeaseDraft, now: datetime) -> Window:
-    """Return the asked window; raises InvalidDateError by the rules of contract http-api §5.3."""
-    minute = to_minute(now)
-    if draft.start < minute:
-        message = f"Start date must be later than the current date, {minute:%Y-%m-%d %H:%M} UTC."
-        raise InvalidDateError(message, field="start_date")
-    if draft.end <= draft.start:
-        message = "End date must be later than start date."
-        raise InvalidDateError(message, field="end_date")
-    if draft.end <= now:
-        message = "End date must be later than now."
-        raise InvalidDateError(message, field="end_date")
-    return Window(draft.start, draft.end)
-
-
-def warning_time(window: Window, wanted: datetime | None, default: timedelta) -> datetime | None:
-    """Return when the warning before the end is due; None when there is none (contract lifecycle §2).
-
-    Raises OutOfWindowError when the wanted time does not lie strictly inside the lease.
-    """
-    if wanted is None:
-        return max(window.start, window.end - default) if default else None
-    if not window.start < wanted < window.end:
-        message = "before_end_date must lie after the lease's start and before its end."
-        raise OutOfWindowError(message, field="before_end_date")
-    return wanted

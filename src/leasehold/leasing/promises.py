@@ -1,13 +1,23 @@
-"""Which of a reservation's promises still count."""
+"""Which of a reservation's promises still count, and how they move when the lease is amended."""
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold.model.windows import to_seconds
+from leasehold.books.allocation import end_allocations, insert_allocations, move_allocations
+from leasehold.leasing.decide import promised_window
+from leasehold.model.states import EventType
+from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from leasehold.model.allocation import Allocation
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
@@ -25,3 +35,64 @@ def lasts(held: Allocation, lease: Lease) -> bool:
 def held_by(part: Reservation, lease: Lease) -> list[Allocation]:
     """Return the promises of a reservation that last to the end of its lease."""
     return [held for held in part.allocations if lasts(held, lease)]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """One reservation whose promises move to another window, at a generation of its pool."""
+
+    lease: Lease
+    part: Reservation
+    window: Window
+    generation: int
+    now: datetime
+
+    @property
+    def ahead(self) -> Window:
+        """The part of the new window that still lies ahead."""
+        return promised_window(self.window.start, self.window.end, self.now)
+
+    def moved(self, held: Allocation) -> Window:
+        """Return the new window of a promise that stays: what has begun goes on from where it began."""
+        ahead = self.ahead
+        begin = min(held.window.start, ahead.start) if self.window.start <= self.now else ahead.start
+        return Window(begin, max(begin, ahead.end))
+
+
+def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: str) -> None:
+    """Move the promises that stay, end those that go, write those that are new."""
+    wanted = Counter(_key(pick) for pick in picks)
+    stays: dict[Window, list[int]] = {}
+    goes: list[Allocation] = []
+    for held in held_by(to.part, to.lease):
+        if wanted[_key(held.pick)] > 0:
+            wanted[_key(held.pick)] -= 1
+            stays.setdefault(to.moved(held), []).append(held.id)
+        else:
+            goes.append(held)
+    for window, ids in stays.items():
+        move_allocations(connection, ids, to.generation, window)
+    _end(connection, to, goes, {pick.resource_number for pick in picks})
+    fresh = []
+    for pick in picks:
+        if wanted[_key(pick)] > 0:
+            wanted[_key(pick)] -= 1
+            fresh.append((to.part.id, pick))
+    insert_allocations(connection, pool, to.generation, to.lease.id, to.ahead, fresh)
+
+
+def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
+    """End promises that go.
+
+    Nobody has to wait for a resource that was never touched, or that the reservation goes on holding with other slots.
+    One that a start may have touched is released when the cloud has let go of it.
+    """
+    touched = to.lease.reached(EventType.START)
+    for released in (True, False):
+        ids = [held.id for held in goes if released == (not touched or held.resource_number in stays)]
+        if ids:
+            end_allocations(connection, ids, to.generation, to.now, released=released)
+
+
+def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:
+    return pick.resource_number, pick.slots, None if pick.demand is None else frozenset(pick.demand.items())

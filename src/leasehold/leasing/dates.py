@@ -1,0 +1,78 @@
+"""The dates of a lease: what may be asked, and what an amendment makes of them (contract http-api §5.3, §5.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.model.errors import InvalidDateError, InvalidInputError, OutOfWindowError
+from leasehold.model.states import EventType
+from leasehold.model.windows import Window, to_minute
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from leasehold.model.draft import LeaseChanges, LeaseDraft
+    from leasehold.model.lease import Lease
+
+
+def asked_window(draft: LeaseDraft, now: datetime) -> Window:
+    """Return the asked window; raises InvalidDateError by the rules of contract http-api §5.3."""
+    minute = to_minute(now)
+    if draft.start < minute:
+        message = f"Start date must be later than the current date, {minute:%Y-%m-%d %H:%M} UTC."
+        raise InvalidDateError(message, field="start_date")
+    if draft.end <= draft.start:
+        message = "End date must be later than start date."
+        raise InvalidDateError(message, field="end_date")
+    if draft.end <= now:
+        message = "End date must be later than now."
+        raise InvalidDateError(message, field="end_date")
+    return Window(draft.start, draft.end)
+
+
+def warning_time(window: Window, wanted: datetime | None, default: timedelta) -> datetime | None:
+    """Return when the warning before the end is due; None when there is none (contract lifecycle §2).
+
+    Raises OutOfWindowError when the wanted time does not lie strictly inside the lease.
+    """
+    if wanted is None:
+        return max(window.start, window.end - default) if default else None
+    if not window.start < wanted < window.end:
+        message = "before_end_date must lie after the lease's start and before its end."
+        raise OutOfWindowError(message, field="before_end_date")
+    return wanted
+
+
+def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
+    """Return the window after the change; raises InvalidInputError by the rules of contract http-api §5.4.
+
+    They compare with the current minute, because v1 dates have no seconds: ending a lease "now" is legal.
+    """
+    minute = to_minute(now)
+    start, end = changes.start or lease.window.start, changes.end or lease.window.end
+    if lease.window.end < minute or lease.reached(EventType.END):
+        message = "Terminated leases can only be renamed."
+        raise InvalidInputError(message, field="name")
+    if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
+        message = "Cannot modify the start date of an already started lease."
+        raise InvalidInputError(message, field="start_date")
+    if start != lease.window.start and start < minute:
+        message = "Start date must be later than current date."
+        raise InvalidInputError(message, field="start_date")
+    if end < minute or end < start:
+        message = "End date must be later than current and start date."
+        raise InvalidInputError(message, field="end_date")
+    return Window(start, end)
+
+
+def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime | None:
+    """Return when the warning is due after the change: as asked, else at its old distance to the end."""
+    if changes.before_end is not None:
+        if not window.start < changes.before_end < window.end:
+            message = "before_end_date must lie after the lease's start and before its end."
+            raise OutOfWindowError(message, field="before_end_date")
+        return changes.before_end
+    event = lease.event(EventType.BEFORE_END)
+    if event is None or event.time is None:
+        return None
+    return max(window.start, event.time + (window.end - lease.window.end))

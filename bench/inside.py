@@ -12,6 +12,7 @@ from sqlalchemy import event
 from bench.client import VERSION_1_1
 from leasehold import conf
 from leasehold.api.app import make_app
+from leasehold.books.engine import reader_of
 from leasehold.cmd.compose import build_service
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ class Inside:
         self.service = build_service(config, Event())
         self._web = testing.TestClient(make_app(self.service, config.api))
         self.statements: list[str] = []
-        event.listen(self.service.books.engine, "before_cursor_execute", self._note)
+        engine = self.service.books.engine
+        for each in {engine, reader_of(engine)}:
+            event.listen(each, "before_cursor_execute", self._note)
 
     def _note(self, *context: Any) -> None:
         statement: str = context[2]

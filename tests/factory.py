@@ -19,15 +19,16 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.pool import create_pools
+from leasehold.books import schema
+from leasehold.books.engine import open_engine
 from leasehold.books.resource import list_resources
 from leasehold.books.store import Books
-from leasehold.books.tables import metadata, tasks
+from leasehold.books.tables import tasks
 from leasehold.books.task import claim_tasks, postpone_task
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import SandboxCloud, sandbox
+from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import Settings
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
@@ -45,7 +46,7 @@ from leasehold.resource_types.instance import InstanceReservations
 from leasehold.resource_types.registry import ResourceTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sqlalchemy import Engine
 
@@ -200,9 +201,7 @@ def live(lease: Lease, part: Reservation) -> list[Any]:
 def make_schema(url: str) -> None:
     """Make the tables of the books and of the sandbox, planted, in an empty database."""
     engine = open_engine(url)
-    metadata.create_all(engine)
-    with writing(engine) as connection:
-        create_pools(connection, {kind.pool for kind in KINDS})
+    schema.upgrade(engine)
     seed.plant(engine)
     engine.dispose()
 
@@ -290,6 +289,24 @@ def _settle(world: World, claim: Claim) -> None:
         # What the worker does with whatever a task raises; anything but the cloud's trouble is a bug of ours.
         due, reason = world.now() + timedelta(seconds=1), str(error)
         world.service.books.transact(lambda connection: postpone_task(connection, claim, due, reason))
+
+
+def during_a_step(world: World, work: Callable[[], Any]) -> None:
+    """Do something at the first call to the cloud of the next due step."""
+    claim = claim_one(world)
+    assert claim is not None
+    calls: list[float] = []
+
+    def once(seconds: float) -> None:
+        calls.append(seconds)
+        if len(calls) == 1:
+            work()
+
+    world.cloud.faults.set(Fault("*", latency_ms=1))
+    world.cloud.faults._sleep = once
+    settle(world.service, claim)
+    world.cloud.faults.clear()
+    assert calls
 
 
 def run_until(world: World, moment: datetime) -> None:

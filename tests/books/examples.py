@@ -10,7 +10,7 @@ from uuid import uuid4
 from sqlalchemy import event, func, select
 
 from leasehold.books.allocation import insert_allocations
-from leasehold.books.engine import open_engine, reading
+from leasehold.books.engine import open_engine, reader_of, reading
 from leasehold.books.lease import insert_lease
 from leasehold.books.resource import insert_resource
 from leasehold.books.tables import allocations
@@ -58,14 +58,17 @@ def statements(engine: Engine) -> Iterator[list[str]]:
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        if not statement.startswith(("BEGIN", "SET TRANSACTION")):
+        if not statement.startswith("BEGIN"):
             seen.append(statement)
 
-    event.listen(engine, "before_cursor_execute", note)
+    engines = {engine, reader_of(engine)}
+    for each in engines:
+        event.listen(each, "before_cursor_execute", note)
     try:
         yield seen
     finally:
-        event.remove(engine, "before_cursor_execute", note)
+        for each in engines:
+            event.remove(each, "before_cursor_execute", note)
 
 
 def count(engine: Engine, table: Table) -> int:

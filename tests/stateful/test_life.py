@@ -5,6 +5,7 @@ Runs a few short lives by default. With LEASEHOLD_SOAK set to a number it runs t
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -96,6 +97,7 @@ CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minute
 def template() -> Path:
     """Return a database in which the hosts and addresses are enrolled; every life begins with a copy."""
     folder = Path(tempfile.mkdtemp(prefix="leasehold-stateful-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with factory.make_service(folder, addresses=ADDRESSES) as world:
         world.enrol(*HOSTS[:3], rack="r1")
         world.enrol(*HOSTS[3:], rack="r2")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 SQLITE_WAIT_SECONDS = 30
-_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
+"""The twin of an engine whose connections only read: saying so once a connection saves a round trip a request."""
 _WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 """SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
 
@@ -34,15 +35,22 @@ def open_engine(url: str, *, pool_size: int = 20) -> Engine:
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _open_sqlite(url)
-    return create_engine(
-        url,
-        connect_args=_pymysql_options() if backend == "mysql" else {},
-        isolation_level="READ COMMITTED",
-        pool_pre_ping=True,
-        pool_size=pool_size,
-        max_overflow=pool_size,
-        pool_recycle=1800,
-    )
+    options: dict[str, Any] = {
+        "connect_args": _pymysql_options() if backend == "mysql" else {},
+        "pool_pre_ping": True,
+        "pool_size": pool_size,
+        "max_overflow": pool_size,
+        "pool_recycle": 1800,
+    }
+    engine = create_engine(url, isolation_level="READ COMMITTED", **options)
+    reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
+    event.listen(engine, "engine_disposed", lambda _engine: reader.dispose())
+    return engine
+
+
+def reader_of(engine: Engine) -> Engine:
+    """Return the engine on which `reading` works; SQLite needs no other: every transaction there sees one moment."""
+    return _READERS.get(engine, engine)
 
 
 def _pymysql_options() -> dict[str, Any]:
@@ -81,9 +89,7 @@ def _open_sqlite(url: str) -> Engine:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Open a transaction that only reads, and sees the books as they were at its first statement."""
-    with engine.connect() as connection, connection.begin():
-        if connection.dialect.name != "sqlite":
-            connection.exec_driver_sql(_ONE_MOMENT)
+    with reader_of(engine).connect() as connection, connection.begin():
         yield connection
 
 

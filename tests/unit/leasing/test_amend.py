@@ -9,9 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.books.tables import outbox
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.amend import amend_lease
-from leasehold.manager.settle import settle
 from leasehold.model.draft import LeaseChanges
 from leasehold.model.errors import (
     ConflictError,
@@ -24,7 +22,7 @@ from leasehold.model.errors import (
     StaleError,
 )
 from leasehold.model.states import EventType
-from tests.factory import claim_one, flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import during_a_step, flavors, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import dump
 
 if TYPE_CHECKING:
@@ -297,24 +295,6 @@ def test_the_events_of_a_moved_lease_are_at_its_new_times(world: World) -> None:
 
 
 # ---------------------------------------------------------------- while the manager is at work
-
-
-def during_a_step(world: World, work: Callable[[], Any]) -> None:
-    """Do something at the first call to the cloud of the next due step."""
-    claim = claim_one(world)
-    assert claim is not None
-    calls = []
-
-    def once(_seconds: float) -> None:
-        calls.append(1)
-        if len(calls) == 1:
-            work()
-
-    world.cloud.faults.set(Fault("*", latency_ms=1))
-    world.cloud.faults._sleep = once
-    settle(world.service, claim)
-    world.cloud.faults.clear()
-    assert calls
 
 
 def test_a_lease_amended_while_it_is_prepared_is_prepared_as_amended(world: World) -> None:

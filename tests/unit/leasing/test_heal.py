@@ -10,7 +10,7 @@ import pytest
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.heal import heal_leases
 from leasehold.manager.monitor import look
-from tests.factory import ALT, flavors, hosts, instances, run_for, run_manager, run_until
+from tests.factory import ALT, during_a_step, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
@@ -135,6 +135,17 @@ def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> No
         run_manager(world)
         assert world.members(lease.reservations[0].id) == {replacement} == set(world.holds(lease))
     assert world.lease(hosts(), start=0.3, end=1)
+
+
+def test_a_replacement_that_fails_while_it_is_brought_in_is_replaced_in_the_cloud_too(world: World) -> None:
+    """No flag changes the second time, and the step under way must notice all the same."""
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    world.clock.advance(minutes=5)
+    world.fail("cmp-01")
+    during_a_step(world, lambda: world.fail("cmp-02"))
+    run_manager(world)
+    assert world.members(lease.reservations[0].id) == {"cmp-06"} == set(world.holds(lease))
 
 
 def test_instances_move_to_hosts_with_room_and_their_servers_are_removed(world: World) -> None:

@@ -140,6 +140,26 @@ def test_a_failed_lease_that_is_ended_now_is_not_tried_again(world: World) -> No
     assert world.get(lease).status == "TERMINATED"
 
 
+def test_a_host_that_a_failed_start_had_taken_is_nobodys_until_it_is_given_back(world: World) -> None:
+    """The owner asks for other hosts instead; the first one is still in the lease's aggregate."""
+    world.cloud.faults.set(forever("aggregates.remove_host"))
+    lease = world.lease(hosts(), start=0, end=3)
+    run_manager(world)
+    assert world.get(lease).status == "ERROR"
+    assert world.members(lease.reservations[0].id) == {"cmp-01"}
+    world.clock.advance(minutes=1)
+    world.cloud.faults.clear()
+    world.cloud.faults.set(DOWN)
+    wish = {"id": lease.reservations[0].id, "resource_properties": '["==", "$rack", "r2"]'}
+    world.amend(lease, reservations=(wish,))
+    other = world.lease(hosts(), start=1 / 60, end=1)
+    assert set(world.holds(other)) == {"cmp-02"}
+    world.cloud.faults.clear()
+    run_for(world, minutes=1)
+    assert world.members(lease.reservations[0].id) == {"cmp-06"} == set(world.holds(lease))
+    assert set(world.holds(world.lease(hosts(), start=1 / 12, end=1))) == {"cmp-01"}
+
+
 def test_renaming_a_failed_lease_tries_nothing(world: World) -> None:
     world.cloud.faults.set(forever("aggregates.add_host"))
     lease = world.lease(hosts(), start=0, end=3)

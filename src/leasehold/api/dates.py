@@ -77,7 +77,7 @@ def to_wire(moment: datetime) -> str:
 
 def to_record(moment: datetime | None) -> str | None:
     """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: how `created_at` and `updated_at` are shown."""
-    return None if moment is None else moment.isoformat(sep=" ", timespec="seconds")[:_TO_SECONDS]
+    return None if moment is None else str(moment)[:_TO_SECONDS]
 
 
 def to_wire_or_none(moment: datetime | None) -> str | None:

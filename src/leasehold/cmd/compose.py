@@ -9,7 +9,7 @@ from leasehold.books import schema
 from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
 from leasehold.cloud.sandbox.cloud import sandbox
-from leasehold.cmd.memory import keep_freed_memory
+from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
@@ -39,7 +39,7 @@ def build_service(config: Config, wake: Event) -> Service:
         config.database_url, pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS
     )
     schema.check(engine)
-    return Service(
+    service = Service(
         books=Books(engine),
         calendars=Calendars(),
         types=load_types(settings.plugins),
@@ -48,6 +48,8 @@ def build_service(config: Config, wake: Event) -> Service:
         enforcement=load_filters(settings.leases),
         wake=wake.set,
     )
+    keep_what_is_loaded()
+    return service
 
 
 @contextmanager

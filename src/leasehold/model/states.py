@@ -61,9 +61,6 @@ TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
 }
 """Allowed moves. STARTING to TERMINATING is ours: a start that waited for the cloud until the end has to end."""
 
-TRANSITIONAL = frozenset({_S.CREATING, _S.STARTING, _S.UPDATING, _S.TERMINATING, _S.DELETING})
-"""Statuses in which an operation is under way."""
-
 
 def may_move(old: LeaseStatus, new: LeaseStatus) -> bool:
     """Say whether the table lets a lease go from `old` to `new`; staying is always allowed."""

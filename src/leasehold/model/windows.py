@@ -61,11 +61,3 @@ class Window:
     def widened(self, margin: timedelta) -> Window:
         """Return the window with `margin` added on both sides (feature C10, the cleaning margin)."""
         return Window(self.start - margin, self.end + margin) if margin else self
-
-    def contains(self, moment: datetime) -> bool:
-        """Say whether `moment` lies inside: the start does, the end does not."""
-        return self.start <= moment < self.end
-
-    def overlaps(self, other: Window) -> bool:
-        """Say whether the two share an instant: windows that only touch do not."""
-        return self.start < other.end and other.start < self.end

@@ -1,28 +1,39 @@
 # The one place that says how this tree is worked on. `make` alone lists what there is.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench pins format clean lint runtime-environment check-environment test-environment
+.PHONY: help run test check bench cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
 
 bin := .venv/bin
 # The suite starts processes and database servers of its own beside its workers, so these are few.
 workers ?= 2
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: runtime-environment ## Start the whole service on its built-in sandbox cloud
 	@exec $(bin)/leasehold-standalone
 
-test: test-environment ## Everything: lint, types and the whole test suite, on every database
+# The tests on an OpenStack share one cloud, so that they run one after the other, and after all that is quicker.
+test: test-environment ## Everything: lint, types and the whole test suite, on every database and on an OpenStack
 	@$(MAKE) --no-print-directory lint
-	$(bin)/pytest -n $(workers)
+	$(bin)/pytest -m "not openstack" -n $(workers)
+	$(bin)/pytest -m openstack
 
 check: check-environment ## What to run before a commit: lint, types and the quick tests
 	@$(MAKE) --no-print-directory lint
-	$(bin)/pytest -m "not slow and not servers" -n $(workers)
+	$(bin)/pytest -m "not slow and not servers and not openstack" -n $(workers)
 
 bench: test-environment ## Run the benchmarks
 	$(bin)/python -m bench
+
+cloud: test-environment ## Start an OpenStack to test on, and say how to use it
+	@$(bin)/python -m tests.openstack.cloud start
+
+reference: check-environment ## Write docs/reference from the code
+	$(bin)/python tools/reference.py
+
+cloud-stop: check-environment ## Stop it; its data stays
+	@$(bin)/python -m tests.openstack.cloud stop
 
 format: check-environment ## Format the code and repair what ruff can repair
 	$(bin)/ruff check --fix-only --quiet .
@@ -33,12 +44,18 @@ format: check-environment ## Format the code and repair what ruff can repair
 upgrade ?=
 compile = $(bin)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-emit-package leasehold-nova \
-	--custom-compile-command "make pins" $(upgrade)
+	--custom-compile-command "make $@" $(upgrade)
 
 pins: check-environment ## Resolve the requirements again and write requirements/*.txt
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(compile) --group tools -c requirements/dev.txt -o requirements/tools.txt
+
+# These have nothing to do with one another, nor with ours: each is what one environment of the cloud holds.
+cloud-pins: check-environment ## The same for the OpenStack to test on
+	for name in openstack tempest blazar; do \
+		$(compile) tests/openstack/requirements/$$name.in -o tests/openstack/requirements/$$name.txt || exit 1; \
+	done
 
 clean: ## Remove what was built or measured here, the environment and the local state included
 	rm -rf .venv .state .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist bench/out

@@ -28,6 +28,7 @@ class Inside:
             ("DEFAULT", "host"): "127.0.0.1",
             ("database", "connection"): database_url,
             ("api", "auth_strategy"): "none",
+            ("cloud", "driver"): "sandbox",
         }
         config = conf.load(["--config-file", "/dev/null"], defaults=defaults)
         self.service = build_service(config, Event())

@@ -82,12 +82,13 @@ def running(
         sections: dict[str, dict[str, object]] = {"DEFAULT": {"host": "127.0.0.1", "port": port}}
         if name != "leasehold-standalone":
             sections["api"] = {"auth_strategy": "none"}
+            sections["cloud"] = {"driver": "sandbox"}
         if database_url is not None:
             sections["database"] = {"connection": database_url}
         for section, values in (options or {}).items():
             sections.setdefault(section, {}).update(values)
         config = Path(folder) / "leasehold.conf"
-        config.write_text(_as_text(sections))
+        config.write_text(as_text(sections))
         log = Path(folder) / "log"
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -109,7 +110,7 @@ def running(
             _end(program)
 
 
-def _as_text(sections: Mapping[str, Mapping[str, object]]) -> str:
+def as_text(sections: Mapping[str, Mapping[str, object]]) -> str:
     lines: list[str] = []
     for section, values in sections.items():
         lines += [f"[{section}]", *(f"{key} = {value}" for key, value in values.items())]

@@ -9,6 +9,10 @@ import pytest
 
 from leasehold.books.engine import open_engine
 from tests.contract.lab import Lab, SandboxLab, new_sandbox
+from tests.contract.openstack_lab import OpenStackLab
+from tests.openstack.cloud import having_cloud
+from tests.openstack.leasehold import configuration
+from tests.processes import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,22 +53,46 @@ def sandbox_databases(databases: Databases, tmp_path_factory: pytest.TempPathFac
         yield made
 
 
-@pytest.fixture(
-    params=[
-        "sqlite",
-        pytest.param("mariadb", marks=pytest.mark.servers),
-        pytest.param("postgresql", marks=pytest.mark.servers),
-    ]
-)
-def sandbox_lab(request: pytest.FixtureRequest, sandbox_databases: SandboxDatabases) -> SandboxLab:
-    """Return a new sandbox, on each database."""
-    return new_sandbox(sandbox_databases.engine(request.param))
+@pytest.fixture(scope="session")
+def openstack_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStackLab]:
+    """Yield the real services, started now unless they run."""
+    with having_cloud() as cloud:
+        file = tmp_path_factory.mktemp("openstack") / "leasehold.conf"
+        file.write_text(as_text(configuration(cloud, "sqlite://", {})))
+        yield OpenStackLab(file, cloud.connection)
 
 
 @pytest.fixture
-def lab(sandbox_lab: SandboxLab) -> Lab:
-    """Return the cloud under test with what a test needs from it. A second kind of cloud becomes a parameter here."""
-    return sandbox_lab
+def sandbox_lab(request: pytest.FixtureRequest, sandbox_databases: SandboxDatabases) -> SandboxLab:
+    """Return a new sandbox, on each database unless a test says which."""
+    return new_sandbox(sandbox_databases.engine(request.param))
+
+
+DATABASES = (
+    "sqlite",
+    pytest.param("mariadb", marks=pytest.mark.servers),
+    pytest.param("postgresql", marks=pytest.mark.servers),
+)
+CLOUDS = (*DATABASES, pytest.param("openstack", marks=pytest.mark.openstack))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what asks for `lab` on every cloud, and what asks for the sandbox itself on every database."""
+    if "sandbox_lab" in metafunc.fixturenames:
+        metafunc.parametrize("sandbox_lab", DATABASES, indirect=True)
+    elif "lab" in metafunc.fixturenames:
+        metafunc.parametrize("lab", CLOUDS, indirect=True)
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """Yield the cloud under test with what a test needs from it."""
+    if request.param != "openstack":
+        yield new_sandbox(request.getfixturevalue("sandbox_databases").engine(request.param))
+        return
+    real: OpenStackLab = request.getfixturevalue("openstack_lab")
+    yield real
+    real.clean()
 
 
 @pytest.fixture

@@ -41,8 +41,11 @@ class Lab(Protocol):
     def hosts(self) -> Sequence[Hypervisor]:
         """Return two hosts of the lab that are up and have no servers."""
 
-    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = (), *, preemptible: bool = False) -> Server:
+    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = ()) -> Server:
         """Boot a server as a user of the project and return it when it is ACTIVE or in ERROR."""
+
+    def remove(self, server: Server) -> None:
+        """Delete a server through the port and return when it is gone."""
 
     def images(self, server_id: str) -> Sequence[str]:
         """Return the names of the images made of a server."""
@@ -64,8 +67,11 @@ class SandboxLab:
     def hosts(self) -> Sequence[Hypervisor]:
         return self.cloud.hypervisors.list()[2:4]
 
-    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = (), *, preemptible: bool = False) -> Server:
-        return self.cloud.servers.boot(unique("server"), project_id, flavor_id, hints, preemptible=preemptible)
+    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = ()) -> Server:
+        return self.cloud.servers.boot(unique("server"), project_id, flavor_id, hints)
+
+    def remove(self, server: Server) -> None:
+        self.cloud.servers.delete(server.id)
 
     def images(self, server_id: str) -> Sequence[str]:
         return self.cloud.images.of_server(server_id)

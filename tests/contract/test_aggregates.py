@@ -104,7 +104,7 @@ def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
     assert server.service_host == host
     with pytest.raises(CloudTransientError):
         aggregates.remove_host(name, host)
-    lab.cloud.servers.delete(server.id)
+    lab.remove(server)
     aggregates.remove_host(name, host)
     ordinary = lab.boot(lab.projects[0], lab.flavor_id)
     assert ordinary.service_host is not None

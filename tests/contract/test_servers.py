@@ -46,8 +46,8 @@ def test_a_server_is_found_by_host_and_by_flavor(lab: Lab) -> None:
     assert server.service_host is not None
     assert server in lab.cloud.servers.on_host(server.service_host)
     assert server in lab.cloud.servers.with_flavor(lab.flavor_id)
-    for _ in range(2):
-        lab.cloud.servers.delete(server.id)
+    lab.remove(server)
+    lab.cloud.servers.delete(server.id)
     assert server not in lab.cloud.servers.on_host(server.service_host)
     assert server not in lab.cloud.servers.with_flavor(lab.flavor_id)
 
@@ -94,7 +94,7 @@ def test_no_more_instances_than_reserved(lab: Lab) -> None:
     assert [server.status for server in servers] == ["ACTIVE", "ACTIVE", "ERROR"]
     assert {server.service_host for server in servers[:2]} == {lab.hosts()[0].service_host}
     assert {server.id for server in lab.cloud.servers.with_flavor(reservation)} == {server.id for server in servers}
-    lab.cloud.servers.delete(servers[0].id)
+    lab.remove(servers[0])
     assert lab.boot(lab.projects[0], reservation).status == "ACTIVE"
 
 
@@ -115,7 +115,7 @@ def test_an_inventory_in_use_stays(lab: Lab) -> None:
     server = lab.boot(lab.projects[0], reservation)
     with pytest.raises(CloudTransientError):
         lab.cloud.providers.remove_inventory(child, custom_class(reservation))
-    lab.cloud.servers.delete(server.id)
+    lab.remove(server)
     lab.cloud.providers.remove_inventory(child, custom_class(reservation))
 
 
@@ -128,7 +128,8 @@ def test_a_flavor_may_go_before_its_servers(lab: Lab) -> None:
 
 def test_placement_capacity_counts(lab: Lab, host_reservation: str) -> None:
     host = lab.hosts()[0]
-    flavor = Flavor(unique("flavor"), unique("half"), host.vcpus // 2, 512, 1, public=True)
+    memory = lab.cloud.providers.inventories(host.hypervisor_hostname)["MEMORY_MB"].capacity
+    flavor = Flavor(unique("flavor"), unique("half"), 1, memory // 2, 1, public=True)
     lab.cloud.flavors.ensure(flavor)
     statuses = [lab.boot(lab.projects[0], flavor.id, [host_reservation]).status for _ in range(3)]
     assert statuses == ["ACTIVE", "ACTIVE", "ERROR"]
@@ -139,6 +140,6 @@ def test_a_snapshot_is_made_once(lab: Lab) -> None:
     for _ in range(2):
         lab.cloud.images.snapshot(server.id, name)
     assert lab.images(server.id) == [name]
-    lab.cloud.servers.delete(server.id)
+    lab.remove(server)
     with pytest.raises(CloudPermanentError, match=server.id):
         lab.cloud.images.snapshot(server.id, unique("image"))

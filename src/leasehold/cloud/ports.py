@@ -203,6 +203,16 @@ class Servers(Protocol):
         """Ask for the removal of a server; it may take a while to be gone."""
 
 
+class ServerGroups(Protocol):
+    """Affinities as the cloud's own scheduler knows them. They belong to the project whose user made them."""
+
+    def create(self, name: str, *, together: bool, token: str) -> str:
+        """Make a group for servers on one host, or on hosts of their own, as the user of the token; return its id."""
+
+    def delete(self, group_id: str) -> None:
+        """Remove a group."""
+
+
 class Images(Protocol):
     """Snapshots of servers."""
 
@@ -261,7 +271,7 @@ class Networks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """One cloud: all its ports together."""
+    """One cloud: all its ports together. `server_groups` is None where the cloud has none."""
 
     hypervisors: Hypervisors
     aggregates: Aggregates
@@ -270,3 +280,4 @@ class Cloud:
     images: Images
     providers: Providers
     networks: Networks
+    server_groups: ServerGroups | None

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from leasehold.books import schema
 from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
+from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
+from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import load_types
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from threading import Event
 
+    from sqlalchemy import Engine
+
+    from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
 
 SPARE_CONNECTIONS = 4
@@ -43,13 +48,17 @@ def build_service(config: Config, wake: Event) -> Service:
         books=Books(engine),
         calendars=Calendars(),
         types=load_types(settings.plugins),
-        cloud=sandbox(engine),
+        cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),
         wake=wake.set,
     )
     keep_what_is_loaded()
     return service
+
+
+def _open_cloud(config: Config, engine: Engine) -> Cloud:
+    return sandbox(engine) if config.settings.cloud.driver == "sandbox" else openstack_cloud(config.raw)
 
 
 @contextmanager
@@ -61,7 +70,8 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     if monitor is not None:
         monitor.start()
     try:
-        yield
+        with metrics_served(service):
+            yield
     finally:
         if monitor is not None:
             monitor.stop()

@@ -20,5 +20,5 @@ def main() -> None:
         signal.signal(number, lambda *_: stopping.set())
     with explained(PROG):
         service = build_service(config, wake)
-    with managing(service, wake):
+    with explained(PROG), managing(service, wake):
         stopping.wait()

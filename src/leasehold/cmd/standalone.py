@@ -53,8 +53,8 @@ def main() -> None:
         wake = Event()
         service = build_service(config, wake)
         _enrol(service)
-        server = listen(make_app(service, config.api), config.api)
-    with managing(service, wake):
+        server = listen(make_app(service, config.api, config.raw), config.api)
+    with explained(PROG), managing(service, wake):
         sys.stdout.write(
             WELCOME.format(
                 host=config.api.host,
@@ -74,6 +74,7 @@ def _defaults(database: Path) -> dict[tuple[str, str], object]:
     return {
         ("DEFAULT", "host"): "127.0.0.1",
         ("api", "auth_strategy"): "none",
+        ("cloud", "driver"): "sandbox",
         ("database", "connection"): f"sqlite:///{database}",
         ("physical:host", "polling_interval"): 2,
     }

@@ -61,6 +61,7 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         users_file=conf.api.users_file,
         delete_wait_seconds=conf.api.delete_wait_seconds,
         max_body=conf.api.max_body,
+        metrics=conf.api.metrics,
         policy=_read_policy(conf),
     )
 

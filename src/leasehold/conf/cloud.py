@@ -1,10 +1,17 @@
-"""Names shared with the cloud: `[nova]` and `[physical:host]`, as in Blazar (contract lifecycle §11)."""
+"""Which cloud, and the names shared with it: `[nova]` and `[physical:host]`, as in Blazar (contract lifecycle §11)."""
 
 from __future__ import annotations
 
 from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
+
+DRIVER = cfg.StrOpt(
+    "driver",
+    default="openstack",
+    choices=["openstack", "sandbox"],
+    help="The cloud that is leased: openstack, or the built-in sandbox for trying things out.",
+)
 
 NOVA_OPTIONS = [
     cfg.StrOpt(
@@ -30,6 +37,7 @@ HOST_OPTIONS = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Add the options of this group to `conf`."""
+    conf.register_opt(DRIVER, group="cloud")
     conf.register_opts(NOVA_OPTIONS, group="nova")
     conf.register_opts(HOST_OPTIONS, group="physical:host")
 
@@ -38,6 +46,7 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
     """Return the names shared with the cloud."""
     host = conf["physical:host"]
     return CloudSettings(
+        driver=conf.cloud.driver,
         freepool=conf.nova.aggregate_freepool_name,
         zone_prefix=host.blazar_az_prefix,
         owner_key=conf.nova.blazar_owner,

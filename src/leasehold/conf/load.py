@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from leasehold.conf import api, cloud, database, leases, logging, manager
+from leasehold.conf import api, cloud, database, keystone, leases, logging, manager, metrics
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 FILE_NAME = "leasehold.conf"
 SYSTEM_DIRECTORY = Path("/etc/leasehold")
+BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
+"""What a predecessor left: understood as well, where there is no file of our own."""
 
-GROUPS = (leases, cloud, manager, database, api, logging)
+GROUPS = (leases, cloud, keystone, manager, metrics, database, api, logging)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def load(
     prog: str = "leasehold",
     defaults: Mapping[tuple[str, str], object] | None = None,
 ) -> Config:
-    """Read the configuration that `args` names, else `leasehold.conf` here, else the one in /etc/leasehold.
+    """Read the configuration that `args` names, else `leasehold.conf` here or in /etc/leasehold, else Blazar's.
 
     `defaults` replaces the default of `(group, option)` for one program, below what a file says; the group of
     Blazar's top-level options is `DEFAULT`. Raises `ConfigurationError` with a sentence; `--help` leaves the program.
@@ -57,6 +59,7 @@ def load(
             default_config_files=_files(),
             default_config_dirs=[],
         )
+        keystone.register_account(conf)
         settings = Settings(
             leases=leases.read(conf),
             cloud=cloud.read(conf),
@@ -70,5 +73,5 @@ def load(
 
 
 def _files() -> list[str]:
-    candidates = (Path.cwd() / FILE_NAME, SYSTEM_DIRECTORY / FILE_NAME)
+    candidates = (Path.cwd() / FILE_NAME, SYSTEM_DIRECTORY / FILE_NAME, BLAZAR_FILE)
     return [str(path) for path in candidates if path.is_file()][:1]

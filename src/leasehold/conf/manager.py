@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from oslo_config import cfg
 
+from leasehold.conf import metrics
 from leasehold.conf.settings import ManagerSettings, Settings
 
 DEFAULTS = ManagerSettings()
@@ -29,14 +30,29 @@ MANAGER_OPTIONS = [
     ),
     cfg.IntOpt("workers", default=DEFAULTS.workers, min=1, help="Tasks that one manager works on at the same time."),
     cfg.FloatOpt(
-        "claim_seconds", default=DEFAULTS.claim_seconds, min=1.0, help="After so long a silent worker is replaced."
+        "claim_seconds",
+        default=DEFAULTS.claim_seconds,
+        min=1.0,
+        help="Seconds after which the work of a manager that died is taken over by another. A manager that lives "
+        "renews its claims three times as often.",
     ),
-    cfg.FloatOpt("poll_seconds", default=DEFAULTS.poll_seconds, min=0.01, help="Longest pause between two looks."),
     cfg.FloatOpt(
-        "retry_first_seconds", default=DEFAULTS.retry_first_seconds, min=0.0, help="Pause after a first failure."
+        "poll_seconds",
+        default=DEFAULTS.poll_seconds,
+        min=0.01,
+        help="Longest pause, in seconds, between two looks for work that is due: how late a start may be noticed.",
     ),
     cfg.FloatOpt(
-        "retry_most_seconds", default=DEFAULTS.retry_most_seconds, min=0.0, help="Longest pause between two tries."
+        "retry_first_seconds",
+        default=DEFAULTS.retry_first_seconds,
+        min=0.0,
+        help="Seconds before work that failed is tried again. Each further failure doubles the pause.",
+    ),
+    cfg.FloatOpt(
+        "retry_most_seconds",
+        default=DEFAULTS.retry_most_seconds,
+        min=0.0,
+        help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes that soon.",
     ),
 ]
 
@@ -76,6 +92,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         health_seconds=float(host.polling_interval),
         healing=host.enable_polling_monitor,
         healing_interval=timedelta(minutes=host.healing_interval),
+        metrics=metrics.read(conf),
     )
 
 

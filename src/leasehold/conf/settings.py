@@ -19,14 +19,23 @@ class LeaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class CloudSettings:
-    """Names that are shared with the cloud and its scheduler filter (contract resources §0.3)."""
+    """Which cloud, and the names shared with it and its scheduler filter (contract resources §0.3)."""
 
+    driver: str = "sandbox"
     freepool: str = "freepool"
     zone_prefix: str = "blazar_"
     owner_key: str = "blazar:owner"
     image_prefix: str = "reserved_"
     default_before_end: str = ""
     zones: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """Where the manager answers Prometheus; port 0 means nowhere."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,7 @@ class ManagerSettings:
     health_seconds: float = 60.0
     healing: bool = True
     healing_interval: timedelta = timedelta(minutes=60)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +90,5 @@ class ApiSettings:
     users_file: str = "/etc/leasehold/users"
     delete_wait_seconds: float = 10.0
     max_body: int = 1024 * 1024
+    metrics: bool = False
     policy: PolicySettings = field(default_factory=PolicySettings)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from leasehold.books.task import LEASE, finish_task
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.leasing.host import HOST_TASK, settle_host
-from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
+from leasehold.leasing.lifecycle import EVENT_OF, Outcome, Phase, Result, begin
 from leasehold.leasing.outcome import complete
+from leasehold.metrics.task import DONE, FAILED, RETRIED, count_task, task_begun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from leasehold.books.task import Claim
     from leasehold.leasing.lifecycle import Step
@@ -21,18 +22,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NO_STEP = "none"
+"""The phase of a task that found nothing to do for its lease, or that somebody else had taken over."""
+
 
 def settle(service: Service, claim: Claim) -> None:
     """Do the claimed work and give the claim back; whatever fails is rescheduled, never lost."""
-    _KINDS[claim.kind](service, claim)
+    with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
+        _KINDS[claim.kind](service, claim)
 
 
 def _settle_lease(service: Service, claim: Claim) -> None:
     step = begin(service, claim)
     if step is None:
+        count_task(LEASE, NO_STEP, DONE)
         return
     outcomes = [_converge(service, step, job) for job in step.jobs]
     complete(service, claim, step, outcomes)
+    count_task(LEASE, step.phase, _what_became(step, outcomes))
+
+
+def _what_became(step: Step, outcomes: Sequence[Outcome]) -> str:
+    """Return the outcome as it is counted: what waits is tried again, and so is a refusal that no event gives up on."""
+    results = {outcome.result for outcome in outcomes}
+    if results <= {Result.DONE}:
+        return DONE
+    return FAILED if Result.FAILED in results and step.phase in EVENT_OF else RETRIED
 
 
 def _converge(service: Service, step: Step, job: Job) -> Outcome:
@@ -52,13 +67,14 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     except Exception:
         log.exception("A bug in %s: reservation %s could not be made to match", kind.name, job.name)
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
-    known = dict(job.reservation.cloud)
-    return Outcome(job.name, Result.DONE, cloud=dict(facts) if facts and dict(facts) != known else None)
+    new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
+    return Outcome(job.name, Result.DONE, cloud=new)
 
 
 def _settle_host(service: Service, claim: Claim) -> None:
     settle_host(service, claim.subject)
     service.books.transact(lambda connection: finish_task(connection, claim, None))
+    count_task(HOST_TASK, Phase.REMOVE, DONE)
 
 
 _KINDS: dict[str, Callable[[Service, Claim], None]] = {LEASE: _settle_lease, HOST_TASK: _settle_host}

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from leasehold.books.task import claim_tasks, next_due, postpone_task, renew_claims
 from leasehold.manager.settle import settle
+from leasehold.metrics.task import LOST, count_task
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -99,6 +100,7 @@ class Worker:
         error = done.exception()
         if error is not None:
             log.error("Task %s of %s failed; it will be tried again", claim.kind, claim.subject, exc_info=error)
+            count_task(claim.kind, "", LOST)
             self._postpone(claim, error)
         self._wake.set()
 

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user acting in a project, with the roles held there."""
+    """A user acting in a project, with the roles held there.
+
+    The rest is what operators' policies may ask about, as far as the authentication knows it; `service` is the service
+    that passes on the user's request and has proved to be one.
+    """
 
     user_id: str
     project_id: str
     roles: frozenset[str] = frozenset()
+    user_domain_id: str | None = None
+    project_domain_id: str | None = None
+    is_admin_project: bool = True
+    service: Caller | None = None

@@ -85,6 +85,13 @@ class UnauthorizedError(LeaseholdError):
     status = HTTPStatus.UNAUTHORIZED
 
 
+class IdentityUnavailableError(LeaseholdError):
+    """Whoever knows the callers does not answer, so nobody can be let in now."""
+
+    code = "leasehold.auth.unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class ForbiddenError(LeaseholdError):
     """A policy rule denies the operation."""
 

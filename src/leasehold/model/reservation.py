@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class Reservation:
     """One part of a lease.
 
-    `request` is what was asked, as the typed JSON of its resource type; `cloud` keeps what the cloud answered when
-    the reservation was prepared (e.g. `aggregate_id`), for the view only: converge never trusts it.
+    `request` is what was asked, as the typed JSON of its resource type; `cloud` keeps what the cloud answered
+    (`aggregate_id`, `server_group_id`), for the view and for removing what only has an id: converge never trusts it.
     """
 
     id: str

@@ -1,1 +1,1 @@
-"""The OpenStack cloud, behind the ports. The only place that knows OpenStack's SDK."""
+"""OpenStack behind the ports: one module for each service's part, and the only importer of openstacksdk."""

@@ -76,5 +76,6 @@ def sandbox(
         images=SandboxImages(engine, faults, clock=clock),
         providers=SandboxProviders(engine, faults, clock=clock),
         networks=SandboxNetworks(engine, faults, clock=clock),
+        server_groups=None,
         faults=faults,
     )

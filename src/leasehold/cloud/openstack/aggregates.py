@@ -1,0 +1,127 @@
+"""Nova's host aggregates. Nova numbers them; we know them by name, so every verb begins with the list.
+
+A zone is metadata under `availability_zone`, and a host can only be in one, nor change it while it has servers: Nova
+then answers 409 or 400, which passes when the host has left the other aggregate or its servers are gone.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.cloud.openstack.rest import Service
+
+VERSION = "2.1"
+PATH = "/os-aggregates"
+ZONE = "availability_zone"
+
+
+class OpenStackAggregates:
+    """Implements `ports.Aggregates`."""
+
+    def __init__(self, nova: Service) -> None:
+        self._nova = nova
+
+    def get(self, name: str) -> Aggregate | None:
+        """Return the aggregate, or None."""
+        return self._find("aggregates.get", name)
+
+    def list(self) -> Sequence[Aggregate]:
+        """Return all aggregates, by id."""
+        return self._all("aggregates.list")
+
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        """Create the aggregate, or bring its zone and metadata up to what is asked; other metadata stays.
+
+        Raises CloudTransientError while a member stands in the way of the zone.
+        """
+        call = "aggregates.ensure"
+        found = self._find(call, name) or self._create(call, name, zone)
+        lacking: dict[str, str | None] = {
+            key: value for key, value in metadata.items() if found.metadata.get(key) != value
+        }
+        if found.zone != zone:
+            lacking[ZONE] = zone
+        if not lacking:
+            return found
+        self._act(call, found.id, "set_metadata", {"metadata": lacking}, later=(HTTPStatus.BAD_REQUEST,))
+        return self._known(call, name)
+
+    def add_host(self, name: str, service_host: str) -> None:
+        """Make the host a member.
+
+        Raises CloudPermanentError when the aggregate or the host does not exist, and CloudTransientError when the host
+        would be in two zones or its servers would change theirs.
+        """
+        call = "aggregates.add_host"
+        aggregate = self._known(call, name)
+        if service_host in aggregate.hosts:
+            return
+        status = self._act(call, aggregate.id, "add_host", {"host": service_host}, fine=(HTTPStatus.CONFLICT,))
+        if status == HTTPStatus.CONFLICT and service_host not in self._known(call, name).hosts:
+            text = f"nova {call}: {service_host} cannot join {name} now; it has servers or is in another zone"
+            raise CloudTransientError(text)
+
+    def remove_host(self, name: str, service_host: str) -> None:
+        """Make the host no member; CloudTransientError when its servers would change their zone."""
+        call = "aggregates.remove_host"
+        aggregate = self._find(call, name)
+        if aggregate is not None and service_host in aggregate.hosts:
+            self._act(call, aggregate.id, "remove_host", {"host": service_host}, fine=(HTTPStatus.NOT_FOUND,))
+
+    def delete(self, name: str) -> None:
+        """Remove the aggregate; CloudPermanentError while it has members."""
+        call = "aggregates.delete"
+        aggregate = self._find(call, name)
+        if aggregate is None:
+            return
+        if aggregate.hosts:
+            raise CloudPermanentError(f"nova {call}: aggregate {name} still has hosts: {', '.join(aggregate.hosts)}")
+        self._nova.call(call, "DELETE", f"{PATH}/{aggregate.id}", VERSION, fine=(HTTPStatus.NOT_FOUND,))
+
+    def _all(self, call: str) -> Sequence[Aggregate]:
+        return [_read(row) for row in self._nova.get(call, PATH, VERSION)["aggregates"]]
+
+    def _find(self, call: str, name: str) -> Aggregate | None:
+        return next((each for each in self._all(call) if each.name == name), None)
+
+    def _known(self, call: str, name: str) -> Aggregate:
+        found = self._find(call, name)
+        if found is None:
+            raise CloudPermanentError(f"nova {call}: there is no aggregate {name}")
+        return found
+
+    def _create(self, call: str, name: str, zone: str | None) -> Aggregate:
+        """Create it; somebody else may do so at the same moment, which is as good."""
+        body = {"aggregate": {"name": name, ZONE: zone}}
+        self._nova.call(call, "POST", PATH, VERSION, json=body, fine=(HTTPStatus.CONFLICT,))
+        return self._known(call, name)
+
+    def _act(
+        self,
+        call: str,
+        number: int,
+        action: str,
+        arguments: Mapping[str, Any],
+        *,
+        fine: Sequence[int] = (),
+        later: Sequence[int] = (),
+    ) -> int:
+        path = f"{PATH}/{number}/action"
+        body = {action: dict(arguments)}
+        return self._nova.call(call, "POST", path, VERSION, json=body, fine=fine, later=later).status_code
+
+
+def _read(row: Mapping[str, Any]) -> Aggregate:
+    return Aggregate(
+        id=row["id"],
+        name=row["name"],
+        zone=row[ZONE],
+        metadata={key: value for key, value in row["metadata"].items() if key != ZONE},
+        hosts=frozenset(row["hosts"]),
+    )

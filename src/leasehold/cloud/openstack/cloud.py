@@ -1,0 +1,45 @@
+"""OpenStack, assembled: `openstack_cloud(conf)` is a whole cloud behind the ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.cloud.openstack.aggregates import OpenStackAggregates
+from leasehold.cloud.openstack.connections import Connections
+from leasehold.cloud.openstack.flavors import OpenStackFlavors
+from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
+from leasehold.cloud.openstack.images import OpenStackImages
+from leasehold.cloud.openstack.networks import OpenStackNetworks
+from leasehold.cloud.openstack.placement import OpenStackProviders
+from leasehold.cloud.openstack.rest import Service
+from leasehold.cloud.openstack.server_groups import OpenStackServerGroups
+from leasehold.cloud.openstack.servers import OpenStackServers
+from leasehold.cloud.ports import Cloud
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+
+@dataclass(frozen=True, slots=True)
+class OpenStackCloud(Cloud):
+    """The ports as OpenStack's services implement them."""
+
+    images: OpenStackImages
+
+
+def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
+    """Return the cloud that `conf` names; nothing is called yet. Raises `ConfigurationError` without an account."""
+    connections = Connections(conf)
+    nova = Service(connections, "nova")
+    flavors = OpenStackFlavors(nova)
+    return OpenStackCloud(
+        hypervisors=OpenStackHypervisors(nova),
+        aggregates=OpenStackAggregates(nova),
+        flavors=flavors,
+        servers=OpenStackServers(nova, flavors),
+        images=OpenStackImages(nova),
+        providers=OpenStackProviders(Service(connections, "placement")),
+        server_groups=OpenStackServerGroups(nova),
+        networks=OpenStackNetworks(Service(connections, "neutron")),
+    )

@@ -1,0 +1,126 @@
+"""Nova's flavors and who may use them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.cloud.openstack.rest import Service
+
+VERSION = "2.61"
+"""Flavors are shown with their extra specs since then."""
+PATH = "/flavors"
+EPHEMERAL = "OS-FLV-EXT-DATA:ephemeral"
+PUBLIC = "os-flavor-access:is_public"
+
+
+class OpenStackFlavors:
+    """Implements `ports.Flavors`."""
+
+    def __init__(self, nova: Service) -> None:
+        self._nova = nova
+
+    def get(self, flavor_id: str) -> Flavor | None:
+        """Return the flavor with extra specs and access list, or None."""
+        return self._find("flavors.get", flavor_id)
+
+    def list(self) -> Sequence[Flavor]:
+        """Return all flavors, public and private."""
+        call = "flavors.list"
+        rows = self._nova.pages(call, f"{PATH}/detail", "flavors", VERSION, {"is_public": "None"})
+        return [self._with_access(call, _read(row)) for row in rows]
+
+    def ensure(self, flavor: Flavor) -> None:
+        """Make sure the flavor exists exactly as given; `flavor.projects` is not looked at.
+
+        Nova cannot change a flavor, so a different one of the same id is deleted and created, and its access list is
+        empty afterwards. Raises CloudTransientError while another flavor has the name.
+        """
+        call = "flavors.ensure"
+        there = self._find(call, flavor.id)
+        if there is not None and replace(there, projects=flavor.projects) == flavor:
+            return
+        if there is not None:
+            self.delete(flavor.id)
+        response = self._nova.call(call, "POST", PATH, VERSION, json=_body(flavor), fine=(HTTPStatus.CONFLICT,))
+        if response.status_code == HTTPStatus.CONFLICT:
+            text = f"nova {call}: another flavor has the name {flavor.name} or the id {flavor.id}"
+            raise CloudTransientError(text)
+        if flavor.extra_specs:
+            body = {"extra_specs": dict(flavor.extra_specs)}
+            self._nova.call(call, "POST", f"{_path(flavor.id)}/os-extra_specs", VERSION, json=body)
+
+    def grant(self, flavor_id: str, project_id: str) -> None:
+        """Let a project use the private flavor; CloudPermanentError when it is public or does not exist."""
+        call = "flavors.grant"
+        flavor = self._find(call, flavor_id)
+        if flavor is None:
+            raise CloudPermanentError(f"nova {call}: there is no flavor {flavor_id}")
+        if flavor.public:
+            raise CloudPermanentError(f"nova {call}: flavor {flavor_id} is public and has no access list")
+        if project_id not in flavor.projects:
+            self._act(call, flavor_id, "addTenantAccess", project_id, HTTPStatus.CONFLICT)
+
+    def revoke(self, flavor_id: str, project_id: str) -> None:
+        """Take the permission away."""
+        self._act("flavors.revoke", flavor_id, "removeTenantAccess", project_id, HTTPStatus.NOT_FOUND)
+
+    def delete(self, flavor_id: str) -> None:
+        """Remove the flavor; servers that were booted with it stay."""
+        self._nova.call("flavors.delete", "DELETE", _path(flavor_id), VERSION, fine=(HTTPStatus.NOT_FOUND,))
+
+    def _find(self, call: str, flavor_id: str) -> Flavor | None:
+        found = self._nova.get(call, _path(flavor_id), VERSION, none_on=(HTTPStatus.NOT_FOUND,))
+        return None if found is None else self._with_access(call, _read(found["flavor"]))
+
+    def _with_access(self, call: str, flavor: Flavor) -> Flavor:
+        if flavor.public:
+            return flavor
+        path = f"{_path(flavor.id)}/os-flavor-access"
+        found = self._nova.get(call, path, VERSION, none_on=(HTTPStatus.NOT_FOUND,))
+        rows = found["flavor_access"] if found else ()
+        return replace(flavor, projects=frozenset(row["tenant_id"] for row in rows))
+
+    def _act(self, call: str, flavor_id: str, action: str, project_id: str, fine: int) -> None:
+        body = {action: {"tenant": project_id}}
+        self._nova.call(call, "POST", f"{_path(flavor_id)}/action", VERSION, json=body, fine=(fine,))
+
+
+def _path(flavor_id: str) -> str:
+    return f"{PATH}/{quote(flavor_id, safe='')}"
+
+
+def _body(flavor: Flavor) -> dict[str, Any]:
+    return {
+        "flavor": {
+            "id": flavor.id,
+            "name": flavor.name,
+            "vcpus": flavor.vcpus,
+            "ram": flavor.memory_mb,
+            "disk": flavor.disk_gb,
+            EPHEMERAL: flavor.ephemeral_gb,
+            "swap": flavor.swap_mb,
+            PUBLIC: flavor.public,
+        }
+    }
+
+
+def _read(row: Mapping[str, Any]) -> Flavor:
+    return Flavor(
+        id=row["id"],
+        name=row["name"],
+        vcpus=row["vcpus"],
+        memory_mb=row["ram"],
+        disk_gb=row["disk"],
+        ephemeral_gb=row[EPHEMERAL],
+        swap_mb=int(row["swap"] or 0),  # "" means none before microversion 2.75.
+        public=row[PUBLIC],
+        extra_specs=row["extra_specs"],
+    )

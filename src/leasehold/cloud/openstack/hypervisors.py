@@ -1,0 +1,90 @@
+"""Nova's compute hosts, with their state and their availability zones.
+
+Up to microversion 2.52 hypervisor ids are numbers, which is what host ids are in v1 (contract resources §1).
+"""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from leasehold.cloud.ports import Hypervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.cloud.openstack.rest import Service
+
+VERSION = "2.33"
+"""In pages since then."""
+PATH = "/os-hypervisors"
+COMPUTE = "nova-compute"
+LONGEST_NUMBER = 9
+"""Digits that Nova's key can always take; a longer number is nobody's id."""
+
+
+class OpenStackHypervisors:
+    """Implements `ports.Hypervisors`."""
+
+    def __init__(self, nova: Service) -> None:
+        self._nova = nova
+
+    def list(self) -> Sequence[Hypervisor]:
+        """Return all hypervisors."""
+        call = "hypervisors.list"
+        zones = self._zones(call)
+        rows = self._nova.pages(call, f"{PATH}/detail", "hypervisors", VERSION)
+        return [_read(row, zones) for row in rows]
+
+    def find(self, reference: str) -> Hypervisor | None:
+        """Return the hypervisor with this id or exact hostname; Nova itself also finds parts of names."""
+        call = "hypervisors.find"
+        number = self._by_name(call, reference)
+        if number is None and _is_number(reference):
+            number = int(reference)
+        if number is None:
+            return None
+        row = self._nova.get(call, f"{PATH}/{number}", VERSION, none_on=(HTTPStatus.NOT_FOUND,))
+        return None if row is None else _read(row["hypervisor"], self._zones(call))
+
+    def _by_name(self, call: str, name: str) -> int | None:
+        if not name:
+            return None
+        path = f"{PATH}/{quote(name, safe='')}/search"
+        found = self._nova.get(call, path, VERSION, none_on=(HTTPStatus.NOT_FOUND,))
+        rows = found["hypervisors"] if found else ()
+        return next((row["id"] for row in rows if row["hypervisor_hostname"] == name), None)
+
+    def _zones(self, call: str) -> dict[str, str]:
+        """Return the zone of each service host that runs a nova-compute."""
+        listing = self._nova.get(call, "/os-availability-zone/detail", VERSION)
+        return {
+            host: zone["zoneName"]
+            for zone in listing["availabilityZoneInfo"]
+            for host, services in (zone["hosts"] or {}).items()
+            if COMPUTE in services
+        }
+
+
+def _is_number(reference: str) -> bool:
+    return reference.isascii() and reference.isdecimal() and len(reference) <= LONGEST_NUMBER
+
+
+def _read(row: Mapping[str, Any], zones: Mapping[str, str]) -> Hypervisor:
+    host = row["service"]["host"]
+    return Hypervisor(
+        id=str(row["id"]),
+        hypervisor_hostname=row["hypervisor_hostname"],
+        service_host=host,
+        vcpus=row["vcpus"],
+        memory_mb=row["memory_mb"],
+        local_gb=row["local_gb"],
+        cpu_info=json.dumps(row["cpu_info"]) if row["cpu_info"] else "",
+        hypervisor_type=row["hypervisor_type"],
+        hypervisor_version=row["hypervisor_version"],
+        zone=zones.get(host, ""),
+        up=row["state"] == "up",
+        enabled=row["status"] == "enabled",
+    )

@@ -1,0 +1,93 @@
+"""Neutron's networks and floating IPs."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from leasehold.cloud.ports import CloudTransientError, FloatingIp, Network, Subnet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.cloud.openstack.rest import Service
+
+PATH = "/floatingips"
+
+
+class OpenStackNetworks:
+    """Implements `ports.Networks`. Paths are below v2.0, where the discovered endpoint leads."""
+
+    def __init__(self, neutron: Service) -> None:
+        self._neutron = neutron
+
+    def get(self, network_id: str) -> Network | None:
+        """Return the network with its subnets, or None."""
+        call = "networks.get"
+        path = f"/networks/{quote(network_id, safe='')}"
+        found = self._neutron.get(call, path, none_on=(HTTPStatus.NOT_FOUND,))
+        if found is None:
+            return None
+        rows = self._neutron.get(call, "/subnets", params={"network_id": network_id})["subnets"]
+        return Network(network_id, found["network"]["name"], tuple(_read_subnet(row) for row in rows))
+
+    def floating_ip(self, network_id: str, address: str) -> FloatingIp | None:
+        """Return the floating IP that has this address now, or None."""
+        return self._at("networks.floating_ip", network_id, address)
+
+    def list_floating_ips(self, tag: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs that carry a tag."""
+        return self._list("networks.list_floating_ips", {"tags": tag})
+
+    def create_floating_ip(
+        self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
+    ) -> FloatingIp:
+        """Create the address in a project with these tags, which are a second call.
+
+        An address that the project holds without tags, or with at least these, is taken for our own from an earlier
+        attempt: it gets the tags it lacks and is returned. Raises CloudTransientError when it is anything else, and
+        CloudPermanentError when the address is not of that subnet of the network.
+        """
+        call = "networks.create_floating_ip"
+        found = self._at(call, network_id, address)
+        if found is None:
+            wanted = {"floating_network_id": network_id, "subnet_id": subnet_id, "floating_ip_address": address}
+            body = {"floatingip": {**wanted, "project_id": project_id}}
+            found = _read(self._neutron.call(call, "POST", PATH, json=body).json()["floatingip"])
+        if found.project_id != project_id or (found.tags and not tags <= found.tags):
+            raise CloudTransientError(f"neutron {call}: {address} is held by project {found.project_id}")
+        if not tags <= found.tags:
+            self._neutron.call(call, "PUT", f"{PATH}/{found.id}/tags", json={"tags": sorted(tags | found.tags)})
+            found = self._at(call, network_id, address)
+        if found is None:
+            raise CloudTransientError(f"neutron {call}: {address} was removed meanwhile")
+        return found
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        """Unbind and remove a floating IP."""
+        path = f"{PATH}/{floating_ip_id}"
+        self._neutron.call("networks.delete_floating_ip", "DELETE", path, fine=(HTTPStatus.NOT_FOUND,))
+
+    def _at(self, call: str, network_id: str, address: str) -> FloatingIp | None:
+        wanted = {"floating_network_id": network_id, "floating_ip_address": address}
+        return next(iter(self._list(call, wanted)), None)
+
+    def _list(self, call: str, filters: Mapping[str, str]) -> list[FloatingIp]:
+        return [_read(row) for row in self._neutron.get(call, PATH, params=filters)["floatingips"]]
+
+
+def _read_subnet(row: Mapping[str, Any]) -> Subnet:
+    pools = tuple((pool["start"], pool["end"]) for pool in row["allocation_pools"])
+    return Subnet(row["id"], row["cidr"], row["gateway_ip"], pools)
+
+
+def _read(row: Mapping[str, Any]) -> FloatingIp:
+    return FloatingIp(
+        id=row["id"],
+        network_id=row["floating_network_id"],
+        address=row["floating_ip_address"],
+        project_id=row["project_id"],
+        tags=frozenset(row["tags"]),
+        port_id=row["port_id"],
+    )

@@ -1,0 +1,157 @@
+"""Placement: providers, inventories, resource classes and traits.
+
+A provider carries a generation, and a write names the one it has seen. Nova writes to the same trees, so a conflict is
+ordinary: read again, write again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from uuid import UUID, uuid5
+
+import tenacity
+
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.cloud.openstack.rest import Service
+
+VERSION = "1.29"
+"""Nested providers (1.14), answers with bodies (1.20), and codes of errors (1.23)."""
+CUSTOM = "CUSTOM_"
+CONFLICTING_ATTEMPTS = 8
+_FIELDS = tuple(Inventory.__dataclass_fields__)
+_NOT_FOUND = (HTTPStatus.NOT_FOUND,)
+_CONFLICT = (HTTPStatus.CONFLICT,)
+
+
+class _GenerationConflictError(CloudTransientError):
+    """Somebody else wrote to the provider meanwhile."""
+
+
+_until_it_holds = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(_GenerationConflictError),
+    stop=tenacity.stop_after_attempt(CONFLICTING_ATTEMPTS),
+    wait=tenacity.wait_random_exponential(0.05, max=1.0),
+    reraise=True,
+)
+
+
+class OpenStackProviders:
+    """Implements `ports.Providers`."""
+
+    def __init__(self, placement: Service) -> None:
+        self._placement = placement
+
+    def inventories(self, provider: str) -> Mapping[str, Inventory]:
+        """Return the provider's inventories by resource class; CloudPermanentError when there is no such provider."""
+        call = "providers.inventories"
+        return self._inventories(call, self._known(call, provider)["uuid"])[0]
+
+    def traits(self, provider: str) -> frozenset[str]:
+        """Return the provider's traits; CloudPermanentError when there is no such provider."""
+        call = "providers.traits"
+        path = f"{_path(self._known(call, provider))}/traits"
+        return frozenset(self._placement.get(call, path, VERSION)["traits"])
+
+    def ensure_child(self, parent: str, name: str) -> None:
+        """Make sure `name` is a child of `parent`.
+
+        Raises CloudPermanentError when the parent does not exist, or `name` exists with another parent.
+        """
+        call = "providers.ensure_child"
+        parent_id = self._known(call, parent)["uuid"]
+        if self._find(call, name) is None:
+            # The same child again has the same id: nova-compute remembers a host's tree for minutes, and a second
+            # child of the name would be one that it cannot update.
+            body = {"name": name, "uuid": str(uuid5(UUID(parent_id), name)), "parent_provider_uuid": parent_id}
+            self._placement.call(call, "POST", "/resource_providers", VERSION, json=body, fine=_CONFLICT)
+        if self._known(call, name)["parent_provider_uuid"] != parent_id:
+            raise CloudPermanentError(f"placement {call}: {name} exists and is no child of {parent}")
+
+    def delete(self, name: str) -> None:
+        """Remove a provider with its inventories; CloudTransientError while it has children or servers use it."""
+        call = "providers.delete"
+        found = self._find(call, name)
+        if found is not None:
+            self._placement.call(call, "DELETE", _path(found), VERSION, fine=_NOT_FOUND)
+
+    def ensure_class(self, resource_class: str) -> None:
+        """Make sure a custom resource class exists; its name starts with CUSTOM_, else CloudPermanentError."""
+        call = "providers.ensure_class"
+        _check_custom(call, resource_class)
+        self._placement.call(call, "PUT", _class_path(resource_class), VERSION)
+
+    def delete_class(self, resource_class: str) -> None:
+        """Remove a custom resource class; CloudTransientError while a provider has an inventory of it."""
+        call = "providers.delete_class"
+        _check_custom(call, resource_class)
+        self._placement.call(call, "DELETE", _class_path(resource_class), VERSION, fine=_NOT_FOUND)
+
+    @_until_it_holds
+    def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
+        """Give the provider this inventory of the class; CloudPermanentError for an unknown provider or class."""
+        call = "providers.set_inventory"
+        path = f"{_path(self._known(call, provider))}/inventories"
+        there, generation = self._inventories(call, self._known(call, provider)["uuid"])
+        if there.get(resource_class) == inventory:
+            return
+        body = {**asdict(inventory), "resource_provider_generation": generation}
+        if resource_class in there:
+            self._write(call, "PUT", f"{path}/{resource_class}", body, provider)
+        else:
+            self._write(call, "POST", path, {**body, "resource_class": resource_class}, provider)
+
+    @_until_it_holds
+    def remove_inventory(self, provider: str, resource_class: str) -> None:
+        """Take the provider's inventory of the class away; CloudTransientError while servers use it."""
+        call = "providers.remove_inventory"
+        found = self._find(call, provider)
+        if found is not None:
+            self._write(call, "DELETE", f"{_path(found)}/inventories/{resource_class}", None, provider)
+
+    def _write(self, call: str, method: str, path: str, body: Mapping[str, Any] | None, provider: str) -> None:
+        """Write to the inventories of a provider, and tell a generation that has moved on from other conflicts."""
+        fine = (HTTPStatus.CONFLICT, *(_NOT_FOUND if method == "DELETE" else ()))
+        response = self._placement.call(call, method, path, VERSION, json=body, fine=fine)
+        if response.status_code != HTTPStatus.CONFLICT:
+            return
+        error = response.json()["errors"][0]
+        text = f"placement {call}: provider {provider}: {error['detail'].strip()}"
+        conflicting = error.get("code") == "placement.concurrent_update"
+        raise _GenerationConflictError(text) if conflicting else CloudTransientError(text)
+
+    def _inventories(self, call: str, uuid: str) -> tuple[dict[str, Inventory], int]:
+        found = self._placement.get(call, f"/resource_providers/{uuid}/inventories", VERSION)
+        inventories = {
+            name: Inventory(**{field: row[field] for field in _FIELDS}) for name, row in found["inventories"].items()
+        }
+        return inventories, found["resource_provider_generation"]
+
+    def _find(self, call: str, name: str) -> Mapping[str, Any] | None:
+        rows = self._placement.get(call, "/resource_providers", VERSION, {"name": name})["resource_providers"]
+        return next((row for row in rows if row["name"] == name), None)
+
+    def _known(self, call: str, name: str) -> Mapping[str, Any]:
+        found = self._find(call, name)
+        if found is None:
+            raise CloudPermanentError(f"placement {call}: there is no provider {name}")
+        return found
+
+
+def _path(provider: Mapping[str, Any]) -> str:
+    return f"/resource_providers/{provider['uuid']}"
+
+
+def _class_path(resource_class: str) -> str:
+    return f"/resource_classes/{quote(resource_class, safe='')}"
+
+
+def _check_custom(call: str, resource_class: str) -> None:
+    if not resource_class.startswith(CUSTOM):
+        raise CloudPermanentError(f"placement {call}: {resource_class} does not start with {CUSTOM}")

@@ -1,0 +1,177 @@
+"""Calls to one OpenStack service: JSON over HTTP, an explicit microversion, and failures in the port's two kinds.
+
+What may work later is transient: unreachable, timed out, a login that fails, 409, 429, 5xx. What will not is permanent:
+any other 4xx. A blip (no connection, 502 to 504) is tried again at once a few times when the call may be repeated.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import tenacity
+from keystoneauth1 import exceptions as keystone
+
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.metrics.cloud import OK, PERMANENT, TRANSIENT, count_call
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    import requests
+
+    from leasehold.cloud.openstack.connections import Connections
+
+LOG = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 2.0
+PAGE = 1000
+"""What services give at most in one answer by default."""
+LONGEST_MESSAGE = 300
+
+_REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
+_BLIPS = frozenset({502, 503, 504})
+_TRANSIENT = frozenset({401, 408, 409, 413, 425, 429})
+
+
+class _BlipError(CloudTransientError):
+    """Worth another try at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One service of the cloud; `name` is what messages call it. With a `token` it is called as somebody else."""
+
+    connections: Connections = field(repr=False)
+    name: str
+    token: str | None = field(default=None, repr=False)
+
+    def as_user(self, token: str) -> Service:
+        """Return the same service, called as the user of a token."""
+        return replace(self, token=token)
+
+    def get(
+        self,
+        call: str,
+        path: str,
+        version: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        none_on: Collection[int] = (),
+    ) -> Any:
+        """Return the JSON at `path`, or None when the status is one of `none_on`."""
+        response = self.call(call, "GET", path, version, params=params, fine=none_on)
+        return None if response.status_code in none_on else response.json()
+
+    def pages(
+        self, call: str, path: str, key: str, version: str | None = None, params: Mapping[str, Any] | None = None
+    ) -> Iterator[Any]:
+        """Yield the items of a collection that Nova gives in pages; a link says that another one follows."""
+        query = dict(params or {}, limit=PAGE)
+        while True:
+            page = self.get(call, path, version, query)
+            yield from page[key]
+            if not any(link["rel"] == "next" for link in page.get(f"{key}_links", ())):
+                return
+            query["marker"] = page[key][-1]["id"]
+
+    def call(
+        self,
+        call: str,
+        method: str,
+        path: str,
+        version: str | None = None,
+        *,
+        json: Any = None,
+        params: Mapping[str, Any] | None = None,
+        fine: Collection[int] = (),
+        later: Collection[int] = (),
+    ) -> requests.Response:
+        """Send a request and return the answer: its status is below 400, or one of `fine`.
+
+        `call` is the port's verb, for messages. A status of `later` is transient here whatever it is elsewhere. Raises
+        CloudTransientError and CloudPermanentError.
+        """
+        begun, outcome = perf_counter(), TRANSIENT
+        try:
+            response = self._insist(call, method, path, version, json, params)
+            status = response.status_code
+            if status < HTTPStatus.BAD_REQUEST or status in fine:
+                outcome = OK
+                return response
+            text = f"{self.name} {call}: {path} answered {status}: {_message(response)}"
+            if status in later or status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise CloudTransientError(text)
+            outcome = PERMANENT
+            raise CloudPermanentError(text)
+        finally:
+            count_call(self.name, outcome, perf_counter() - begun)
+
+    def _insist(
+        self, call: str, method: str, path: str, version: str | None, json: Any, params: Mapping[str, Any] | None
+    ) -> requests.Response:
+        """Send a request, again after a blip; raises CloudTransientError, with the cause in the log."""
+        once = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(_BlipError),
+            stop=tenacity.stop_after_attempt(ATTEMPTS if method in _REPEATABLE else 1),
+            wait=tenacity.wait_random_exponential(FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS),
+            reraise=True,
+        )
+        try:
+            return once(self._send, call, method, path, version, json, params)
+        except CloudTransientError as error:
+            LOG.warning("%s%s", error, f": {error.__cause__}" if error.__cause__ else "")
+            raise
+
+    def _send(
+        self, call: str, method: str, path: str, version: str | None, json: Any, params: Mapping[str, Any] | None
+    ) -> requests.Response:
+        try:
+            who = {"authenticated": False, "headers": {"X-Auth-Token": self.token}} if self.token else {}
+            response: requests.Response = self.connections.client(self.name).request(
+                path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
+            )
+        except keystone.ClientException as error:
+            # Its text names hosts and ports of the cloud's inside; users read ours, operators the log.
+            blip = isinstance(error, keystone.ConnectFailure) and not isinstance(error, keystone.ConnectTimeout)
+            kind = _BlipError if blip else CloudTransientError
+            raise kind(f"{self.name} {call}: {_cause(error)}") from error
+        if response.status_code in _BLIPS:
+            raise _BlipError(f"{self.name} {call}: {path} answered {response.status_code}: {_message(response)}")
+        return response
+
+
+def _cause(error: Exception) -> str:
+    if isinstance(error, keystone.Unauthorized):
+        return "Keystone does not accept the service's own account"
+    if isinstance(error, keystone.ConnectTimeout):
+        return "the service did not answer in time"
+    if isinstance(error, keystone.ConnectFailure):
+        return "the service cannot be reached"
+    return f"no endpoint could be used ({type(error).__name__})"
+
+
+def _message(response: requests.Response) -> str:
+    """Return what the service says went wrong; each wraps it in its own way."""
+    try:
+        content = response.json()
+    except ValueError:
+        return response.reason or "no explanation"
+    return _innermost(content)[:LONGEST_MESSAGE] or "no explanation"
+
+
+def _innermost(content: Any) -> str:
+    """Return the first text under `message` or `detail`, at any depth."""
+    if isinstance(content, dict):
+        for key in ("message", "detail"):
+            if isinstance(content.get(key), str):
+                return str(content[key])
+        content = list(content.values())
+    if isinstance(content, list):
+        return next((text for text in map(_innermost, content) if text), "")
+    return ""

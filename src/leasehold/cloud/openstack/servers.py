@@ -1,0 +1,84 @@
+"""Nova's servers, of all projects.
+
+The flavor of a server is shown by its id up to microversion 2.46, and since 2.47 with its extra specs instead: who
+wants both asks twice, but only where there are servers at all.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from oslo_utils.strutils import bool_from_string
+
+from leasehold.cloud.ports import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leasehold.cloud.openstack.flavors import OpenStackFlavors
+    from leasehold.cloud.openstack.rest import Service
+
+WITH_FLAVOR_ID = "2.46"
+WITH_EXTRA_SPECS = "2.47"
+PATH = "/servers"
+HOST = "OS-EXT-SRV-ATTR:host"
+TASK = "OS-EXT-STS:task_state"
+DELETING = ("deleting", "soft-deleting")
+PREEMPTIBLE = "blazar:preemptible"
+
+
+class OpenStackServers:
+    """Implements `ports.Servers`."""
+
+    def __init__(self, nova: Service, flavors: OpenStackFlavors) -> None:
+        self._nova = nova
+        self._flavors = flavors
+
+    def on_host(self, service_host: str) -> Sequence[Server]:
+        """Return the servers that run on a host, of every project."""
+        call = "servers.on_host"
+        found = self._list(call, {"host": service_host})
+        return [server for server in found if server.service_host == service_host]
+
+    def with_flavor(self, flavor_id: str) -> Sequence[Server]:
+        """Return the servers that were booted with a flavor, of every project, failed ones too.
+
+        Nova finds nothing by a flavor that is gone; its servers are then looked for among all.
+        """
+        call = "servers.with_flavor"
+        found = self._list(call, {"flavor": flavor_id})
+        if not found and self._flavors.get(flavor_id) is None:
+            found = self._list(call, {})
+        return [server for server in found if server.flavor_id == flavor_id]
+
+    def delete(self, server_id: str) -> None:
+        """Ask for the removal of a server, at once where Nova would keep it for a while; gone is fine."""
+        self._nova.call(
+            "servers.delete",
+            "POST",
+            f"{PATH}/{server_id}/action",
+            WITH_FLAVOR_ID,
+            json={"forceDelete": None},
+            fine=(HTTPStatus.NOT_FOUND,),
+        )
+
+    def _list(self, call: str, filters: Mapping[str, str]) -> list[Server]:
+        rows = {row["id"]: row for row in self._pages(call, filters, WITH_FLAVOR_ID)}
+        specs = {row["id"]: row["flavor"] for row in self._pages(call, filters, WITH_EXTRA_SPECS)} if rows else {}
+        return [_read(row, specs.get(number, {}).get("extra_specs", {})) for number, row in rows.items()]
+
+    def _pages(self, call: str, filters: Mapping[str, str], version: str) -> Iterator[Any]:
+        return self._nova.pages(call, f"{PATH}/detail", "servers", version, {"all_tenants": "1", **filters})
+
+
+def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
+    return Server(
+        id=row["id"],
+        name=row["name"],
+        project_id=row["tenant_id"],
+        flavor_id=row["flavor"]["id"],
+        service_host=row[HOST],
+        status="DELETING" if row[TASK] in DELETING else row["status"],
+        preemptible=bool_from_string(extra_specs.get(PREEMPTIBLE, "")),
+    )

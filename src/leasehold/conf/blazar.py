@@ -1,0 +1,98 @@
+"""An existing `blazar.conf`: what it says that means nothing here, so that nobody believes that it has an effect.
+
+What both services know has the same name here and needs no table (contract lifecycle §11).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_NO_RPC = "there is no message queue between API and manager"
+_NO_NOTIFICATIONS = "no notifications are sent to a message bus"
+_NO_V2 = "the deprecated v2 API is not served"
+_ASKED = "Keystone's API v3 and fixed microversions are used"
+_CATALOGUE = "the catalogue's usual service types are used; endpoint_override of the service's section names another"
+_OWN_POOL = "Leasehold sizes its pool of connections by its threads"
+_NO_EXTERNAL = "decisions are not delegated to another service; MaxLeaseDurationFilter is what there is"
+_OVERSEEN = "hosts are watched by polling alone: set enable_polling_monitor and polling_interval"
+
+MEANINGLESS: Mapping[tuple[str, str], str] = {
+    ("DEFAULT", "control_exchange"): _NO_RPC,
+    ("DEFAULT", "db_driver"): "there is one driver",
+    ("DEFAULT", "enable_v1_api"): "v1 is always served",
+    ("DEFAULT", "executor_thread_pool_size"): _NO_RPC,
+    ("DEFAULT", "identity_service"): _CATALOGUE,
+    ("DEFAULT", "keystone_client_version"): _ASKED,
+    ("DEFAULT", "log_exchange"): "requests are not dumped, because they may hold secrets",
+    ("DEFAULT", "rpc_response_timeout"): _NO_RPC,
+    ("DEFAULT", "state_path"): "everything is kept in the database",
+    ("DEFAULT", "transport_url"): _NO_RPC,
+    ("api", "api_v2_controllers"): _NO_V2,
+    ("database", "*"): _OWN_POOL,
+    ("enforcement", "external_service_base_endpoint"): _NO_EXTERNAL,
+    ("enforcement", "external_service_check_create_endpoint"): _NO_EXTERNAL,
+    ("enforcement", "external_service_check_update_endpoint"): _NO_EXTERNAL,
+    ("enforcement", "external_service_on_end_endpoint"): _NO_EXTERNAL,
+    ("enforcement", "external_service_token"): _NO_EXTERNAL,
+    ("manager", "event_max_retries"): "work that fails is tried again as long as the lease's window lasts",
+    ("manager", "rpc_topic"): _NO_RPC,
+    ("notifications", "publisher_id"): _NO_NOTIFICATIONS,
+    ("nova", "compute_service"): _CATALOGUE,
+    ("nova", "nova_client_version"): _ASKED,
+    ("nova", "project_id_key"): "Blazar itself never used it",
+    ("oslo_concurrency", "*"): "there are no lock files",
+    ("oslo_messaging_amqp", "*"): _NO_RPC,
+    ("oslo_messaging_kafka", "*"): _NO_RPC,
+    ("oslo_messaging_metrics", "*"): _NO_RPC,
+    ("oslo_messaging_notifications", "*"): _NO_NOTIFICATIONS,
+    ("oslo_messaging_rabbit", "*"): _NO_RPC,
+    ("physical:host", "enable_notification_monitor"): _OVERSEEN,
+    ("physical:host", "notification_topics"): _OVERSEEN,
+    (
+        "physical:host",
+        "randomize_host_selection",
+    ): "the lowest-numbered free hosts are taken, so large requests find room",
+}
+"""Blazar's options that Leasehold does not have, each with the reason; `*` is every other option of a section."""
+
+ELSEWHERE = frozenset({("DEFAULT", "auth_strategy")})
+"""Options that are known here by another section."""
+OTHERS_SECTIONS = frozenset({"keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"})
+"""Sections that libraries read themselves."""
+
+
+def ineffective(conf: cfg.ConfigOpts) -> list[str]:
+    """Return a sentence for each option in the configuration files that has no effect, in their order."""
+    sentences = {}
+    for file in conf.config_file:
+        for section, option in _written(file):
+            name = f"[{section}] {option}"
+            if name not in sentences and not _known(conf, section, option):
+                sentences[name] = f"{name} in {file} has no effect: {_why(section, option)}."
+    return list(sentences.values())
+
+
+def _written(file: str) -> Iterator[tuple[str, str]]:
+    sections: dict[str, dict[str, list[str]]] = {}
+    cfg.ConfigParser(file, sections).parse()
+    for section, options in sections.items():
+        for option in options:
+            yield section, option.replace("-", "_")
+
+
+def _known(conf: cfg.ConfigOpts, section: str, option: str) -> bool:
+    if section in OTHERS_SECTIONS or (section, option) in ELSEWHERE:
+        return True
+    if section == "DEFAULT":
+        return option in conf
+    return section in conf and option in conf[section]
+
+
+def _why(section: str, option: str) -> str:
+    reason = MEANINGLESS.get((section, option)) or MEANINGLESS.get((section, "*"))
+    return reason or "Leasehold has no such option; check its spelling"

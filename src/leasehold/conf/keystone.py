@@ -1,0 +1,136 @@
+"""How the service logs in to the cloud, and where it finds the cloud's services.
+
+The account comes from the first of these that is filled in: `[cloud]` in keystoneauth's usual words, Blazar's
+`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]` and `[neutron]` say which
+of a service's endpoints to use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from keystoneauth1 import loading
+from keystoneauth1.exceptions import NoMatchingPlugin
+from keystoneauth1.identity import v3
+from oslo_config import cfg
+
+from leasehold.conf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from keystoneauth1.plugin import BaseAuthPlugin
+    from keystoneauth1.session import Session
+
+GROUP = "cloud"
+MIDDLEWARE_GROUP = "keystone_authtoken"
+SERVICES = {
+    "nova": {"service_type": "compute", "min_version": "2.1", "max_version": "2.latest"},
+    "placement": {"service_type": "placement"},
+    "neutron": {"service_type": "network", "min_version": "2.0", "max_version": "2.latest"},
+}
+"""The sections of the services: each one's type in the catalogue, and the versions whose URL is looked up there."""
+
+TIMEOUT_SECONDS = 60
+"""A call to the cloud that takes longer is given up and tried again later."""
+
+BLAZAR_OPTIONS = [
+    cfg.StrOpt("os_auth_protocol", default="http", help="Blazar's: protocol of Keystone, http or https."),
+    cfg.StrOpt("os_auth_host", default="127.0.0.1", help="Blazar's: host name or address of Keystone."),
+    cfg.StrOpt("os_auth_port", default="5000", help="Blazar's: port of Keystone; empty for the protocol's own."),
+    cfg.StrOpt("os_auth_prefix", default="", help="Blazar's: path of Keystone before its version, e.g. identity."),
+    cfg.StrOpt("os_auth_version", default="v3", help="Blazar's: version of Keystone's API; only v3 is spoken."),
+    cfg.StrOpt("os_admin_username", default="admin", help="Blazar's: account that acts in the cloud."),
+    cfg.StrOpt("os_admin_password", secret=True, help="Blazar's: its password; filled in, these options are used."),
+    cfg.StrOpt("os_admin_project_name", default="admin", help="Blazar's: project of that account."),
+    cfg.StrOpt("os_admin_user_domain_name", default="Default", help="Blazar's: domain of the account."),
+    cfg.StrOpt("os_admin_project_domain_name", default="Default", help="Blazar's: domain of its project."),
+    cfg.StrOpt("os_region_name", help="Blazar's: region whose endpoints are used, where a section names none."),
+    cfg.StrOpt("cafile", help="Blazar's: file of the certificates to trust, where [cloud] cafile names none."),
+    cfg.StrOpt("endpoint_type", help="Blazar's: interface of Keystone's endpoint. The login does not need it."),
+]
+
+ENDPOINT_TYPE = cfg.StrOpt(
+    "endpoint_type",
+    choices=["public", "internal", "admin"],
+    help="Blazar's: the one interface to use. valid_interfaces says the same with alternatives.",
+)
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add the options of the login and of the services' endpoints to `conf`."""
+    conf.register_opts(BLAZAR_OPTIONS)
+    for group in (GROUP, MIDDLEWARE_GROUP):
+        loading.register_auth_conf_options(conf, group)
+    loading.register_session_conf_options(conf, GROUP)
+    conf.set_default("timeout", TIMEOUT_SECONDS, group=GROUP)
+    for group, defaults in SERVICES.items():
+        loading.register_adapter_conf_options(conf, group, include_deprecated=False)
+        for name, value in defaults.items():
+            conf.set_default(name, value, group=group)
+        conf.set_default("valid_interfaces", ["internal", "public"], group=group)
+        conf.register_opt(ENDPOINT_TYPE, group=group)
+
+
+def register_account(conf: cfg.ConfigOpts) -> None:
+    """Add the options of the way to log in that `[cloud] auth_type` names; raises `ConfigurationError` for no such."""
+    auth_type = conf[GROUP].auth_type
+    if auth_type:
+        try:
+            conf.register_opts(loading.get_auth_plugin_conf_options(auth_type), group=GROUP)
+        except NoMatchingPlugin as error:
+            message = f"[cloud] auth_type {auth_type!r} is not known; the usual one is password."
+            raise ConfigurationError(message) from error
+
+
+def open_session(conf: cfg.ConfigOpts) -> Session:
+    """Return a session that logs in when it is first used; raises `ConfigurationError` when no account is configured.
+
+    Blazar's spelling of region and interface takes effect where ours is not given.
+    """
+    _translate(conf)
+    return loading.load_session_from_conf_options(conf, GROUP, auth=_open_account(conf))
+
+
+def reopen(session: Session, conf: cfg.ConfigOpts) -> Session:
+    """Return a session of its own over the same login: connections are one thread's, a token serves all."""
+    return loading.load_session_from_conf_options(conf, GROUP, auth=session.auth)
+
+
+def _translate(conf: cfg.ConfigOpts) -> None:
+    for group in SERVICES:
+        section = conf[group]
+        if section.region_name is None and conf.os_region_name:
+            conf.set_default("region_name", conf.os_region_name, group=group)
+        if section.endpoint_type:
+            conf.set_default("valid_interfaces", [section.endpoint_type], group=group)
+    if conf[GROUP].cafile is None and conf.cafile:
+        conf.set_default("cafile", conf.cafile, group=GROUP)
+
+
+def _open_account(conf: cfg.ConfigOpts) -> BaseAuthPlugin:
+    plugin = loading.load_auth_from_conf_options(conf, GROUP)
+    if plugin is None and conf.os_admin_password:
+        return v3.Password(auth_url=_auth_url(conf), **_account(conf))
+    plugin = plugin or loading.load_auth_from_conf_options(conf, MIDDLEWARE_GROUP)
+    if plugin is None:
+        message = (
+            "No account for the cloud is configured. Set auth_type, auth_url, username, password, project_name, "
+            "user_domain_name and project_domain_name in [cloud]."
+        )
+        raise ConfigurationError(message)
+    return plugin
+
+
+def _auth_url(conf: cfg.ConfigOpts) -> str:
+    port = f":{conf.os_auth_port}" if conf.os_auth_port else ""
+    path = "/".join(part.strip("/") for part in (conf.os_auth_prefix, "v3") if part)
+    return f"{conf.os_auth_protocol}://{conf.os_auth_host}{port}/{path}"
+
+
+def _account(conf: cfg.ConfigOpts) -> dict[str, Any]:
+    return {
+        "username": conf.os_admin_username,
+        "password": conf.os_admin_password,
+        "project_name": conf.os_admin_project_name,
+        "user_domain_name": conf.os_admin_user_domain_name,
+        "project_domain_name": conf.os_admin_project_domain_name,
+    }

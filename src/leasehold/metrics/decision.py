@@ -1,0 +1,44 @@
+"""Decisions about leases: granted, refused and with which code, and how long they took."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
+
+from leasehold.model.errors import LeaseholdError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DECISIONS = Counter(
+    "leasehold_decisions",
+    "Leases asked for (create) or changed (amend). A refusal has the code of its error; `failed` is our own fault.",
+    ["operation", "outcome", "code"],
+)
+SECONDS = Histogram(
+    "leasehold_decision_seconds",
+    "Time that a decision took, the commit and lost races included.",
+    ["operation"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+
+
+@contextmanager
+def decision(operation: str) -> Iterator[None]:
+    """Count what becomes of the decision in the block, or in the function that this decorates."""
+    begun = perf_counter()
+    outcome, code = "granted", ""
+    try:
+        yield
+    except LeaseholdError as error:
+        outcome, code = "refused", error.code
+        raise
+    except Exception:
+        outcome = "failed"
+        raise
+    finally:
+        DECISIONS.labels(operation, outcome, code).inc()
+        SECONDS.labels(operation).observe(perf_counter() - begun)

@@ -1,0 +1,117 @@
+"""A real OpenStack as a lab of the contract tests; each test leaves it as it found it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from openstack import exceptions
+
+from leasehold import conf
+from leasehold.cloud.openstack.cloud import openstack_cloud
+from leasehold.cloud.ports import CloudPermanentError
+from tests.contract.lab import unique
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from openstack.connection import Connection
+
+    from leasehold.cloud.ports import Hypervisor, Server
+
+SETTLED = ("ACTIVE", "ERROR")
+_WITHIN = 60.0
+_POLL_EVERY = 0.2
+
+
+class OpenStackLab:
+    """Nova, Placement and Neutron through our own ports, and users through the SDK."""
+
+    def __init__(self, conf_file: Path, connect: Callable[[str], Connection]) -> None:
+        """Reach the cloud as `conf_file` says; `connect` logs in as a user, in the project of the same name."""
+        self.cloud = openstack_cloud(conf.load(["--config-file", str(conf_file)]).raw)
+        self._users = {str(user.current_project_id): user for user in map(connect, ("demo", "alt"))}
+        self._admin = connect("admin")
+        first, second = self._users
+        self.projects: tuple[str, str] = (first, second)
+        self.flavor_id = str(self._admin.compute.find_flavor("m1.small", ignore_missing=False).id)
+        network = self._admin.network.find_network("public", ignore_missing=False)
+        self.network_id = str(network.id)
+        self.subnet_id = str(network.subnet_ids[0])
+        self.addresses: tuple[str, ...] = ("172.24.4.200", "172.24.4.201")
+        self._before = self._everything()
+
+    def hosts(self) -> Sequence[Hypervisor]:
+        return sorted(self.cloud.hypervisors.list(), key=lambda host: host.service_host)[2:4]
+
+    def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = ()) -> Server:
+        try:
+            made = self._users[project_id].compute.create_server(**self._body(project_id, flavor_id, hints))
+        except exceptions.HttpException as error:
+            raise CloudPermanentError(str(error)) from error
+        self._until(lambda: self._admin.compute.get_server(made.id).status in SETTLED)
+        return next(server for server in self.cloud.servers.with_flavor(flavor_id) if server.id == made.id)
+
+    def remove(self, server: Server) -> None:
+        self.cloud.servers.delete(server.id)
+        self._until(lambda: self._admin.compute.find_server(server.id, all_projects=True) is None)
+
+    def images(self, server_id: str) -> Sequence[str]:
+        return self.cloud.images.of_server(server_id)
+
+    def clean(self) -> None:
+        """Remove whatever a test has made."""
+        for server in self._admin.compute.servers(details=False, all_projects=True):
+            self._admin.compute.delete_server(server.id, force=True, ignore_missing=True)
+        self._until(lambda: not any(self._admin.compute.servers(details=False, all_projects=True)))
+        now = self._everything()
+        for kind, remove in self._removers().items():
+            for key in now[kind] - self._before[kind]:
+                remove(key)
+        for aggregate in self.cloud.aggregates.list():
+            for host in aggregate.hosts:
+                self.cloud.aggregates.remove_host(aggregate.name, host)
+
+    def _body(self, project_id: str, flavor_id: str, hints: Sequence[str]) -> dict[str, Any]:
+        user = self._users[project_id]
+        body: dict[str, Any] = {"name": unique("server"), "flavorRef": flavor_id}
+        body["networks"] = [{"uuid": str(next(user.network.networks(project_id=project_id)).id)}]
+        body["imageRef"] = str(next(user.image.images(name="cirros")).id)
+        return body | ({"scheduler_hints": {"reservation": list(hints)}} if hints else {})
+
+    def _everything(self) -> Mapping[str, set[str]]:
+        placement = self._admin.placement
+        return {
+            "aggregates": {aggregate.name for aggregate in self.cloud.aggregates.list()},
+            "flavors": {flavor.id for flavor in self.cloud.flavors.list()},
+            "floating IPs": {str(address.id) for address in self._admin.network.ips()},
+            "images": {str(image.id) for image in self._admin.image.images()},
+            "providers": {str(provider.name) for provider in placement.resource_providers()},
+            "classes": {
+                row["name"] for row in placement.get("/resource_classes", microversion="1.2").json()["resource_classes"]
+            },
+        }
+
+    def _removers(self) -> Mapping[str, Callable[[str], None]]:
+        """Return how each kind is removed, in an order that works: classes after the providers that have them."""
+        return {
+            "aggregates": self._remove_aggregate,
+            "flavors": self.cloud.flavors.delete,
+            "floating IPs": self.cloud.networks.delete_floating_ip,
+            "images": self._admin.image.delete_image,
+            "providers": self.cloud.providers.delete,
+            "classes": self.cloud.providers.delete_class,
+        }
+
+    def _remove_aggregate(self, name: str) -> None:
+        aggregate = self.cloud.aggregates.get(name)
+        for host in aggregate.hosts if aggregate else ():
+            self.cloud.aggregates.remove_host(name, host)
+        self.cloud.aggregates.delete(name)
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _WITHIN
+        while not done():
+            assert time.monotonic() < deadline, "the cloud did not get there in time"
+            time.sleep(_POLL_EVERY)

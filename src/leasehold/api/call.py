@@ -53,6 +53,12 @@ class Call:
         """Whether the caller administers the service."""
         return self.api.policies.is_admin(self.caller)
 
+    @property
+    def token(self) -> str | None:
+        """The caller's Keystone token, for what has to be done in the caller's own name; None without Keystone."""
+        header: str | None = self.request.get_header("X-Auth-Token")
+        return header if self.api.settings.auth_strategy == "keystone" else None
+
     def query(self, key: str) -> str | None:
         """Return the value of a query key, the last one of several; None when it is absent or empty."""
         value: str | None = self.request.get_param(key)

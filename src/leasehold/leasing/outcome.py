@@ -87,9 +87,10 @@ class _Completion:
 
     def _known(self, lease: Lease) -> Lease:
         """Return the lease with what the cloud answered about its reservations."""
-        for outcome in self.outcomes:
-            if outcome.cloud:
-                lease = lease.with_reservations({outcome.reservation_id}, cloud=dict(outcome.cloud))
+        facts = {outcome.reservation_id: outcome.cloud for outcome in self.outcomes if outcome.cloud}
+        for part in lease.reservations:
+            if part.id in facts:
+                lease = lease.with_reservations({part.id}, cloud={**part.cloud, **facts[part.id]})
         return lease
 
     def _succeed(self, connection: Connection, lease: Lease, now: datetime) -> None:

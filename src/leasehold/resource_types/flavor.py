@@ -57,8 +57,7 @@ class FlavorReservations:
         flavor = _find(cloud, request["flavor_id"])
         if flavor is None or not (flavor.public or caller.project_id in flavor.projects):
             raise NotFoundError("flavor_id", request["flavor_id"])
-        captured = asdict(flavor) | {"projects": [], "extra_specs": dict(flavor.extra_specs)}
-        return {**request, "flavor": captured, "demand": _demand(flavor), **_traits(flavor)}
+        return capture(request, flavor)
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
         """Return the request with the given keys changed; another flavor is looked up again (ours: upstream cannot)."""
@@ -108,9 +107,15 @@ class FlavorReservations:
             "memory_mb": source["memory_mb"],
             "disk_gb": source["disk_gb"],
             "affinity": None,
-            "resource_properties": json.dumps(source, sort_keys=True),
+            "resource_properties": request.get("captured") or json.dumps(source, sort_keys=True),
             **cloud_names(reservation),
         }
+
+
+def capture(request: Request, flavor: Flavor) -> Request:
+    """Return the request with the source flavor as it is now, and with what one instance of it takes."""
+    captured = asdict(flavor) | {"projects": [], "extra_specs": dict(flavor.extra_specs)}
+    return {**request, "flavor": captured, "demand": _demand(flavor), **_traits(flavor)}
 
 
 def _find(cloud: Cloud, flavor_id: str) -> Flavor | None:

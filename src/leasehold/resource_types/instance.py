@@ -10,7 +10,15 @@ from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
 from leasehold.resource_types.matching import matching
-from leasehold.resource_types.slots import converge_slots, explain, extra_specs, place, spread_of
+from leasehold.resource_types.slots import (
+    affinity_key,
+    converge_slots,
+    explain,
+    extra_specs,
+    group_of,
+    place,
+    spread_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +59,7 @@ class InstanceReservations:
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
         """Return the request with the given keys changed; once active only `amount` may change, upward."""
-        request = self.parse({**reservation.request, **raw})
+        request = self.parse({**reservation.request, **raw}) | server_group(dict(reservation.request))
         if reservation.status is ReservationStatus.PENDING:
             return request
         return only_more(reservation, request)
@@ -70,14 +78,14 @@ class InstanceReservations:
 
     def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match, with a private flavor of the asked size."""
-        request = job.reservation.request
+        request = dict(job.reservation.request)
         flavor = Flavor(
             id=job.name,
             name=f"reservation:{job.name}",
             vcpus=request["vcpus"],
             memory_mb=request["memory_mb"],
             disk_gb=request["disk_gb"],
-            extra_specs=extra_specs(job.name),
+            extra_specs=extra_specs(job.name) | affinity_key(request),
         )
         return converge_slots(cloud, job, wanted, flavor)
 
@@ -92,6 +100,11 @@ class InstanceReservations:
 def demand_of(request: Request) -> dict[str, int]:
     """Return what one instance takes, by resource class."""
     return {"VCPU": request["vcpus"], "MEMORY_MB": request["memory_mb"], "DISK_GB": request["disk_gb"]}
+
+
+def server_group(request: Request) -> Request:
+    """Return the server group that Blazar made for a lease which was taken over from it; ours need none."""
+    return {key: request[key] for key in ("server_group_id",) if key in request}
 
 
 def only_more(reservation: Reservation, request: Request) -> Request:
@@ -114,6 +127,6 @@ def cloud_names(reservation: Reservation) -> dict[str, Any]:
     """Return the v1 fields that lead a user to the reservation's flavor (contract http-api §5.1)."""
     return {
         "flavor_id": reservation.id,
-        "server_group_id": None,
+        "server_group_id": group_of(reservation),
         "aggregate_id": reservation.cloud.get("aggregate_id"),
     }

@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leasehold.cloud.ports import Cloud, Flavor
-    from leasehold.resource_types.base import Job, Search
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.base import Job, Request, Search
 
     Counts = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
 RESERVATION_KEY = "reservation"
+SERVER_GROUP = "server_group_id"
 TENANT_KEY = "filter_tenant_id"
 FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
 
@@ -47,6 +49,20 @@ def child_provider(hypervisor_hostname: str) -> str:
 def extra_specs(reservation_id: str) -> dict[str, str]:
     """Return what ties a private flavor to its reservation."""
     return {FLAVOR_KEY: reservation_id, f"resources:{resource_class(reservation_id)}": "1"}
+
+
+def affinity_key(request: Request) -> dict[str, str]:
+    """Return what Blazar put on the flavor and the aggregate of a lease with a server group.
+
+    A lease that was taken over keeps it: Nova matches the one with the other, so neither may lack it.
+    """
+    return {"affinity_id": request["server_group_id"]} if "server_group_id" in request else {}
+
+
+def group_of(reservation: Reservation) -> str | None:
+    """Return the server group that a user may name as a hint: Blazar's, of a lease taken over, or our own."""
+    group: str | None = reservation.request.get(SERVER_GROUP) or reservation.cloud.get(SERVER_GROUP)
+    return group
 
 
 def spread_of(affinity: bool | None) -> Spread:  # noqa: FBT001 - a tri-state of the contract
@@ -189,6 +205,7 @@ def converge_slots(cloud: Cloud, job: Job, wanted: Wanted, flavor: Flavor) -> Ma
     cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
     metadata = {RESERVATION_KEY: name, TENANT_KEY: job.project_id, job.settings.owner_key: job.project_id}
+    metadata |= affinity_key(dict(job.reservation.request))
     aggregate = cloud.aggregates.ensure(name, None, metadata)
     if wanted is Wanted.ACTIVE:
         slots: Counter[tuple[str, str]] = Counter()
@@ -247,5 +264,8 @@ def _dissolve(cloud: Cloud, job: Job) -> None:
     for holding in (*job.holdings, *job.former):
         provider = child_provider(holding.resource.attributes["hypervisor_hostname"])
         cloud.providers.remove_inventory(provider, resource_class(name))
+    group = group_of(job.reservation)
+    if group is not None and cloud.server_groups is not None:
+        cloud.server_groups.delete(group)
     cloud.flavors.delete(name)
     cloud.providers.delete_class(resource_class(name))

@@ -14,6 +14,7 @@ from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease, wait_until_gone
+from leasehold.leasing.group import share_groups
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
 
@@ -45,13 +46,15 @@ def show(call: Call, lease: Lease) -> Reply:
 
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
-    return _reply(call, create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call)))
+    lease = create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call))
+    return _reply(call, share_groups(call.service, lease, call.token))
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     """Amend a lease: all that is asked, or nothing."""
     generation = _wanted_generation(call, lease)
-    return _reply(call, amend_lease(call.service, lease.id, _changes(call, body), generation))
+    amended = amend_lease(call.service, lease.id, _changes(call, body), generation)
+    return _reply(call, share_groups(call.service, amended, call.token))
 
 
 def delete(call: Call, lease: Lease) -> Reply:

@@ -9,7 +9,7 @@ import pytest
 from falcon import testing
 
 from leasehold.api.app import make_app
-from leasehold.api.policies.enforcer import Policies
+from leasehold.api.policies.enforcer import Policies, get_enforcer, list_rules
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
 from leasehold.model.caller import Caller
@@ -87,6 +87,38 @@ def test_9_an_operators_file_overrides(tmp_path: Path) -> None:
     assert not policies.allows("blazar:oshosts:post", caller("reader"), OWNER)
     assert policies.allows("blazar:leases:get", Caller("owner", "p2"), OWNER)
     assert not policies.allows("blazar:leases:get", caller("reader"), OWNER)
+
+
+@pytest.mark.parametrize(
+    ("check", "allowed"),
+    [
+        ("user_domain_id:here and project_domain_id:there", True),
+        ("user_domain_id:there", False),
+        ("is_admin_project:True", False),
+        ("service_roles:service", True),
+        ("service_roles:Service or service_roles:admin", False),
+        ("service_user_id:nova and service_project_id:service", True),
+        ("system_scope:all or domain_id:here or is_admin:True", False),
+    ],
+)
+def test_9_what_an_operators_rule_may_ask_about(tmp_path: Path, check: str, *, allowed: bool) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(f'"blazar:leases:get": "{check}"\n', encoding="utf-8")
+    policies = Policies(PolicySettings(file=str(path)))
+    service = Caller("nova", "service", frozenset({"service"}))
+    asks = Caller("u", "p", frozenset(), "here", "there", is_admin_project=False, service=service)
+    assert policies.allows("blazar:leases:get", asks, OWNER) == allowed
+
+
+def test_9_the_rules_are_there_for_the_tools_of_oslo_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leasehold.conf").write_text("", encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text('"admin": "role:boss"\n', encoding="utf-8")
+    rules = {rule.name: rule for rule in list_rules()}
+    assert {*READERS, *MEMBERS, *ADMINS, "admin", "admin_or_owner"} < set(rules)
+    assert all(rules[name].scope_types == ["project"] for name in (*READERS, *MEMBERS, *ADMINS))
+    assert get_enforcer().enforce("blazar:oshosts:get", {}, {"roles": ["boss"]})
+    assert not get_enforcer().enforce("blazar:oshosts:get", {}, {"roles": ["admin"]})
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import falcon
+from oslo_config import cfg
 
-from leasehold.api import errors, openapi, pipeline
+from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.policies.enforcer import Policies
@@ -22,15 +23,23 @@ App = falcon.App[falcon.Request, falcon.Response]
 """What a WSGI server is given."""
 
 
-def make_app(service: Service, settings: ApiSettings) -> App:
+def unset() -> cfg.ConfigOpts:
+    """Return a configuration in which nothing is set."""
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
+def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None = None) -> App:
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
-    Everything that does not depend on a request is built here. Raises `ConfigurationError` with what to change.
+    Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
+    read their own options. Raises `ConfigurationError` with what to change.
     """
     api = Api(
         service=service,
         settings=settings,
-        authenticator=open_authenticator(settings),
+        authenticator=open_authenticator(settings, raw or unset()),
         policies=Policies(settings.policy),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
@@ -47,4 +56,5 @@ def make_app(service: Service, settings: ApiSettings) -> App:
     app.add_sink(answer, prefix="/")
     # What falcon itself refuses before the pipeline is reached still leaves as one of our answers.
     app.add_error_handler(Exception, fail)
+    metering.install(app, router, settings)
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,8 @@ def _application(error: LeaseholdError) -> ErrorAnswer:
     status = int(error.status)
     name: int | str = status if status < HTTPStatus.INTERNAL_SERVER_ERROR else INTERNAL
     body = {"error_code": status, "error_message": error.message, "error_name": name, **_additions(error)}
-    return ErrorAnswer(error.status, body, versioned=True)
+    later = {"Retry-After": RETRY_AFTER_SECONDS} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return ErrorAnswer(error.status, body, later, versioned=True)
 
 
 def _unauthorized(error: UnauthorizedError, challenge: str | None) -> ErrorAnswer:
@@ -127,8 +128,7 @@ def _without_books(error: Exception) -> ErrorAnswer:
         message = "The connection to the database broke during the commit: look whether the change is there."
     else:
         message = "The database cannot be used now; nothing was changed. Try again in a moment."
-    answer = _application(BooksUnavailableError(message))
-    return replace(answer, headers={"Retry-After": RETRY_AFTER_SECONDS})
+    return _application(BooksUnavailableError(message))
 
 
 def _unexpected(error: Exception) -> ErrorAnswer:

@@ -34,6 +34,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
         place, values = routes.find(request.path)
         public = place is not None and place.public
         caller = NOBODY if public else api.authenticator.identify(request)
+        request_ids.name(caller)
         version = versions.requested(None if public else request.get_header(versions.HEADER))
         route = routes.choose(place, request.method, version)
         call = Call(api, request, caller, version)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from oslo_context.context import RequestContext
+from oslo_context.context import RequestContext, get_current
+
+if TYPE_CHECKING:
+    from leasehold.model.caller import Caller
 
 HEADER = "x-openstack-request-id"
 FORM = re.compile(r"req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
@@ -23,3 +27,11 @@ def begin(global_id: str | None) -> str:
         overwrite=True,
     )
     return request_id
+
+
+def name(caller: Caller) -> None:
+    """Have the rest of what this thread logs for its request say who made it."""
+    context = get_current()
+    if context is not None:
+        context.user_id, context.user_domain_id = caller.user_id, caller.user_domain_id
+        context.project_id, context.project_domain_id = caller.project_id, caller.project_domain_id

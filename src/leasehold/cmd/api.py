@@ -18,5 +18,5 @@ def main() -> None:
     config = configure(PROG, sys.argv[1:])
     with explained(PROG):
         service = build_service(config, Event())
-        server = listen(make_app(service, config.api), config.api)
+        server = listen(make_app(service, config.api, config.raw), config.api)
     serve(server)

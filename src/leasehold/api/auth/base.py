@@ -21,5 +21,9 @@ class Authenticator(Protocol):
         """What a 401 puts into `WWW-Authenticate`, if anything."""
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return the caller; raises `UnauthorizedError` with a sentence that does not help to guess."""
+        """Return the caller; raises `UnauthorizedError` with a sentence that does not help to guess.
+
+        Raises `ForbiddenError` for somebody who acts in no project, and `IdentityUnavailableError` when nobody can be
+        known now.
+        """
         ...

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oslo_config import cfg
 from oslo_policy import policy
 
 from leasehold.api.policies import base, floatingip, host, lease
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.load import load
 from leasehold.model.errors import ForbiddenError
 
 if TYPE_CHECKING:
@@ -58,13 +59,46 @@ class Policies:
         return self.allows(ADMIN, caller, caller)
 
     def _ask(self, rule: str, caller: Caller, user_id: str, project_id: str) -> bool:
-        credentials = {
-            "user_id": caller.user_id,
-            "project_id": caller.project_id,
-            "roles": sorted(caller.roles),
-            "is_admin": False,
+        target = {"user_id": user_id, "project_id": project_id}
+        return bool(self._enforcer.enforce(rule, target, _credentials(caller)))
+
+
+def _credentials(caller: Caller) -> dict[str, Any]:
+    """Return what a rule may ask about the caller, under the names that oslo.context made usual.
+
+    The scope is always a project: who acts in none gets no further than the authentication.
+    """
+    credentials = {
+        "user_id": caller.user_id,
+        "user_domain_id": caller.user_domain_id,
+        "project_id": caller.project_id,
+        "project_domain_id": caller.project_domain_id,
+        "domain_id": None,
+        "system_scope": None,
+        "roles": sorted(caller.roles),
+        "is_admin": False,
+        "is_admin_project": caller.is_admin_project,
+        "service_roles": [],
+    }
+    if caller.service is not None:
+        credentials |= {
+            "service_user_id": caller.service.user_id,
+            "service_user_domain_id": caller.service.user_domain_id,
+            "service_project_id": caller.service.project_id,
+            "service_project_domain_id": caller.service.project_domain_id,
+            "service_roles": sorted(caller.service.roles),
         }
-        return bool(self._enforcer.enforce(rule, {"user_id": user_id, "project_id": project_id}, credentials))
+    return credentials
+
+
+def list_rules() -> list[policy.RuleDefault]:
+    """Return our rules, for `oslopolicy-sample-generator` and its like (`--namespace leasehold`)."""
+    return RULES
+
+
+def get_enforcer() -> policy.Enforcer:
+    """Return the rules in force here, for `oslopolicy-policy-generator` and its like; raises `ConfigurationError`."""
+    return _load(load().api.policy)
 
 
 def _load(settings: PolicySettings) -> policy.Enforcer:

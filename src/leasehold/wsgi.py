@@ -1,0 +1,50 @@
+"""The API for a WSGI server such as gunicorn or uWSGI: `leasehold.wsgi:application`.
+
+Such a server takes the command line for itself, so the configuration files are named by the environment:
+`OS_LEASEHOLD_CONFIG_DIR` is the folder, `OS_LEASEHOLD_CONFIG_FILES` the files in it, separated by semicolons (default
+`leasehold.conf`). Without either it is looked for where every program of ours looks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from leasehold.api.app import make_app
+from leasehold.cmd.compose import build_service
+from leasehold.cmd.options import configure, explained
+from leasehold.conf.load import FILE_NAME, SYSTEM_DIRECTORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.api.app import App
+
+PROG = "leasehold-wsgi"
+FOLDER_VARIABLE = "OS_LEASEHOLD_CONFIG_DIR"
+FILES_VARIABLE = "OS_LEASEHOLD_CONFIG_FILES"
+
+
+def arguments(environment: Mapping[str, str]) -> list[str]:
+    """Return the command line that names the files which the environment asks for."""
+    folder = environment.get(FOLDER_VARIABLE, "").strip()
+    names = [name.strip() for name in environment.get(FILES_VARIABLE, "").split(";") if name.strip()]
+    if not folder and not names:
+        return []
+    paths = [Path(folder or SYSTEM_DIRECTORY) / name for name in names or [FILE_NAME]]
+    return [f"--config-file={path}" for path in paths]
+
+
+def _make() -> App:
+    config = configure(PROG, arguments(os.environ))
+    with explained(PROG):
+        service = build_service(config, Event())
+        app = make_app(service, config.api, config.raw)
+    # The server may fork its workers from here on, and two processes must not speak through one connection.
+    service.books.engine.dispose()
+    return app
+
+
+application = _make()

@@ -1,0 +1,82 @@
+"""A service that believes Keystone: the real middleware, asking a stand-in over real HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from falcon import testing
+
+from leasehold import conf
+from leasehold.api.app import make_app
+from leasehold.api.auth.strategies import open_authenticator
+from leasehold.conf.settings import ApiSettings
+from tests.api.keystone.server import Keystone, running_keystone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from oslo_config import cfg
+
+    from leasehold.api.auth.base import Authenticator
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
+
+    Configured = Callable[..., cfg.ConfigOpts]
+
+# WebOb, on which the middleware stands, reads headers with a module that Python is about to drop.
+WARNS = "ignore:'cgi' is deprecated:DeprecationWarning"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    item.add_marker(pytest.mark.filterwarnings(WARNS))
+
+
+@pytest.fixture
+def keystone() -> Iterator[Keystone]:
+    with running_keystone() as keystone:
+        yield keystone
+
+
+@pytest.fixture
+def configured(tmp_path: Path, keystone: Keystone) -> Configured:
+    """Return what reads a configuration file with the service's credentials and with more lines below them."""
+
+    def load(*lines: str, **changes: str | None) -> cfg.ConfigOpts:
+        options = {
+            "auth_type": "password",
+            "auth_url": keystone.url,
+            "username": "leasehold",
+            "password": "secret-of-the-service",
+            "project_name": "service",
+            "user_domain_name": "Default",
+            "project_domain_name": "Default",
+            **changes,
+        }
+        path = tmp_path / "leasehold.conf"
+        text = "\n".join(["[keystone_authtoken]", *(f"{k} = {v}" for k, v in options.items() if v is not None), *lines])
+        path.write_text(text, encoding="utf-8")
+        return conf.load(["--config-file", str(path)]).raw
+
+    return load
+
+
+@pytest.fixture
+def web(service: Service, settings: ApiSettings, configured: Configured) -> testing.TestClient:
+    return testing.TestClient(make_app(service, replace(settings, auth_strategy="keystone"), configured()))
+
+
+def ask(web: testing.TestClient, token: str | None, path: str = "/v1/leases", **headers: str) -> testing.Result:
+    given = {} if token is None else {"X-Auth-Token": token}
+    return web.simulate_get(path, headers={**given, **{name.replace("_", "-"): text for name, text in headers.items()}})
+
+
+def authenticator(raw: cfg.ConfigOpts) -> Authenticator:
+    return open_authenticator(ApiSettings(auth_strategy="keystone"), raw)
+
+
+def identify(authentication: Authenticator, **headers: str) -> Caller:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return authentication.identify(testing.create_req(path="/v1/leases", headers=named))

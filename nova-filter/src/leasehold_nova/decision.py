@@ -29,6 +29,7 @@ PREEMPTIBLE_KEY = "blazar:preemptible"
 RESERVATION_KEY = "reservation"
 TENANT_KEY = "filter_tenant_id"
 
+_UNAUTHORISED_ROW = 3
 _FALSE = frozenset({"", "0", "f", "false", "n", "no", "none", "null", "off"})
 
 
@@ -70,6 +71,11 @@ class Decision:
     passes: bool
     row: int
     reason: str
+
+    @property
+    def unauthorised(self) -> bool:
+        """The request names a reservation that exists, and its project may not use it."""
+        return self.row == _UNAUTHORISED_ROW
 
 
 def hints(value: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -1,0 +1,82 @@
+"""The class that nova.conf names: it translates Nova's objects for `decision.py`, which decides, and logs refusals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import nova.conf
+from nova.scheduler import filters
+from nova.scheduler.utils import request_is_rebuild
+from oslo_log import log as logging
+
+from leasehold_nova import options
+from leasehold_nova.decision import RESERVATION_KEY, Decision, HostAggregate, Request, decide, hints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+LOG = logging.getLogger(__name__)
+
+
+class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has no annotations.
+    """Keeps reserved hosts and flavors to the projects that hold the leases."""
+
+    # All that a decision looks at stays the same for every server of one request.
+    run_filter_once_per_request = True
+
+    # A rebuild stays on the host it is on, also when a lease has begun or ended there since.
+    RUN_ON_REBUILD = False
+
+    def __init__(self) -> None:
+        """Read the options here and not on import: by now every other filter has registered its own."""
+        self._options = options.read(nova.conf.CONF)
+
+    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterator[Any]:
+        """Yield the hosts that pass; a project that names a reservation of others is logged once, not for each host."""
+        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+            yield from filter_obj_list
+            return
+        request = request_of(spec_obj)
+        unauthorised = set()
+        for host_state in filter_obj_list:
+            decision = self._decide(request, host_state)
+            if decision.passes:
+                yield host_state
+            elif decision.unauthorised:
+                unauthorised.add(decision.reason)
+        for reason in sorted(unauthorised):
+            LOG.warning("Unauthorised use of a reservation: %s", reason)
+
+    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+        """Answer for one host, for whoever calls a filter in that way; the scheduler calls `filter_all`."""
+        return self._decide(request_of(filter_properties), host_state).passes
+
+    def _decide(self, request: Request, host_state: Any) -> Decision:
+        decision = decide(request, aggregates_of(host_state), self._options)
+        if not decision.passes:
+            LOG.debug(
+                "Host %s refused to project %s: %s (row %d)",
+                host_state.host,
+                request.project_id,
+                decision.reason,
+                decision.row,
+            )
+        return decision
+
+
+def request_of(spec: Any) -> Request:
+    """Translate Nova's RequestSpec, in which a hint is a list also when the user gave a single text."""
+    return Request(
+        project_id=spec.project_id,
+        reservation_hints=hints(spec.get_scheduler_hint(RESERVATION_KEY)),
+        flavor_id=spec.flavor.flavorid,
+        flavor_extra_specs=(spec.flavor.extra_specs or {}) if "extra_specs" in spec.flavor else {},
+    )
+
+
+def aggregates_of(host_state: Any) -> tuple[HostAggregate, ...]:
+    """Translate the aggregates that the host is a member of, as the scheduler knows them."""
+    return tuple(
+        HostAggregate(aggregate.name, aggregate.availability_zone, aggregate.metadata)
+        for aggregate in host_state.aggregates
+    )

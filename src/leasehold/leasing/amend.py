@@ -15,6 +15,7 @@ from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, decide, promised_window
 from leasehold.leasing.promises import Rewriting, held_by, rewrite
+from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     BusyError,
@@ -48,6 +49,7 @@ class _ChangedMeanwhileError(Exception):
     """The lease is no longer the one that the request was prepared for."""
 
 
+@decision("amend")
 def amend_lease(service: Service, lease_id: str, changes: LeaseChanges, if_generation: int | None = None) -> Lease:
     """Change a lease and return it as it is afterwards (rules: contract http-api §5.4).
 

@@ -16,6 +16,7 @@ from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, decide, promised_window
+from leasehold.metrics.decision import decision
 from leasehold.model.errors import (
     ConflictError,
     LeaseholdError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from leasehold.model.windows import Window
 
 
+@decision("create")
 def create_lease(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None = None) -> Lease:
     """Grant the lease and return it, or raise and leave no trace.
 

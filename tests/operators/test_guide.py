@@ -1,0 +1,112 @@
+"""What the operators' guide and the files in `etc` name is there: metrics, codes, options, programs, pages."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from configparser import RawConfigParser
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from leasehold import conf, metrics
+from leasehold.metrics.census import Census, CensusCollector, Held
+from leasehold.model.errors import LeaseholdError
+
+ROOT = Path(__file__).parent.parent.parent
+GUIDE = ROOT / "docs" / "operators"
+ETC = ROOT / "etc"
+PAGES = sorted(GUIDE.glob("*.md"))
+UNITS = sorted((ETC / "systemd").glob("*.service"))
+METRIC = re.compile(r"\bleasehold_(?!nova\b)[a-z_]+\b")
+CODE = re.compile(r"`(leasehold\.[a-z_]+(?:\.[a-z_]+)*)`")
+OF_GUNICORN = {"gunicorn"}
+SAID_BY_THEMSELVES = {
+    "leasehold.error",
+    "leasehold.input.invalid",
+    "leasehold.input.missing",
+    "leasehold.input.date",
+    "leasehold.input.expression",
+    "leasehold.lease.before_end_date",
+    "leasehold.http.malformed",
+    "leasehold.http.method",
+    "leasehold.version.not_acceptable",
+    "leasehold.conflict",
+}
+"""Mistakes of a caller whose message says all there is to say; the guide has one line for all of them."""
+
+
+def known_metrics() -> set[str]:
+    for module in pkgutil.iter_modules(metrics.__path__):
+        importlib.import_module(f"{metrics.__name__}.{module.name}")
+    census = Census(0, 0, 0, 0.0, {"ACTIVE": 0}, 0, {"physical:host": Held(0, 0, 0)})
+    families = [*REGISTRY.collect(), *CensusCollector(lambda: census).collect()]
+    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    return {name for name in names if name.startswith("leasehold_")}
+
+
+def catalogue(base: type[LeaseholdError] = LeaseholdError) -> set[str]:
+    importlib.import_module("leasehold.api.errors")  # It adds the API's own errors.
+    return {base.code}.union(*(catalogue(error) for error in base.__subclasses__()))
+
+
+def test_the_metrics_that_are_described_exist_and_all_are_described() -> None:
+    named = set(METRIC.findall((GUIDE / "running.md").read_text()))
+    known = known_metrics()
+    assert named <= known
+    assert known <= named
+
+
+def test_the_alerts_ask_for_metrics_that_exist_and_are_the_ones_in_the_guide() -> None:
+    text = (ETC / "prometheus" / "leasehold.rules.yml").read_text()
+    (group,) = yaml.safe_load(text)["groups"]
+    for rule in group["rules"]:
+        asked = set(METRIC.findall(rule["expr"]))
+        assert asked, rule["alert"]
+        assert asked <= known_metrics(), rule["alert"]
+    alerts = {rule["alert"] for rule in group["rules"]}
+    assert set(re.findall(r"`(Leasehold[A-Z]\w+)`", (GUIDE / "running.md").read_text())) <= alerts
+
+
+def test_every_code_is_explained_and_no_other() -> None:
+    named = set(CODE.findall((GUIDE / "failures.md").read_text()))
+    assert named - {"leasehold.internal", "leasehold.wsgi"} <= catalogue()
+    assert catalogue() - named <= SAID_BY_THEMSELVES
+
+
+def test_the_example_configuration_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = conf.load(["--config-file", str(ETC / "leasehold" / "leasehold.conf")])
+    assert config.api.auth_strategy == "keystone"
+    assert config.api.metrics
+    assert config.settings.manager.metrics.port == 9180
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_the_units_start_our_programs_and_give_up_on_bad_settings(unit: Path) -> None:
+    # Some keys stand there twice, as systemd allows.
+    parser = RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # systemd's keys are told apart by case.
+    parser.read(unit)
+    service = dict(parser["Service"])
+    program = Path(service["ExecStart"].split()[0])
+    assert program.parent == Path("/opt/leasehold/bin")
+    assert program.name in {entry.name for entry in entry_points(group="console_scripts")} | OF_GUNICORN
+    assert service["RestartPreventExitStatus"] == "2"
+    assert (service["User"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("leasehold", "yes", "strict")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", found.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in slugs, target

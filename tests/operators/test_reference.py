@@ -1,0 +1,50 @@
+"""The reference pages are what the code says, and the code says it so that an operator understands it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from leasehold.conf.opts import list_library_opts, list_opts
+
+# keystonemiddleware brings WebOb, which still asks the standard library for `cgi`.
+pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
+
+ROOT = Path(__file__).parent.parent.parent
+LIBRARY_TEXTS = {"cloud", "nova", "placement", "neutron", "keystone_authtoken"}
+"""Sections in which options come from keystoneauth, with its own help texts."""
+
+
+def test_the_pages_are_up_to_date() -> None:
+    checked = subprocess.run(
+        [sys.executable, ROOT / "tools" / "reference.py", "--check"], check=False, capture_output=True, text=True
+    )
+    assert (checked.returncode, checked.stdout) == (0, ""), checked.stdout + checked.stderr
+
+
+def test_every_option_of_ours_has_a_help_text_in_sentences() -> None:
+    for group, options in list_opts():
+        for option in options:
+            assert option.help, f"[{group}] {option.name}"
+            if group not in LIBRARY_TEXTS:
+                assert option.help.endswith("."), f"[{group}] {option.name}: {option.help}"
+
+
+def test_every_option_is_listed_once() -> None:
+    listed = [(group, option.dest) for group, options in list_opts() for option in options]
+    assert len(listed) == len(set(listed))
+    libraries = {(group, option.dest) for group, options in list_library_opts() for option in options}
+    assert not libraries & set(listed)
+
+
+def test_a_time_says_its_unit() -> None:
+    units = ("second", "minute")
+    for group, options in list_opts():
+        for option in options:
+            timed = any(word in option.dest for word in ("time", "seconds", "minutes", "interval", "duration"))
+            if timed and group not in LIBRARY_TEXTS and "project_ids" not in option.dest:
+                text = (option.help or "").lower()
+                assert any(unit in text for unit in units), f"[{group}] {option.name}: {text}"

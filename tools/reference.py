@@ -1,0 +1,163 @@
+"""Writes docs/reference from the code: every option, every policy. `--check` only says whether they are up to date."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from oslo_config import cfg, types
+
+from leasehold.api.policies import base, floatingip, host, lease
+from leasehold.conf.opts import list_library_opts, list_opts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference"
+
+OPTIONS = """# Options
+
+Made by `make reference` from the code; change the help texts there.
+
+`leasehold.conf` is an oslo.config file. The programs read the file that `--config-file` names, else `leasehold.conf` in
+the folder they are started in, else `/etc/leasehold/leasehold.conf`, else `/etc/blazar/blazar.conf`. All programs read
+the same file. A change takes effect when the program is started again.
+`oslo-config-generator --namespace leasehold` prints all options as a file.
+
+Options marked *secret* never appear in a log. `[cloud]` shows the options of a login with a password; other values of
+`auth_type` have others, see keystoneauth.
+"""
+
+LIBRARY_OPTIONS = """
+# Options of the libraries
+
+The programs read these as well; the texts are the libraries' own.
+"""
+
+POLICIES = """# Policies
+
+Made by `make reference` from the code.
+
+A rule in the file `[oslo_policy] policy_file` (default `policy.yaml`, beside `leasehold.conf`) replaces the default
+here. `oslopolicy-sample-generator --namespace leasehold` prints all of them as such a file. A change takes effect when
+the API is started again. A rule about a lease is asked about the project that owns the lease, not the caller's.
+"""
+
+POLICY_SECTIONS: Mapping[str, Any] = {
+    "Leases": lease,
+    "Hosts": host,
+    "Floating IPs": floatingip,
+    "Rules that the others are made of": base,
+}
+
+
+def options() -> str:
+    """Return the page about options."""
+    ours = "\n".join(_section(group, opts) for group, opts in list_opts())
+    theirs = "\n".join(_section(group, opts) for group, opts in list_library_opts())
+    return f"{OPTIONS}\n{ours}{LIBRARY_OPTIONS}\n{theirs}"
+
+
+def _section(group: str | None, opts: Iterable[cfg.Opt]) -> str:
+    rows = [(f"`{opt.dest}`", _kind(opt), _default(opt), _help(opt)) for opt in opts]
+    return f"## [{group or 'DEFAULT'}]\n\n{_table(('option', 'kind', 'default', 'what it does'), rows)}"
+
+
+def _kind(opt: cfg.Opt) -> str:
+    kind = opt.type
+    choices = getattr(kind, "choices", None)
+    if choices:
+        return "one of " + ", ".join(f"`{choice}`" if choice else "nothing" for choice in choices)
+    limits: dict[str, float | None] = {"at least": getattr(kind, "min", None), "at most": getattr(kind, "max", None)}
+    known = limits if not isinstance(kind, types.Port) else {}
+    bounds = [f"{word} {limit}" for word, limit in known.items() if limit is not None]
+    return ", ".join([_word(opt), *bounds])
+
+
+def _word(opt: cfg.Opt) -> str:
+    words: dict[type, str] = {
+        types.Port: "port",
+        types.Integer: "whole number",
+        types.Float: "number",
+        types.Boolean: "yes or no",
+        types.List: "list, comma separated",
+        types.HostAddress: "host name or address",
+    }
+    found = words.get(type(opt.type), "text")
+    return f"{found}, repeatable" if opt.multi else found
+
+
+def _default(opt: cfg.Opt) -> str:
+    value = opt.sample_default if opt.sample_default is not None else opt.default
+    if value is None or value in ("", []):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{', '.join(map(str, value)) if isinstance(value, list) else value}`"
+
+
+def _help(opt: cfg.Opt) -> str:
+    text = " ".join((opt.help or "").split())
+    parts = [text if text.endswith(".") else f"{text}."]
+    parts += [f"Also read as `[{old.group or 'DEFAULT'}] {old.name}`." for old in opt.deprecated_opts if old.name]
+    if opt.secret:
+        parts.append("*Secret.*")
+    if opt.required:
+        parts.append("*Required.*")
+    if opt.deprecated_for_removal:
+        parts.append("*Deprecated.*")
+    return " ".join(parts)
+
+
+def policies() -> str:
+    """Return the page about policies."""
+    return POLICIES + "".join(f"\n## {title}\n\n{_rules(module.RULES)}" for title, module in POLICY_SECTIONS.items())
+
+
+def _rules(rules: Iterable[Any]) -> str:
+    rows = [
+        (
+            f"`{rule.name}`",
+            f"`{rule.check_str}`",
+            ", ".join(f"`{each['method']} {each['path']}`" for each in getattr(rule, "operations", ())) or "none",
+            ", ".join(rule.scope_types or ()) or "any",
+            rule.description or "",
+        )
+        for rule in rules
+    ]
+    return _table(("rule", "default", "asked by", "scope", "what it allows"), rows)
+
+
+def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [titles, tuple("---" for _ in titles), *(tuple(_cell(text) for text in row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def stale() -> Iterator[tuple[Path, str]]:
+    """Yield the pages that are not what the code says, with what they should be."""
+    for name, text in (("options.md", options()), ("policies.md", policies())):
+        path = FOLDER / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            yield path, text
+
+
+def main() -> None:
+    """Write the pages, or only check them."""
+    pages = list(stale())
+    if "--check" in sys.argv[1:]:
+        for path, _ in pages:
+            print(f"{path.name} is not what the code says: run make reference.")
+        raise SystemExit(1 if pages else 0)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for path, text in pages:
+        path.write_text(text, encoding="utf-8")
+        print(f"{path.name} is written.")
+
+
+if __name__ == "__main__":
+    main()

@@ -75,7 +75,8 @@ def _refuse_unknown(found: str | None) -> None:
     if found is not None and found not in revisions():
         raise SchemaError(
             f"The database has schema {found}, which this version does not know. A newer Leasehold or another service "
-            "made it: install that version, or give Leasehold a database of its own."
+            "made it: install that version, or give Leasehold a database of its own. Blazar's database can only be "
+            "read: leasehold-manage import-blazar copies it into a new one."
         )
 
 

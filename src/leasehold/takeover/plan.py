@@ -1,0 +1,84 @@
+"""The whole import as a value: what will be written, and what the operator has to know. No database is touched here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.takeover import resources
+from leasehold.takeover.findings import Finding, Findings
+from leasehold.takeover.leases import Leases
+from leasehold.takeover.promises import promises
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.model.lease import Lease
+    from leasehold.takeover.promises import NewPromise
+    from leasehold.takeover.resources import NewResource
+    from leasehold.takeover.rows import BlazarRows, PropertyRow, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the books will hold."""
+
+    definitions: Sequence[PropertyRow]
+    resources: Sequence[NewResource]
+    leases: Sequence[Lease]
+    promises: Sequence[NewPromise]
+    findings: Sequence[Finding]
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many of each are taken over."""
+        return {
+            "hosts": sum(each.values["type"] == "physical:host" for each in self.resources),
+            "host properties": len(self.definitions),
+            "floating IPs": sum(each.values["type"] == "virtual:floatingip" for each in self.resources),
+            "leases": len(self.leases),
+            "reservations": sum(len(lease.reservations) for lease in self.leases),
+            "allocations": sum(promise.slots for promise in self.promises),
+            "events": sum(len(lease.events) for lease in self.leases),
+        }
+
+
+def make_plan(rows: BlazarRows, now: datetime) -> Plan:
+    """Return what the books will hold of these rows."""
+    findings = Findings()
+    _orphans(rows, findings)
+    definitions = resources.property_definitions(rows, findings)
+    found = [*resources.hosts(rows, definitions, now, findings), *resources.floating_ips(rows, now, findings)]
+    leases = Leases(rows, now, findings).all()
+    promised = promises(rows, leases, found, now, findings)
+    return Plan(
+        definitions, found, [_flagged(lease, promised.short) for lease in leases], promised.kept, findings.entries
+    )
+
+
+def _flagged(lease: Lease, short: Iterable[str]) -> Lease:
+    mine = {part.id for part in lease.reservations} & set(short)
+    return replace(lease.with_reservations(mine, missing_resources=True), degraded=True) if mine else lease
+
+
+def _orphans(rows: BlazarRows, findings: Findings) -> None:
+    """Note the rows that belong to nothing; allocations and values of properties are looked at where they are read."""
+    leases = {row.id for row in rows.leases}
+    reservations = {row.id for row in rows.reservations}
+    addresses = {row.id for row in rows.floating_ip_reservations}
+    hosts = {row.id for row in rows.hosts}
+    belonging: list[tuple[Row, str | None, set[str], str]] = [
+        *((row, row.lease_id, leases, "lease") for row in rows.events),
+        *((row, row.lease_id, leases, "lease") for row in rows.reservations),
+        *((row, row.reservation_id, reservations, "reservation") for row in rows.host_reservations),
+        *((row, row.reservation_id, reservations, "reservation") for row in rows.instance_reservations),
+        *((row, row.reservation_id, reservations, "reservation") for row in rows.floating_ip_reservations),
+        *((row, row.floatingip_reservation_id, addresses, "reservation") for row in rows.required_ips),
+        *((row, row.computehost_id, hosts, "host") for row in rows.inventories),
+        *((row, row.computehost_id, hosts, "host") for row in rows.traits),
+    ]
+    for row, owner, there, kind in belonging:
+        if owner not in there:
+            what = f"The row belongs to {kind} {owner}, which does not exist; it is left out."
+            findings.add(row, what, "Nothing; it had no effect in Blazar either.")

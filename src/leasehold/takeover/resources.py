@@ -1,0 +1,164 @@
+"""Blazar's hosts, properties and floating IPs as resources of our books."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import Inventory
+from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.takeover.findings import Findings
+    from leasehold.takeover.rows import BlazarRows, CapabilityRow, FloatingIpRow, HostRow, InventoryRow, PropertyRow
+
+LONGEST_PROPERTY = 64
+"""In characters: what v1 allows (contract resources §1.1), though Blazar itself did not check it on an update."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewResource:
+    """A resource to be written: its columns, and the operator's own properties."""
+
+    values: Mapping[str, Any]
+    properties: Mapping[str, str]
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Type and id: how Blazar's rows refer to it."""
+        return self.values["type"], self.values["id"]
+
+
+def property_definitions(rows: BlazarRows, findings: Findings) -> list[PropertyRow]:
+    """Return the property keys that can be taken as they are."""
+    taken = []
+    for row in rows.properties:
+        if len(row.property_name) <= LONGEST_PROPERTY:
+            taken.append(row)
+        else:
+            what = f"The property {row.property_name} has more than {LONGEST_PROPERTY} characters and is left out."
+            findings.add(row, what, "Give its hosts a property with a shorter name.")
+    return taken
+
+
+def hosts(rows: BlazarRows, definitions: Sequence[PropertyRow], now: datetime, findings: Findings) -> list[NewResource]:
+    """Return the hosts, with their properties, capacity and traits."""
+    inventories: dict[str | None, list[InventoryRow]] = defaultdict(list)
+    for inventory in rows.inventories:
+        inventories[inventory.computehost_id].append(inventory)
+    traits: dict[str | None, set[str]] = defaultdict(set)
+    for each in rows.traits:
+        traits[each.computehost_id].add(each.trait)
+    properties = _properties(rows, definitions, findings)
+    found, names = [], set()
+    for row in rows.hosts:
+        if not row.hypervisor_hostname or not row.service_name or row.hypervisor_hostname in names:
+            what = f"Host {row.id} ({row.hypervisor_hostname}) has no name of its own and is left out."
+            findings.add(row, what, "Enrol it again after the import: openstack reservation host create HOSTNAME.")
+            continue
+        names.add(row.hypervisor_hostname)
+        values = _host(row, inventories[row.id], sorted(traits[row.id]), now)
+        own = {name: value for name, value in properties[row.id].items() if name not in values["attributes"]}
+        found.append(NewResource(values, own))
+    return found
+
+
+def _host(row: HostRow, inventories: Sequence[InventoryRow], traits: list[str], now: datetime) -> dict[str, Any]:
+    raw = {"VCPU": row.vcpus, "MEMORY_MB": row.memory_mb, "DISK_GB": row.local_gb}
+    offered = {
+        each.resource_class: Inventory(
+            total=each.total,
+            reserved=each.reserved,
+            max_unit=each.max_unit,
+            allocation_ratio=each.allocation_ratio,
+        )
+        for each in inventories
+    }
+    return {
+        "id": row.id,
+        "type": HOST,
+        "pool": HOST_POOL,
+        "reference": row.hypervisor_hostname,
+        "capacity": raw | {name: inventory.capacity for name, inventory in offered.items()},
+        "max_unit": {name: inventory.max_unit for name, inventory in offered.items()},
+        "attributes": {
+            "hypervisor_hostname": row.hypervisor_hostname,
+            "hypervisor_type": row.hypervisor_type,
+            "hypervisor_version": row.hypervisor_version,
+            "service_name": row.service_name,
+            "vcpus": row.vcpus,
+            "memory_mb": row.memory_mb,
+            "local_gb": row.local_gb,
+            "cpu_info": row.cpu_info,
+            "availability_zone": row.availability_zone,
+            "status": None,
+            "trust_id": None,
+        },
+        "traits": traits,
+        "reservable": row.reservable,
+        "created_at": row.created_at or now,
+        "updated_at": row.updated_at,
+    }
+
+
+def _properties(
+    rows: BlazarRows, definitions: Sequence[PropertyRow], findings: Findings
+) -> dict[str | None, dict[str, str]]:
+    """Return each host's properties; where Blazar kept several values for one, the last that was written."""
+    names = {row.id: row.property_name for row in definitions}
+    there = {row.id for row in rows.hosts}
+    last: dict[tuple[str | None, str], CapabilityRow] = {}
+    for row in rows.capabilities:
+        if row.property_id not in names or row.computehost_id not in there:
+            what = f"The value {row.capability_value!r} belongs to no host or property that is imported."
+            findings.add(row, what, "Nothing; it was of no effect in Blazar, or its property is named above.")
+            continue
+        key = (row.computehost_id, names[row.property_id])
+        old = last.get(key)
+        if old is not None:
+            what = f"Host {key[0]} has another, older value {old.capability_value!r} of {key[1]}, which is left out."
+            findings.add(old, what, "Check the property: openstack reservation host show HOST.")
+        last[key] = row
+    found: dict[str | None, dict[str, str]] = defaultdict(dict)
+    for (host, name), row in last.items():
+        found[host][name] = row.capability_value
+    return found
+
+
+def floating_ips(rows: BlazarRows, now: datetime, findings: Findings) -> list[NewResource]:
+    """Return the floating IPs."""
+    found = []
+    for row in rows.floating_ips:
+        try:
+            address = str(ip_address(row.floating_ip_address))
+        except ValueError:
+            what = f"{row.floating_ip_address!r} is no IP address, so the row is left out."
+            findings.add(row, what, "Nothing; no lease could ever use it.")
+            continue
+        found.append(NewResource(_floating_ip(row, address, now), {}))
+    return found
+
+
+def _floating_ip(row: FloatingIpRow, address: str, now: datetime) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "type": FLOATING_IP,
+        "pool": FLOATING_IP_POOL,
+        "reference": f"{row.subnet_id}/{address}",
+        "capacity": {},
+        "max_unit": {},
+        "attributes": {
+            "floating_network_id": row.floating_network_id,
+            "subnet_id": row.subnet_id,
+            "floating_ip_address": address,
+        },
+        "traits": [],
+        "reservable": row.reservable,
+        "created_at": row.created_at or now,
+        "updated_at": row.updated_at,
+    }

@@ -1,0 +1,129 @@
+"""The import into our books: one transaction, into books that are empty."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import func, insert, select
+
+from leasehold.books.allocation import write_demand
+from leasehold.books.lease import insert_lease
+from leasehold.books.pool import bump_pools, lock_pools
+from leasehold.books.resource import insert_resource, put_properties
+from leasehold.books.tables import allocations, leases, property_definitions, resources, tasks
+from leasehold.books.task import LEASE
+from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.states import LeaseStatus
+from leasehold.takeover.findings import TakeoverError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.books.store import Books
+    from leasehold.takeover.plan import Plan
+
+POOLS = frozenset({HOST_POOL, FLOATING_IP_POOL})
+
+
+def write_plan(books: Books, plan: Plan, now: datetime) -> bool:
+    """Write everything, all or nothing; returns False when all of it is in the books already.
+
+    Raises TakeoverError, without a trace, for books that hold anything else.
+    """
+
+    def work(connection: Connection) -> bool:
+        generations = lock_pools(connection, POOLS)
+        if done_before(connection, plan):
+            return False
+        numbers = _write_resources(connection, plan, generations, now)
+        for lease in plan.leases:
+            insert_lease(connection, lease)
+        _write_promises(connection, plan, numbers, generations)
+        _write_tasks(connection, plan, now)
+        bump_pools(connection, generations)
+        return True
+
+    return books.transact(work)
+
+
+def done_before(connection: Connection, plan: Plan) -> bool:
+    """Say whether the books hold all of this already; raises TakeoverError when they hold anything else."""
+    held = {(row.type, row.id) for row in connection.execute(select(resources.c.type, resources.c.id))}
+    known = set(connection.execute(select(leases.c.id)).scalars())
+    if not held and not known:
+        return False
+    if held >= {each.key for each in plan.resources} and known >= {lease.id for lease in plan.leases}:
+        return True
+    total = connection.execute(select(func.count()).select_from(leases)).scalar_one()
+    raise TakeoverError(
+        f"The books already hold {len(held)} hosts and floating IPs and {total} leases that are not all from that "
+        "database, so nothing was changed. Import into a new database: make one with leasehold-manage db upgrade."
+    )
+
+
+def _write_resources(
+    connection: Connection, plan: Plan, generations: Mapping[str, int], now: datetime
+) -> dict[tuple[str, str], int]:
+    rows = [
+        {
+            "id": row.id,
+            "resource_type": row.resource_type,
+            "name": row.property_name,
+            "private": row.private,
+            "created_at": row.created_at or now,
+            "updated_at": row.updated_at,
+        }
+        for row in plan.definitions
+    ]
+    if rows:
+        connection.execute(insert(property_definitions), rows)
+    numbers = {}
+    for each in plan.resources:
+        generation = generations[each.values["pool"]] + 1
+        numbers[each.key] = insert_resource(connection, {**each.values, "generation": generation})
+        put_properties(connection, numbers[each.key], each.properties)
+    return numbers
+
+
+def _write_promises(
+    connection: Connection, plan: Plan, numbers: Mapping[tuple[str, str], int], generations: Mapping[str, int]
+) -> None:
+    pools = {each.key: each.values["pool"] for each in plan.resources}
+    rows = []
+    for each in plan.promises:
+        pool = pools[each.resource]
+        starts_at, ends_at = each.window.seconds
+        rows.append(
+            {
+                "pool": pool,
+                "reservation_id": each.part.id,
+                "lease_id": each.lease.id,
+                "resource_number": numbers[each.resource],
+                "starts_at": starts_at,
+                "ends_at": ends_at,
+                "slots": each.slots,
+                "demand": write_demand(each.demand),
+                "released_at": each.released_at,
+                "generation": generations[pool] + 1,
+            }
+        )
+    if rows:
+        connection.execute(insert(allocations), rows)
+
+
+def _write_tasks(connection: Connection, plan: Plan, now: datetime) -> None:
+    """Give every lease its task: the manager looks at each once, and then knows when its next moment is."""
+    rows = [
+        {
+            "kind": LEASE,
+            "subject": lease.id,
+            "due_at": None if lease.status is LeaseStatus.TERMINATED else now,
+            "attempts": 0,
+        }
+        for lease in plan.leases
+    ]
+    if rows:
+        connection.execute(insert(tasks), rows)

@@ -12,7 +12,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from bench import decisions, delete, due, lag, listing, memory, post, start, statements, upstream
+from bench import cloud, decisions, delete, due, lag, listing, memory, post, start, statements, upstream
 from bench.results import PAGE, as_lines, write_page
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ BENCHMARKS = {
     "memory": memory.run,
     "start": start.run,
     "upstream": upstream.run,
+    "cloud": cloud.run,
 }
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
 

@@ -52,7 +52,7 @@ class ServerFailedError(Exception):
     """A server did not start; the message holds the end of its log."""
 
 
-def _find_program(name: str) -> str | None:
+def find_program(name: str) -> str | None:
     """Look where Debian keeps servers too: out of users' PATH, and PostgreSQL's in a folder for each version."""
     versions = sorted(
         Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda folder: float(folder.parent.name), reverse=True
@@ -106,7 +106,7 @@ class Server(ABC):
         That folder is made in `parent`, or in the system's folder for temporary files. It has to be one that the
         server's unprivileged user can reach, which pytest's are not.
         """
-        found = {name: _find_program(name) for name in self.programs}
+        found = {name: find_program(name) for name in self.programs}
         missing = [name for name, path in found.items() if path is None]
         if missing:
             raise ServerMissingError(

@@ -1,0 +1,31 @@
+"""Connections to the cloud with OpenStack's SDK."""
+
+from __future__ import annotations
+
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+from openstack.connection import Connection
+
+from tests.openstack.cloud.home import PASSWORD, REGION
+
+
+def connect(auth_url: str, user: str = "admin", project: str = "admin") -> Connection:
+    """Return a connection that depends on nothing outside: no clouds.yaml, no variables.
+
+    Keystone is asked where we know it to be. Its own catalogue may still name the port that it had at its last start.
+    """
+    account = Password(
+        auth_url=auth_url,
+        username=user,
+        password=PASSWORD,
+        project_name=project,
+        user_domain_name="Default",
+        project_domain_name="Default",
+    )
+    return Connection(
+        session=Session(auth=account),
+        region_name=REGION,
+        identity_api_version="3",
+        identity_endpoint_override=auth_url,
+        compute_api_version="2.1",
+    )

@@ -1,0 +1,85 @@
+"""What the configuration files of several services have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.home import PASSWORD, REGION
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.openstack.cloud.layout import Site
+
+Values = Mapping[str, object]
+Sections = Mapping[str, Values]
+
+
+def write(file: Path, sections: Sections) -> None:
+    """Write a file as oslo.config reads it; an option whose value is a list stands there once for each item."""
+    lines: list[str] = []
+    for section, values in sections.items():
+        lines.append(f"[{section}]")
+        for name, value in values.items():
+            items = value if isinstance(value, list) else [value]
+            lines += [f"{name} = {_as_text(item)}" for item in items]
+        lines.append("")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(lines))
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def database(site: Site, name: str) -> Values:
+    return {
+        "connection": site.database_url(name),
+        # Below MariaDB's own patience with a silent client.
+        "connection_recycle_time": 280,
+        "max_pool_size": 10,
+        "max_overflow": 20,
+    }
+
+
+def account(site: Site, user: str) -> Values:
+    """How a service signs in at Keystone."""
+    return {
+        "auth_type": "password",
+        "auth_url": site.auth_url,
+        "username": user,
+        "password": PASSWORD,
+        "project_name": "service",
+        "user_domain_name": "Default",
+        "project_domain_name": "Default",
+        "region_name": REGION,
+    }
+
+
+def token_check(site: Site, user: str) -> Values:
+    """How a service checks its callers' tokens."""
+    return {
+        "www_authenticate_uri": site.auth_url,
+        "memcached_servers": site.address("memcached"),
+        **account(site, user),
+    }
+
+
+def cache(site: Site) -> Values:
+    return {
+        "enabled": True,
+        "backend": "dogpile.cache.pymemcache",
+        "memcache_servers": site.address("memcached"),
+    }
+
+
+def messaging(site: Site, name: str) -> dict[str, Values]:
+    """The sections of every service that talks to its own processes over the broker."""
+    state = site.home.data / name
+    return {
+        "DEFAULT": {"transport_url": site.broker_url, "state_path": state},
+        "oslo_concurrency": {"lock_path": state / "locks"},
+        # Nobody listens, and a queue that nobody empties only grows.
+        "oslo_messaging_notifications": {"driver": "noop"},
+    }

@@ -1,0 +1,80 @@
+"""Nova's configuration: one file for all of it, and a small one for each of the computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.configuration.common import (
+    Sections,
+    account,
+    cache,
+    database,
+    messaging,
+    token_check,
+)
+
+if TYPE_CHECKING:
+    from tests.openstack.cloud.layout import Site
+
+_FILTERS = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+    "SameHostFilter",
+    "DifferentHostFilter",
+    # Before the two that would refuse some of the same hosts, so that the tests see that it does so without them.
+    "LeaseholdFilter",
+    "AggregateMultiTenancyIsolation",
+    "AggregateInstanceExtraSpecsFilter",
+)
+# A compute that has been killed is seen as down after the second.
+REPORT_EVERY, DOWN_AFTER = 5, 20
+
+
+def nova(site: Site) -> Sections:
+    common = messaging(site, "nova")
+    return {
+        **common,
+        "DEFAULT": {**common["DEFAULT"], **_defaults()},
+        "api": {"auth_strategy": "keystone"},
+        "api_database": database(site, "nova_api"),
+        "database": database(site, "nova"),
+        "conductor": {"workers": 1},
+        "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 5},
+        "filter_scheduler": {
+            "available_filters": ["nova.scheduler.filters.all_filters", "leasehold_nova.filter.LeaseholdFilter"],
+            "enabled_filters": ",".join(_FILTERS),
+        },
+        "blazar:physical:host": {"aggregate_freepool_name": "freepool"},
+        # A compute remembers the providers below its own. For so many seconds after one of them has been deleted, as
+        # happens when a host is no longer enrolled, it can build no server; 300 unless this is said.
+        "compute": {"resource_provider_association_refresh": 1},
+        "quota": {"instances": 1000, "cores": 100_000, "ram": 100_000_000},
+        "glance": {"endpoint_override": f"http://{site.address('glance')}"},
+        "service_user": {"send_service_user_token": True, **account(site, "nova")},
+        "placement": account(site, "placement"),
+        "neutron": {"service_metadata_proxy": False, **account(site, "neutron")},
+        "vnc": {"enabled": False},
+        "cache": cache(site),
+        "keystone_authtoken": token_check(site, "nova"),
+    }
+
+
+def _defaults() -> dict[str, object]:
+    return {
+        "my_ip": "127.0.0.1",
+        "compute_driver": "leasehold_cloud.SteadyDriver",
+        "rpc_response_timeout": 60,
+        "sync_power_state_interval": -1,
+        "report_interval": REPORT_EVERY,
+        "service_down_time": DOWN_AFTER,
+        "graceful_shutdown_timeout": 10,
+        "scheduler_host_subset_size": 1,
+    }
+
+
+def nova_compute(site: Site, name: str) -> Sections:
+    """What one of several computes on one machine needs to be told apart from the others."""
+    return {"DEFAULT": {"host": name, "state_path": site.home.data / name}}

@@ -1,0 +1,7 @@
+"""What can go wrong with the cloud, as sentences for the person who started it."""
+
+from __future__ import annotations
+
+
+class CloudError(Exception):
+    """The cloud cannot be installed, started or used; the message says what to do."""

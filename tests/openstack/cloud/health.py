@@ -1,0 +1,90 @@
+"""Waiting until the cloud can be used, with the log of whatever keeps it from that."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from openstack.exceptions import SDKException
+
+from tests.openstack.cloud.errors import CloudError
+from tests.openstack.cloud.home import COMPUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from openstack.connection import Connection
+
+    from tests.openstack.cloud.processes import Processes
+    from tests.openstack.cloud.services import Service
+
+_POLL_EVERY = 0.2
+_WITHIN = 180.0
+
+
+def wait_until_ready(services: Iterable[Service], processes: Processes) -> None:
+    """Wait for each of them; raises CloudError when one ends, or takes too long."""
+    deadline = time.monotonic() + _WITHIN
+    for service in services:
+        while True:
+            alive = processes.pid(service.name) is not None
+            if alive and service.ready():
+                break
+            if not alive or time.monotonic() > deadline:
+                what = "is not ready in time" if alive else "has ended"
+                raise CloudError(f"{service.name} {what}; its log ends with:\n{processes.log_end(service.name)}")
+            time.sleep(_POLL_EVERY)
+
+
+def wait_until_nova_works(
+    connection: Connection, since: datetime, processes: Processes, names: Iterable[str] = COMPUTES
+) -> None:
+    """Wait until Nova has heard of all its parts since then, and schedules to these computes."""
+    names = frozenset(names)
+
+    def missing() -> str:
+        return _missing_from_nova(connection, since, names)
+
+    _wait_until_nothing(missing, processes)
+
+
+def _missing_from_nova(connection: Connection, since: datetime, names: frozenset[str]) -> str:
+    """Name the first thing that is not there yet, "" when nothing is missing."""
+    alive = [service for service in connection.compute.services() if _reported(service.updated_at) >= since]
+    for binary in ("nova-conductor", "nova-scheduler"):
+        if not any(service.binary == binary for service in alive):
+            return f"{binary} has not reported"
+    steps = (
+        ("computes that have reported", {service.host for service in alive if service.state == "up"}),
+        ("hypervisors", {item.name for item in connection.compute.hypervisors()}),
+        ("resource providers", {item.name for item in connection.placement.resource_providers()}),
+    )
+    for what, present in steps:
+        if not names <= present:
+            return f"of the {what} these are missing: {', '.join(sorted(names - present))}"
+    return ""
+
+
+def _reported(text: str | None) -> datetime:
+    """Read a time as Nova writes it: UTC, and without saying so."""
+    if text is None:
+        return datetime.min.replace(tzinfo=UTC)
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _wait_until_nothing(missing: Callable[[], str], processes: Processes) -> None:
+    deadline = time.monotonic() + _WITHIN
+    while True:
+        try:
+            still = missing()
+        except SDKException as error:
+            # Its services start in any order and want one another.
+            still = str(error)
+        if not still:
+            return
+        ended = [name for name in processes.known() if processes.pid(name) is None]
+        if ended or time.monotonic() > deadline:
+            culprit = ended[0] if ended else "nova-scheduler"
+            raise CloudError(f"Nova does not work: {still}. {culprit}'s log ends with:\n{processes.log_end(culprit)}")
+        time.sleep(_POLL_EVERY)

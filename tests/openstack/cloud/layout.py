@@ -1,0 +1,40 @@
+"""One cloud on one machine: where its files are, which ports its servers have, and the addresses that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.home import PASSWORD, Home
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+DATABASE_USER = "cloud"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    home: Home
+    venv: Path
+    ports: Mapping[str, int]
+
+    def address(self, server: str) -> str:
+        return f"127.0.0.1:{self.ports[server]}"
+
+    @property
+    def auth_url(self) -> str:
+        return f"http://{self.address('keystone')}/v3"
+
+    @property
+    def broker_url(self) -> str:
+        # RabbitMQ's own first account, which it admits from this machine only.
+        return f"rabbit://guest:guest@{self.address('rabbitmq')}/"
+
+    def database_url(self, database: str, charset: str = "utf8mb3") -> str:
+        address = self.address("mariadb")
+        return f"mysql+pymysql://{DATABASE_USER}:{PASSWORD}@{address}/{database}?charset={charset}"
+
+    def program(self, name: str) -> str:
+        return str(self.venv / "bin" / name)

@@ -1,0 +1,168 @@
+"""Starting and stopping the whole cloud."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud import databases, ports, state, template
+from tests.openstack.cloud.accounts import seed_accounts
+from tests.openstack.cloud.clients import connect
+from tests.openstack.cloud.configuration import write_all
+from tests.openstack.cloud.configuration.compute import DOWN_AFTER
+from tests.openstack.cloud.contents import seed_contents
+from tests.openstack.cloud.errors import CloudError
+from tests.openstack.cloud.health import wait_until_nova_works, wait_until_ready
+from tests.openstack.cloud.home import find_home
+from tests.openstack.cloud.install import VENVS, find_servers, install, venv_path
+from tests.openstack.cloud.layout import Site
+from tests.openstack.cloud.processes import Processes
+from tests.openstack.cloud.running import RunningCloud
+from tests.openstack.cloud.schemas import create_schemas
+from tests.openstack.cloud.services import environment, infrastructure, openstack
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tests.openstack.cloud.home import Home
+    from tests.openstack.cloud.services import Service
+
+_LOG = logging.getLogger(__name__)
+# Nova takes its time to say goodbye; what it has not said by then nobody misses.
+_STOP_WITHIN = 15.0
+
+
+def start(home: Home, *, fresh: bool = False) -> RunningCloud:
+    """Return a cloud that works: the one that runs, or one started now. A fresh one has no history at all.
+
+    Raises ServerMissingError when Debian's servers are not installed, CloudError when something else is wrong.
+    """
+    find_servers()
+    with state.only_one(home):
+        processes = Processes(home.run, home.log)
+        present = running(home)
+        if present is not None and not fresh and present.site.venv == venv_path(home, "openstack"):
+            _check(present)
+            return present
+        _stop(home, processes)
+        for name in VENVS:
+            install(home, name)
+        if fresh or template.seeded_ports(home) is None:
+            _make_data(home, processes)
+        return _launch(home, processes)
+
+
+def running(home: Home) -> RunningCloud | None:
+    """Return the cloud if all of it runs."""
+    started = state.read(home)
+    if started is None:
+        return None
+    cloud = RunningCloud(Site(home, started.venv, started.ports), Processes(home.run, home.log))
+    if not all(map(cloud.is_alive, cloud.services())):
+        return None
+    started.check_owner(home)
+    return cloud
+
+
+def stop(home: Home) -> None:
+    """Stop what we have started, and nothing else."""
+    with state.only_one(home):
+        _stop(home, Processes(home.run, home.log))
+
+
+@contextmanager
+def having_cloud() -> Iterator[RunningCloud]:
+    """Yield the cloud of ours that runs, or one that starts now, without a history, and stops in the end."""
+    home = find_home()
+    already = running(home)
+    yield already or start(home, fresh=True)
+    if already is None:
+        stop(home)
+
+
+def wipe(home: Home) -> None:
+    """Stop it and remove its data, configuration and logs. What is installed stays, and so does the template."""
+    stop(home)
+    for folder in (home.data, home.etc, home.log, home.run):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check(cloud: RunningCloud) -> None:
+    """Wait until all of it answers, and Nova has heard of all its parts as recently as it should."""
+    wait_until_ready([*infrastructure(cloud.site), *openstack(cloud.site)], cloud.processes)
+    recently = datetime.now(UTC) - timedelta(seconds=DOWN_AFTER)
+    wait_until_nova_works(cloud.connection(), recently, cloud.processes)
+
+
+def _stop(home: Home, processes: Processes) -> None:
+    """Stop OpenStack first, and what it writes to after that."""
+    started = state.read(home)
+    if started is not None and any(processes.pid(name) is not None for name in processes.known()):
+        started.check_owner(home)
+    last = ("mariadb", "rabbitmq", "epmd", "memcached")
+    processes.stop([name for name in processes.known() if name not in last], _STOP_WITHIN)
+    processes.stop([name for name in last[:2] if name in processes.known()], _STOP_WITHIN)
+    processes.stop(processes.known(), _STOP_WITHIN)
+
+
+def _make_data(home: Home, processes: Processes) -> None:
+    """Make a data directory with nothing but what is seeded: from the template, which is made first if need be."""
+    shutil.rmtree(home.log, ignore_errors=True)
+    if template.restore(home):
+        return
+    _LOG.info("Making the databases. This happens once for each set of versions.")
+    _launch(home, processes)
+    _stop(home, processes)
+    template.save(home)
+
+
+def _launch(home: Home, processes: Processes) -> RunningCloud:
+    since = datetime.now(UTC).replace(microsecond=0)
+    before = state.read(home)
+    chosen = ports.choose(before.ports if before is not None else {})
+    site = Site(home, venv_path(home, "openstack"), chosen)
+    state.write(home, site.venv, chosen)
+    # What the broker has kept from another run, nobody waits for any more.
+    shutil.rmtree(home.data / "rabbitmq", ignore_errors=True)
+    for folder in (home.data / "rabbitmq", home.log, home.run):
+        folder.mkdir(parents=True, exist_ok=True)
+    write_all(site)
+    is_new = not (home.data / "mariadb").exists()
+    if is_new:
+        databases.create_files(home)
+    try:
+        _start(site, infrastructure(site), processes)
+        if is_new:
+            databases.create_account(home)
+            create_schemas(site)
+        _start_openstack(site, processes, since)
+    except CloudError:
+        # Half a cloud is of no use, and what is missing is in the logs.
+        _stop(home, processes)
+        raise
+    return RunningCloud(site, processes)
+
+
+def _start_openstack(site: Site, processes: Processes, since: datetime) -> None:
+    services = openstack(site)
+    is_seeded = template.seeded_ports(site.home) == site.ports
+    if not is_seeded:
+        # Whoever reads the catalogue keeps what it has read, so it has to be right before anybody else starts.
+        _start(site, [service for service in services if service.name == "keystone"], processes)
+        seed_accounts(connect(site.auth_url), site)
+    _start(site, services, processes)
+    admin = connect(site.auth_url)
+    if not is_seeded:
+        seed_contents(admin, site.auth_url)
+        template.mark_seeded(site.home, site.ports)
+    wait_until_nova_works(admin, since, processes)
+
+
+def _start(site: Site, services: Iterable[Service], processes: Processes) -> None:
+    services = list(services)
+    for service in services:
+        processes.start(service.name, service.command, {**environment(site), **service.extra_environment})
+    wait_until_ready(services, processes)

@@ -1,0 +1,42 @@
+"""Free ports for every server, kept from one start to the next as long as nobody else takes them."""
+
+from __future__ import annotations
+
+import random
+import socket
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.errors import CloudError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WEB = ("keystone", "placement", "glance", "nova-api", "neutron")
+NAMES = ("mariadb", "epmd", "rabbitmq", "rabbitmq-dist", "memcached", *WEB)
+
+# Below those that the kernel gives to outgoing connections: our own services make many before the last server has its
+# port. Which ones is left to chance, so that two clouds that start at the same time hardly meet.
+_FIRST, _LAST = 20000, 32000
+
+
+def is_free(port: int) -> bool:
+    """Say whether a server could listen there now, connections that have just ended notwithstanding."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def choose(previous: Mapping[str, int]) -> dict[str, int]:
+    """Return a port for each server: the previous one where it is still free, another where it is not."""
+    chosen = {name: port for name, port in previous.items() if name in NAMES and is_free(port)}
+    candidates = random.SystemRandom().sample(range(_FIRST, _LAST), 1000)
+    for name in NAMES:
+        if name not in chosen:
+            chosen[name] = next((port for port in candidates if port not in chosen.values() and is_free(port)), 0)
+            if chosen[name] == 0:
+                raise CloudError(f"No port between {_FIRST} and {_LAST} is free. Stop what listens there.")
+    return chosen

@@ -1,0 +1,112 @@
+"""Processes that outlive whoever started them, known by process id and start time, each with a log of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_POLL_EVERY = 0.05
+# Fields of /proc/PID/stat, counted after the command's name: the state, and the start in clock ticks since boot.
+_STATE, _STARTED = 0, 19
+
+
+def _start_time(pid: int) -> int | None:
+    """Return when a process started, None when it has ended: that tells ours from one that has got its number."""
+    # An ended child of ours stays in the table until somebody asks how it ended.
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[_STATE] in "ZX" else int(fields[_STARTED])
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    run: Path
+    logs: Path
+
+    def log(self, name: str) -> Path:
+        return self.logs / f"{name}.log"
+
+    def _record(self, name: str) -> Path:
+        return self.run / f"{name}.json"
+
+    def known(self) -> list[str]:
+        return sorted(record.stem for record in self.run.glob("*.json"))
+
+    def pid(self, name: str) -> int | None:
+        """Return the id of the process of that name while it runs."""
+        try:
+            record = json.loads(self._record(name).read_text())
+        except FileNotFoundError:
+            return None
+        pid: int = record["pid"]
+        return pid if _start_time(pid) == record["started"] else None
+
+    def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Start it in a session of its own, unless it runs; its output goes to its log."""
+        if self.pid(name) is not None:
+            return
+        self.run.mkdir(parents=True, exist_ok=True)
+        self.logs.mkdir(parents=True, exist_ok=True)
+        program = ["/usr/bin/env", f"--chdir={self.run}", *command]
+        # Not subprocess: its objects want to see the end of what they started, and the cloud may outlive us.
+        pid = os.posix_spawn(
+            program[0],
+            program,
+            environment,
+            setsid=True,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, str(self.log(name)), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+        )
+        # At once, because others read it without asking.
+        draft = self.run / f"{name}.new"
+        draft.write_text(json.dumps({"pid": pid, "started": _start_time(pid)}))
+        draft.replace(self._record(name))
+
+    def stop(self, names: Iterable[str], within: float) -> None:
+        """Ask them all to stop, and end those that have not after that many seconds."""
+        names = list(names)
+        self._signal(names, signal.SIGTERM)
+        deadline = time.monotonic() + within
+        while any(self.pid(name) is not None for name in names) and time.monotonic() < deadline:
+            time.sleep(_POLL_EVERY)
+        self.kill(names)
+
+    def kill(self, names: Iterable[str]) -> None:
+        """End them at once, as a power cut would."""
+        names = list(names)
+        self._signal(names, signal.SIGKILL)
+        while any(self.pid(name) is not None for name in names):
+            time.sleep(_POLL_EVERY)
+        for name in names:
+            self._record(name).unlink(missing_ok=True)
+
+    def _signal(self, names: Iterable[str], number: signal.Signals) -> None:
+        for name in names:
+            pid = self.pid(name)
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    # The whole session: some of them have workers.
+                    os.killpg(pid, number)
+
+    def log_end(self, name: str, lines: int = 25) -> str:
+        try:
+            return "\n".join(self.log(name).read_text(errors="replace").splitlines()[-lines:])
+        except FileNotFoundError:
+            return "(no log)"

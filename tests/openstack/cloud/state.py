@@ -1,0 +1,60 @@
+"""What one start leaves for the next, and for whoever uses the cloud meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.errors import CloudError
+from tests.openstack.cloud.home import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.openstack.cloud.home import Home
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """How the cloud was started last."""
+
+    checkout: Path
+    venv: Path
+    ports: Mapping[str, int]
+
+    def check_owner(self, home: Home) -> None:
+        """Refuse to use what another checkout has started: its filter and its plugins run there, not ours."""
+        if self.checkout != CHECKOUT:
+            raise CloudError(
+                f"The cloud in {home.root} belongs to the checkout {self.checkout}. Stop it there with "
+                "`make cloud-stop`, or have one of your own: set LEASEHOLD_CLOUD to another folder."
+            )
+
+
+def read(home: Home) -> Started | None:
+    try:
+        values = json.loads(home.state.read_text())
+    except FileNotFoundError:
+        return None
+    return Started(Path(values["checkout"]), Path(values["venv"]), values["ports"])
+
+
+def write(home: Home, venv: Path, ports: Mapping[str, int]) -> None:
+    values = {"checkout": str(CHECKOUT), "venv": str(venv), "ports": dict(ports)}
+    # At once, because others read it without asking.
+    draft = home.state.with_suffix(".new")
+    draft.write_text(json.dumps(values, indent=2))
+    draft.replace(home.state)
+
+
+@contextlib.contextmanager
+def only_one(home: Home) -> Iterator[None]:
+    """Let one caller at a time start or stop the cloud; the others wait."""
+    home.root.mkdir(parents=True, exist_ok=True)
+    with (home.root / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

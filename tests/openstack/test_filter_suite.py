@@ -1,0 +1,29 @@
+"""The filter's own suite, whole, in the environment in which the cloud's Nova runs."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+from tests.openstack.cloud.home import FILTER
+
+if TYPE_CHECKING:
+    from tests.openstack.cloud import RunningCloud
+
+
+def test_the_filters_suite_passes_beside_nova(cloud: RunningCloud) -> None:
+    python = cloud.venv("openstack") / "bin" / "python"
+    done = subprocess.run(
+        [str(python), "-m", "pytest", "-p", "no:cacheprovider", str(FILTER / "tests")],
+        cwd=FILTER,
+        env={"PATH": "/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    # It leaves this module out where it finds no Nova, so it has to be seen that it was there.
+    assert "test_filter.py" in done.stdout
+    assert "skipped" not in done.stdout

@@ -9,10 +9,14 @@ from __future__ import annotations
 import subprocess
 import tempfile
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.processes import BIN, as_text, running
+from sqlalchemy import create_engine, func, select
+
+from leasehold.books.tables import tasks
+from tests.processes import BIN, as_text, running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,6 +29,7 @@ Options = dict[str, dict[str, object]]
 FREE_POOL = "freepool"
 SERVICE_USER = "leasehold"
 SERVICE_PROJECT = "service"
+_FINISH_WITHIN = 60.0
 QUICK = {"polling_interval": 2, "enable_polling_monitor": True}
 """Health is looked at often, so that tests of healing need not wait a minute."""
 
@@ -129,9 +134,21 @@ def running_leasehold(
                 leasehold.start_manager()
             cloud.set_endpoint("reservation", leasehold.url)
             yield leasehold
+            if with_manager:
+                wait_for(lambda: not _due_tasks(options), within=_FINISH_WITHIN)
         finally:
             leasehold.stop_manager()
             leasehold.stop_api()
+
+
+def _due_tasks(options: Options) -> int:
+    """Count what the manager has still to do now, such as to let go of hosts that are no longer enrolled."""
+    engine = create_engine(str(options["database"]["connection"]))
+    due = select(func.count()).where(tasks.c.due_at <= datetime.now(UTC))
+    with engine.connect() as connection:
+        count: int = connection.execute(due).scalar_one()
+    engine.dispose()
+    return count
 
 
 def _start(name: str, options: Options) -> tuple[ExitStack, Program]:

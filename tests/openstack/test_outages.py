@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,17 @@ def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
         yield running
 
 
+def host_of(admin: Person, reservation_id: str) -> dict[str, Any]:
+    """Return the host that is promised to a reservation."""
+    hosts: dict[str, dict[str, Any]] = {host["id"]: host for host in admin.blazar.host.list()}
+    (held,) = [
+        hosts[each["resource_id"]]
+        for each in admin.blazar.allocation.list(resource="os-hosts")
+        if reservation_id in {reservation["id"] for reservation in each["reservations"]}
+    ]
+    return held
+
+
 def look(leasehold: RunningLeasehold, person: Person, lease_id: str) -> dict[str, Any]:
     """Return the lease with what 1.1 adds to it: why it waits, for one."""
     headers = {"X-Auth-Token": person.sdk.auth_token, "OpenStack-API-Version": "reservation 1.1"}
@@ -57,11 +69,13 @@ def waits_for_the_cloud(leasehold: RunningLeasehold, person: Person, lease_id: s
 
 
 def test_nova_is_gone_for_two_minutes_across_a_start_and_an_end(
-    leasehold: RunningLeasehold, cloud: RunningCloud, demo: Person
+    leasehold: RunningLeasehold, cloud: RunningCloud, admin: Person, demo: Person
 ) -> None:
     border = minute(seconds=100)
     ending = demo.lease(HOST, border)
-    coming = demo.promise(BY_SIZE, border, minute(hours=1))
+    # Elsewhere: on the same host it would wait for the one that ends, and not for Nova.
+    elsewhere = json.dumps(["!=", "$id", host_of(admin, ending["reservations"][0]["id"])["id"]])
+    coming = demo.promise({**BY_SIZE, "resource_properties": elsewhere}, border, minute(hours=1))
     cloud.stop_service("nova-api")
     back = time.monotonic() + OUTAGE_SECONDS
     try:
@@ -103,17 +117,6 @@ def test_placement_answers_409_and_503(cloud: RunningCloud, admin: Person, demo:
         admin.blazar.host.delete(host["id"])
 
 
-def host_of(admin: Person, reservation_id: str) -> dict[str, Any]:
-    """Return the host that is promised to a reservation."""
-    hosts: dict[str, dict[str, Any]] = {host["id"]: host for host in admin.blazar.host.list()}
-    (held,) = [
-        hosts[each["resource_id"]]
-        for each in admin.blazar.allocation.list(resource="os-hosts")
-        if reservation_id in {reservation["id"] for reservation in each["reservations"]}
-    ]
-    return held
-
-
 def test_a_host_that_fails_between_decision_and_start_is_replaced(
     leasehold: RunningLeasehold, cloud: RunningCloud, admin: Person, demo: Person
 ) -> None:
@@ -131,3 +134,24 @@ def test_a_host_that_fails_between_decision_and_start_is_replaced(
         cloud.start_service(lost["hypervisor_hostname"])
     wait_for(lambda: admin.blazar.host.get(lost["id"])["reservable"], within=AFTERWARDS)
     demo.delete(lease)
+
+
+def test_a_hypervisor_that_disappears_between_decision_and_start(
+    cloud: RunningCloud, admin: Person, demo: Person
+) -> None:
+    """A host that Nova no longer lists is not one that failed (contract resources §7.2), so nothing takes its place."""
+    name = cloud.computes[-1]
+    with running_leasehold(cloud, "disappeared") as leasehold, nothing_left(admin):
+        host = admin.blazar.host.create(name=name)
+        lease = demo.promise(HOST, minute(seconds=70), minute(hours=1))
+        cloud.stop_service(name)
+        try:
+            (service,) = admin.sdk.compute.services(binary="nova-compute", host=name)
+            admin.sdk.compute.delete(f"/os-services/{service.id}")
+            wait_for(lambda: look(leasehold, demo, lease["id"])["status"] == "ERROR", within=AFTERWARDS)
+            assert "The cloud refused: nova" in look(leasehold, demo, lease["id"])["status_reason"]
+            assert name in look(leasehold, demo, lease["id"])["status_reason"]
+            demo.delete(lease)
+            admin.blazar.host.delete(host["id"])
+        finally:
+            cloud.start_service(name)

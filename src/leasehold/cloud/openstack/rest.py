@@ -162,7 +162,7 @@ def _message(response: requests.Response) -> str:
         content = response.json()
     except ValueError:
         return response.reason or "no explanation"
-    return _innermost(content)[:LONGEST_MESSAGE] or "no explanation"
+    return _innermost(content).strip().rstrip(".")[:LONGEST_MESSAGE] or "no explanation"
 
 
 def _innermost(content: Any) -> str:

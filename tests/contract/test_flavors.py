@@ -88,3 +88,8 @@ def test_delete_takes_the_access_list_along(lab: Lab) -> None:
 
 def test_an_unknown_flavor_is_none(cloud: Cloud) -> None:
     assert cloud.flavors.get(unique("flavor")) is None
+
+
+@pytest.mark.parametrize("name", ["detail", ".", "..", "a/b", "a?b=c", "%2e%2e", "ä"])
+def test_a_name_that_means_something_in_a_url_is_only_a_name(cloud: Cloud, name: str) -> None:
+    assert cloud.flavors.get(name) is None

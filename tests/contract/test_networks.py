@@ -34,6 +34,11 @@ def test_an_unknown_network_is_none(cloud: Cloud) -> None:
     assert cloud.networks.get(unique("network")) is None
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a?b=c", "%2e%2e", "ä"])
+def test_a_name_that_means_something_in_a_url_is_only_a_name(cloud: Cloud, name: str) -> None:
+    assert cloud.networks.get(name) is None
+
+
 def test_create_once_with_tags_and_find_again(lab: Lab) -> None:
     networks, address, tag = lab.cloud.networks, lab.addresses[0], f"reservation:{unique('r')}"
     assert networks.floating_ip(lab.network_id, address) is None

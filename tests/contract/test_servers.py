@@ -126,6 +126,17 @@ def test_a_flavor_may_go_before_its_servers(lab: Lab) -> None:
     assert [found.id for found in lab.cloud.servers.with_flavor(reservation)] == [server.id]
 
 
+def test_the_servers_of_a_flavor_that_was_put_right_are_still_found(lab: Lab) -> None:
+    """Nova knows a flavor that was deleted and made again by another number, and no longer finds servers by its id."""
+    reservation = reserve_instances(lab, amount=1)
+    server = lab.boot(lab.projects[0], reservation)
+    lab.cloud.flavors.ensure(private_flavor(reservation, extra_specs={**CHANGED, "other": "yes"}))
+    found = lab.cloud.flavors.get(reservation)
+    assert found is not None
+    assert found.extra_specs == {**CHANGED, "other": "yes"}
+    assert [each.id for each in lab.cloud.servers.with_flavor(reservation)] == [server.id]
+
+
 def test_placement_capacity_counts(lab: Lab, host_reservation: str) -> None:
     host = lab.hosts()[0]
     memory = lab.cloud.providers.inventories(host.hypervisor_hostname)["MEMORY_MB"].capacity

@@ -114,15 +114,16 @@ class Person:
         self.blazar.lease.update(lease["id"], end_date=minute())
         return self.lease_with_status(lease["id"], "TERMINATED")
 
-    def boot(self, flavor_id: str, reservation_id: str | None = None) -> str:
-        """Boot a server and return its id."""
-        hints = {} if reservation_id is None else {"scheduler_hints": {"reservation": reservation_id}}
+    def boot(self, flavor_id: str, reservation_id: str | None = None, group_id: str | None = None) -> str:
+        """Boot a server, with these hints to the scheduler, and return its id."""
+        named = {"reservation": reservation_id, "group": group_id}
+        given = {name: value for name, value in named.items() if value is not None}
         server = self.sdk.compute.create_server(
             name="end-to-end",
             flavor_id=flavor_id,
             image_id=self.sdk.image.find_image("cirros", ignore_missing=False).id,
             networks=[{"uuid": self.sdk.network.find_network(f"{self.name}-net", ignore_missing=False).id}],
-            **hints,
+            **({"scheduler_hints": given} if given else {}),
         )
         return str(server.id)
 

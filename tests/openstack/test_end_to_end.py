@@ -104,6 +104,31 @@ def test_leased_instances_take_as_many_servers_as_were_leased(
         assert not servers & demo.servers()
 
 
+def test_an_affinity_is_a_server_group_of_the_project(admin: Person, demo: Person) -> None:
+    with nothing_left(admin):
+        lease = demo.lease({**BY_SIZE, "affinity": False})
+        (reservation,) = lease["reservations"]
+        group = reservation["server_group_id"]
+        servers = {demo.boot(reservation["id"], group_id=group) for _ in range(2)}
+        assert [demo.outcome(server) for server in servers] == ["ACTIVE", "ACTIVE"]
+        assert len({admin.sdk.compute.get_server(server).compute_host for server in servers}) == 2
+        assert set(demo.sdk.compute.get_server_group(group).member_ids) == servers
+        demo.end(lease)
+
+
+def test_a_changed_affinity_has_a_group_of_its_own(admin: Person, demo: Person) -> None:
+    with nothing_left(admin):
+        lease = demo.promise({**BY_SIZE, "affinity": False}, minute(days=1), minute(days=2))
+        (reservation,) = lease["reservations"]
+        changed = demo.blazar.lease.update(
+            lease["id"], reservations=[{"id": reservation["id"], "affinity": True, "amount": 1}]
+        )
+        (after,) = changed["reservations"]
+        policies = {group.id: group.policy for group in demo.sdk.compute.server_groups()}
+        assert policies == {after["server_group_id"]: "affinity"}
+        demo.delete(lease)
+
+
 def test_a_leased_floating_ip_is_the_projects_for_the_time(admin: Person, demo: Person, alt: Person) -> None:
     network = admin.sdk.network.find_network("public", ignore_missing=False).id
     with nothing_left(admin):

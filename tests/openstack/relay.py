@@ -1,0 +1,76 @@
+"""An HTTP relay: passes requests on to another server, and the answers back."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# They belong to one connection, not to the message that goes through two.
+_OF_ONE_HOP = frozenset({"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"})
+_PATIENCE = 300
+
+
+class Relay(BaseHTTPRequestHandler):
+    """A relay; which server, and whether at all, is what the kinds of it say."""
+
+    def target(self) -> str | None:
+        """Return the URL that is asked instead; None answers 404."""
+        raise NotImplementedError
+
+    def trouble(self) -> tuple[int, bytes] | None:
+        """Return an answer in JSON that is given instead of the server's."""
+        return None
+
+    def _relay(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        trouble, target = self.trouble(), self.target()
+        if trouble is not None:
+            self._answer(trouble[0], {"Content-Type": "application/json"}, trouble[1])
+        elif target is None:
+            self.send_error(404)
+        else:
+            answer = requests.request(
+                self.command,
+                target,
+                data=body,
+                headers={key: value for key, value in self.headers.items() if key.lower() not in _OF_ONE_HOP},
+                allow_redirects=False,
+                timeout=_PATIENCE,
+            )
+            self._answer(answer.status_code, answer.headers, answer.content)
+
+    def _answer(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        self.send_response(status)
+        for key, value in headers.items():
+            if key.lower() not in _OF_ONE_HOP:
+                self.send_header(key, value)
+        if status not in (204, 304):
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _relay  # noqa: N815  The base class looks for these.
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet: whoever answers has a log of its own."""
+
+
+@contextmanager
+def listening(kind: type[Relay], port: int = 0) -> Iterator[int]:
+    """Relay on this port of the loopback address, or a free one, until the block ends; yields the port."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), kind)
+    thread = threading.Thread(target=server.serve_forever, name=f"relay-{server.server_port}")
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,72 @@
+"""Which account the service logs in with, and where it looks for services."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold import conf
+from leasehold.conf import ConfigurationError
+from leasehold.conf.keystone import open_session
+from tests.processes import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+OURS = {"auth_type": "password", "auth_url": "http://ours/v3", "username": "leasehold", "password": "p"}
+BLAZAR = {"os_auth_host": "theirs", "os_auth_port": "5000", "os_admin_username": "blazar", "os_admin_password": "p"}
+
+
+def read(tmp_path: Path, **sections: Mapping[str, object]) -> Any:
+    file = tmp_path / "leasehold.conf"
+    file.write_text(as_text(sections))
+    return conf.load(["--config-file", str(file)]).raw
+
+
+def auth_url(raw: Any) -> str:
+    account: Any = open_session(raw).auth
+    return str(account.auth_url)
+
+
+def test_our_own_section_comes_first(tmp_path: Path) -> None:
+    raw = read(tmp_path, cloud=OURS, DEFAULT=BLAZAR, keystone_authtoken={**OURS, "auth_url": "http://middleware/v3"})
+    assert auth_url(raw) == "http://ours/v3"
+
+
+def test_blazars_options_come_next(tmp_path: Path) -> None:
+    raw = read(tmp_path, DEFAULT=BLAZAR, keystone_authtoken={**OURS, "auth_url": "http://middleware/v3"})
+    assert auth_url(raw) == "http://theirs:5000/v3"
+
+
+def test_a_prefix_and_no_port(tmp_path: Path) -> None:
+    raw = read(tmp_path, DEFAULT={**BLAZAR, "os_auth_port": "", "os_auth_prefix": "/identity/"})
+    assert auth_url(raw) == "http://theirs/identity/v3"
+
+
+def test_the_middlewares_account_is_the_last_resort(tmp_path: Path) -> None:
+    assert auth_url(read(tmp_path, keystone_authtoken=OURS)) == "http://ours/v3"
+
+
+def test_no_account_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"No account for the cloud is configured\. Set auth_type"):
+        open_session(read(tmp_path))
+
+
+def test_an_unknown_way_to_log_in_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'passwrod' is not known"):
+        read(tmp_path, cloud={"auth_type": "passwrod"})
+
+
+def test_blazars_region_and_interface_are_understood(tmp_path: Path) -> None:
+    raw = read(
+        tmp_path,
+        DEFAULT={**BLAZAR, "os_region_name": "North", "cafile": "/certificates"},
+        nova={"endpoint_type": "public"},
+        neutron={"region_name": "South"},
+    )
+    session = open_session(raw)
+    assert (raw.nova.region_name, raw.placement.region_name, raw.neutron.region_name) == ("North", "North", "South")
+    assert (raw.nova.valid_interfaces, raw.placement.valid_interfaces) == (["public"], ["internal", "public"])
+    assert session.verify == "/certificates"

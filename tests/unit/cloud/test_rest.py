@@ -1,0 +1,146 @@
+"""Calls to a service that answers badly: a real HTTP server, whose answers the test writes down."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold import conf
+from leasehold.cloud.openstack.connections import Connections
+from leasehold.cloud.openstack.rest import ATTEMPTS, Service
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from tests.processes import as_text
+from tests.servers import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NOVA_SAYS = {"badRequest": {"code": 400, "message": "No such thing."}}
+
+
+@dataclass
+class Script:
+    """What is answered, one after the other, the last one for ever; and what was asked."""
+
+    answers: list[tuple[int, Any]] = field(default_factory=list)
+    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+
+    def next(self) -> tuple[int, Any]:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def url(script: Script) -> Iterator[str]:
+    """Serve what the script says."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            script.asked.append((self.command, self.path, dict(self.headers)))
+            status, content = script.next()
+            text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - the base class looks for these names.
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def service(tmp_path: Path, url: str) -> Service:
+    """Return a Nova at this URL that wants no login."""
+    file = tmp_path / "leasehold.conf"
+    nova = {"endpoint_override": url, "min_version": "", "max_version": ""}
+    file.write_text(as_text({"cloud": {"auth_type": "none"}, "nova": nova}))
+    return Service(Connections(conf.load(["--config-file", str(file)]).raw), "nova")
+
+
+@pytest.fixture
+def nova(tmp_path: Path, url: str) -> Service:
+    return service(tmp_path, url)
+
+
+def test_a_blip_is_tried_again(nova: Service, script: Script) -> None:
+    script.answers = [(503, ""), (502, "<html>"), (200, {"x": 1})]
+    assert nova.get("things.get", "/things", "2.1") == {"x": 1}
+    assert {headers["OpenStack-API-Version"] for _, _, headers in script.asked} == {"compute 2.1"}
+
+
+def test_a_service_that_stays_away_is_transient(nova: Service, script: Script) -> None:
+    script.answers = [(503, {"message": "Back soon."})]
+    with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered 503: Back soon$"):
+        nova.get("things.get", "/things")
+    assert len(script.asked) == ATTEMPTS
+
+
+def test_what_may_have_had_an_effect_is_not_repeated(nova: Service, script: Script) -> None:
+    script.answers = [(503, "")]
+    with pytest.raises(CloudTransientError):
+        nova.call("things.create", "POST", "/things", json={})
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize("status", [401, 409, 429, 500])
+def test_what_may_pass_is_transient(nova: Service, script: Script, status: int) -> None:
+    script.answers = [(status, NOVA_SAYS)]
+    with pytest.raises(CloudTransientError, match=f"answered {status}: No such thing$"):
+        nova.get("things.get", "/things")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 410])
+def test_what_will_not_pass_is_permanent(nova: Service, script: Script, status: int) -> None:
+    script.answers = [(status, NOVA_SAYS)]
+    with pytest.raises(CloudPermanentError, match=f"answered {status}: No such thing$"):
+        nova.get("things.get", "/things")
+
+
+def test_a_status_may_be_fine_or_pass_later(nova: Service, script: Script) -> None:
+    script.answers = [(404, NOVA_SAYS)]
+    assert nova.get("things.get", "/things", none_on=(404,)) is None
+    assert nova.call("things.delete", "DELETE", "/things/1", fine=(404,)).status_code == 404
+    with pytest.raises(CloudTransientError):
+        nova.call("things.delete", "DELETE", "/things/1", later=(404,))
+
+
+def test_pages_are_followed_as_long_as_there_is_a_link(nova: Service, script: Script) -> None:
+    more = {"things_links": [{"rel": "next", "href": "elsewhere"}]}
+    script.answers = [(200, {"things": [{"id": 1}, {"id": 2}], **more}), (200, {"things": [{"id": 3}]})]
+    assert [row["id"] for row in nova.pages("things.list", "/things", "things")] == [1, 2, 3]
+    assert "marker=2" in script.asked[1][1]
+
+
+def test_a_user_is_answered_for_with_their_own_token(nova: Service, script: Script) -> None:
+    script.answers = [(200, {})]
+    as_user = nova.as_user("a-secret")
+    as_user.get("things.get", "/things")
+    assert script.asked[0][2]["X-Auth-Token"] == "a-secret"
+    assert "a-secret" not in repr(as_user)
+
+
+def test_nobody_there_is_transient_and_the_message_names_no_address(tmp_path: Path) -> None:
+    port = free_port()
+    nobody = service(tmp_path, f"http://127.0.0.1:{port}")
+    with pytest.raises(CloudTransientError, match="cannot be reached") as caught:
+        nobody.get("things.get", "/things")
+    assert str(port) not in str(caught.value)

@@ -124,8 +124,8 @@ def test_a_changed_affinity_has_a_group_of_its_own(admin: Person, demo: Person) 
             lease["id"], reservations=[{"id": reservation["id"], "affinity": True, "amount": 1}]
         )
         (after,) = changed["reservations"]
-        policies = {group.id: group.policy for group in demo.sdk.compute.server_groups()}
-        assert policies == {after["server_group_id"]: "affinity"}
+        policies = {group.id: group.policies for group in demo.sdk.compute.server_groups()}
+        assert policies == {after["server_group_id"]: ["affinity"]}
         demo.delete(lease)
 
 

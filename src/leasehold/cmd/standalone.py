@@ -31,6 +31,7 @@ Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, 
 A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this folder:
 
   export OS_AUTH_TYPE=none OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
+  pip install python-blazarclient
   blazar host-list
   blazar lease-create --physical-reservation min=1,max=1,hypervisor_properties='[">=","$vcpus","16"]' my-first-lease
   blazar lease-list

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
-from keystoneauth1.exceptions import NoMatchingPlugin
+from keystoneauth1.exceptions import ClientException, NoMatchingPlugin
 from keystoneauth1.identity import v3
 from oslo_config import cfg
+from oslo_utils.netutils import escape_ipv6
 
-from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 
 if TYPE_CHECKING:
     from keystoneauth1.plugin import BaseAuthPlugin
@@ -31,6 +32,9 @@ SERVICES = {
 
 TIMEOUT_SECONDS = 60
 """A call to the cloud that takes longer is given up and tried again later."""
+
+_BY_PASSWORD = ("password", "v3password")
+_USUAL = "auth_type, auth_url, username, password, project_name, user_domain_name and project_domain_name"
 
 BLAZAR_OPTIONS = [
     cfg.StrOpt("os_auth_protocol", default="http", help="Blazar's: protocol of Keystone, http or https."),
@@ -95,6 +99,34 @@ def reopen(session: Session, conf: cfg.ConfigOpts) -> Session:
     return loading.load_session_from_conf_options(conf, GROUP, auth=session.auth)
 
 
+def load_login(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin | None:
+    """Return the way to log in that a section describes, None for one that describes none; speaks to nobody yet.
+
+    Raises `ConfigurationError` for what could never work, so that it is said at the start and not with the first lease.
+    """
+    section = conf[group].auth_section or group
+    loading.register_auth_conf_options(conf, section)
+    try:
+        login = loading.load_auth_from_conf_options(conf, group)
+        if conf[section].auth_type in _BY_PASSWORD:
+            _check_password(conf[section], section)
+    except ClientException as error:
+        message = f"The credentials in [{section}] cannot be used: {error}. Set {_USUAL} in [{section}]."
+        raise ConfigurationError(message) from error
+    except cfg.NoSuchOptError:
+        # Its text has the rest of the password, and so has the traceback.
+        raise ConfigurationError(f"The credentials in [{section}] cannot be used: {LONE_DOLLAR}") from None
+    return login
+
+
+def _check_password(section: cfg.ConfigOpts.GroupAttr, name: str) -> None:
+    """Refuse what the library lets pass until its first call."""
+    missing = [] if section.password else ["password"]
+    missing += [] if section.username or section.user_id else ["username"]
+    if missing:
+        raise ConfigurationError(f"The credentials in [{name}] cannot be used: set {' and '.join(missing)} there.")
+
+
 def _translate(conf: cfg.ConfigOpts) -> None:
     for group in SERVICES:
         section = conf[group]
@@ -107,23 +139,19 @@ def _translate(conf: cfg.ConfigOpts) -> None:
 
 
 def _open_account(conf: cfg.ConfigOpts) -> BaseAuthPlugin:
-    plugin = loading.load_auth_from_conf_options(conf, GROUP)
+    plugin = load_login(conf, GROUP)
     if plugin is None and conf.os_admin_password:
         return v3.Password(auth_url=_auth_url(conf), **_account(conf))
-    plugin = plugin or loading.load_auth_from_conf_options(conf, MIDDLEWARE_GROUP)
+    plugin = plugin or load_login(conf, MIDDLEWARE_GROUP)
     if plugin is None:
-        message = (
-            "No account for the cloud is configured. Set auth_type, auth_url, username, password, project_name, "
-            "user_domain_name and project_domain_name in [cloud]."
-        )
-        raise ConfigurationError(message)
+        raise ConfigurationError(f"No account for the cloud is configured. Set {_USUAL} in [{GROUP}].")
     return plugin
 
 
 def _auth_url(conf: cfg.ConfigOpts) -> str:
     port = f":{conf.os_auth_port}" if conf.os_auth_port else ""
     path = "/".join(part.strip("/") for part in (conf.os_auth_prefix, "v3") if part)
-    return f"{conf.os_auth_protocol}://{conf.os_auth_host}{port}/{path}"
+    return f"{conf.os_auth_protocol}://{escape_ipv6(conf.os_auth_host.strip('[]'))}{port}/{path}"
 
 
 def _account(conf: cfg.ConfigOpts) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from leasehold.conf import api, cloud, database, keystone, leases, logging, manager, metrics
-from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ def load(
             plugins=manager.read_plugins(conf),
         )
         return Config(settings=settings, api=api.read(conf), database_url=database.read(conf), raw=conf)
+    except cfg.NoSuchOptError:
+        # Its text has what follows the dollar, which may be half a password.
+        raise ConfigurationError(f"The configuration cannot be used: {LONE_DOLLAR}") from None
     except cfg.Error as error:
         message = f"The configuration cannot be used: {error}"
         raise ConfigurationError(message) from error

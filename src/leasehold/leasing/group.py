@@ -68,5 +68,12 @@ def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: R
     saved = service.books.transact(work)
     superfluous = old if saved is not None else new
     if superfluous is not None:
-        groups.delete(superfluous)
+        _remove(groups, superfluous)
     return lease if saved is None else saved
+
+
+def _remove(groups: ServerGroups, group_id: str) -> None:
+    try:
+        groups.delete(group_id)
+    except CloudError as error:
+        log.warning("The server group %s that nothing needs any more could not be removed: %s", group_id, error)

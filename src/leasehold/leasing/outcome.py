@@ -110,7 +110,9 @@ class _Completion:
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
         after = replace(self._known(lease), status_reason=reason)
         phase, failed = self.step.phase, self._of(Result.FAILED)
-        gives_up = bool(failed) and phase in EVENT_OF
+        # What is given up is not tried again, so an end, or what comes before it, first does all that can be done.
+        patient = phase is not Phase.START and bool(self._of(Result.WAITING))
+        gives_up = bool(failed) and phase in EVENT_OF and not patient
         if gives_up:
             after = after.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
         if gives_up and phase is Phase.END and not _has_begun(after):

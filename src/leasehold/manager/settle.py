@@ -39,7 +39,9 @@ def _settle_lease(service: Service, claim: Claim) -> None:
         return
     outcomes = [_converge(service, step, job) for job in step.jobs]
     complete(service, claim, step, outcomes)
-    count_task(LEASE, step.phase, _what_became(step, outcomes))
+    became = _what_became(step, outcomes)
+    _tell(step, outcomes, became)
+    count_task(LEASE, step.phase, became)
 
 
 def _what_became(step: Step, outcomes: Sequence[Outcome]) -> str:
@@ -47,7 +49,21 @@ def _what_became(step: Step, outcomes: Sequence[Outcome]) -> str:
     results = {outcome.result for outcome in outcomes}
     if results <= {Result.DONE}:
         return DONE
+    if step.phase is not Phase.START and Result.WAITING in results:
+        return RETRIED
     return FAILED if Result.FAILED in results and step.phase in EVENT_OF else RETRIED
+
+
+def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
+    """Log how a step went, so that who looks for a lease's id finds its story; the routine look says nothing."""
+    reasons = "; ".join(outcome.reason for outcome in outcomes if outcome.reason)
+    if became == DONE:
+        level = logging.DEBUG if step.phase is Phase.KEEP else logging.INFO
+        log.log(level, "Lease %s: %s done", step.lease.id, step.phase)
+    elif became == FAILED:
+        log.warning("Lease %s: %s given up: %s", step.lease.id, step.phase, reasons)
+    else:
+        log.info("Lease %s: %s will be tried again: %s", step.lease.id, step.phase, reasons)
 
 
 def _converge(service: Service, step: Step, job: Job) -> Outcome:
@@ -65,7 +81,8 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     except CloudPermanentError as error:
         return Outcome(job.name, Result.FAILED, f"The cloud refused: {error}")
     except Exception:
-        log.exception("A bug in %s: reservation %s could not be made to match", kind.name, job.name)
+        message = "A bug in %s: reservation %s of lease %s could not be made to match"
+        log.exception(message, kind.name, job.name, step.lease.id)
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
     return Outcome(job.name, Result.DONE, cloud=new)

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leasehold.calendar.search import earliest_free
-from leasehold.cloud.ports import CloudError, CloudTransientError
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.resource_types.attempts import for_each
 from leasehold.resource_types.base import Wanted
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
 from leasehold.resource_types.matching import matching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -98,7 +99,7 @@ class HostReservations:
             # A host in both was on its way when an earlier attempt broke off; at a first attempt there is none.
             pool = cloud.aggregates.get(settings.freepool) if aggregate.hosts else None
             arriving = hosts - (aggregate.hosts - (pool.hosts if pool else frozenset()))
-            _for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
+            for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
         return {"aggregate_id": aggregate.id}
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
@@ -107,9 +108,9 @@ class HostReservations:
         if (job.settings.default_before_end if action == "default" else action) != "snapshot":
             return
         aggregate = cloud.aggregates.get(job.name)
-        for host in sorted(aggregate.hosts) if aggregate else ():
-            for server in cloud.servers.on_host(host):
-                cloud.images.snapshot(server.id, f"{job.settings.image_prefix}{server.name}")
+        servers = [server for host in aggregate.hosts for server in cloud.servers.on_host(host)] if aggregate else []
+        names = {each.id: f"{job.settings.image_prefix}{each.name}" for each in servers if each.status != "DELETING"}
+        for_each(names, lambda server: cloud.images.snapshot(server, names[server]), patient=True)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the request as it was asked."""
@@ -157,21 +158,6 @@ def _refusal(
     )
 
 
-def _for_each(hosts: Iterable[str], work: Callable[[str], None]) -> None:
-    """Do something for every host, and raise what failed only then: a slow host delays no other.
-
-    What can never work is raised before what may work later.
-    """
-    errors: list[CloudError] = []
-    for host in sorted(hosts):
-        try:
-            work(host)
-        except CloudError as error:
-            errors.append(error)
-    for failure in sorted(errors, key=lambda each: isinstance(each, CloudTransientError)):
-        raise failure
-
-
 def _settle(cloud: Cloud, job: Job, host: str, wanted: Collection[str]) -> None:
     """Bring a host into the reservation or out of it."""
     if host in wanted:
@@ -217,12 +203,12 @@ def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server]) -> None:
 def _dissolve(cloud: Cloud, job: Job) -> None:
     aggregate = cloud.aggregates.get(job.name)
     if aggregate is not None:
-        _for_each(aggregate.hosts, lambda host: _vacate(cloud, job, host))
+        for_each(aggregate.hosts, lambda host: _vacate(cloud, job, host), patient=True)
     cloud.aggregates.delete(job.name)
     # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
     # yet, so whatever is on it and not preemptible is this reservation's.
     hosts = {holding.resource.attributes["service_name"] for holding in (*job.holdings, *job.former)}
-    _for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)))
+    for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
 
 
 def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:

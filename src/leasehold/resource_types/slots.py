@@ -7,6 +7,7 @@ many servers fit; no server group is needed (design §2).
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import Refusal, Step
+from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.base import Wanted
 
 if TYPE_CHECKING:
@@ -254,18 +256,21 @@ def _remove_servers(cloud: Cloud, job: Job, host: str | None = None) -> None:
 
 
 def _dissolve(cloud: Cloud, job: Job) -> None:
+    """Remove all that the reservation has in the cloud; what is left when its servers are gone goes in any case."""
     name = job.name
-    cloud.flavors.revoke(name, job.project_id)
-    _remove_servers(cloud, job)
+    do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
     aggregate = cloud.aggregates.get(name)
-    for host in sorted(aggregate.hosts) if aggregate else ():
-        cloud.aggregates.remove_host(name, host)
-    cloud.aggregates.delete(name)
-    for holding in (*job.holdings, *job.former):
-        provider = child_provider(holding.resource.attributes["hypervisor_hostname"])
-        cloud.providers.remove_inventory(provider, resource_class(name))
+    members = sorted(aggregate.hosts) if aggregate else []
+    names = {holding.resource.attributes["hypervisor_hostname"] for holding in (*job.holdings, *job.former)}
+    providers = sorted(child_provider(hostname) for hostname in names)
     group = group_of(job.reservation)
-    if group is not None and cloud.server_groups is not None:
-        cloud.server_groups.delete(group)
-    cloud.flavors.delete(name)
-    cloud.providers.delete_class(resource_class(name))
+    do_all(
+        [
+            *(partial(cloud.aggregates.remove_host, name, host) for host in members),
+            partial(cloud.aggregates.delete, name),
+            *(partial(cloud.providers.remove_inventory, provider, resource_class(name)) for provider in providers),
+            *([partial(cloud.server_groups.delete, group)] if group and cloud.server_groups else ()),
+            partial(cloud.flavors.delete, name),
+            partial(cloud.providers.delete_class, resource_class(name)),
+        ]
+    )

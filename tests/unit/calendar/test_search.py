@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,6 +132,7 @@ def test_a_start_is_rounded_up_to_the_grain() -> None:
     assert window == Window(from_seconds(180), from_seconds(3780))
 
 
+@pytest.mark.slow
 def test_a_crowded_year_of_many_slots() -> None:
     """Many levels of free room on one host, more than the small examples reach."""
     random = np.random.default_rng(5)

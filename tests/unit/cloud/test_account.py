@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -45,6 +46,11 @@ def test_a_prefix_and_no_port(tmp_path: Path) -> None:
     assert auth_url(raw) == "http://theirs/identity/v3"
 
 
+@pytest.mark.parametrize("host", ["fd00::5", "[fd00::5]"])
+def test_keystone_may_have_an_ipv6_address(tmp_path: Path, host: str) -> None:
+    assert auth_url(read(tmp_path, DEFAULT={**BLAZAR, "os_auth_host": host})) == "http://[fd00::5]:5000/v3"
+
+
 def test_the_middlewares_account_is_the_last_resort(tmp_path: Path) -> None:
     assert auth_url(read(tmp_path, keystone_authtoken=OURS)) == "http://ours/v3"
 
@@ -57,6 +63,33 @@ def test_no_account_is_said_in_a_sentence(tmp_path: Path) -> None:
 def test_an_unknown_way_to_log_in_is_said_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'passwrod' is not known"):
         read(tmp_path, cloud={"auth_type": "passwrod"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"auth_url": None}, r"\[cloud\] cannot be used: .*auth_url\. Set auth_type, auth_url"),
+        ({"password": None}, r"\[cloud\] cannot be used: set password there\.$"),
+        ({"password": None, "username": None}, r"\[cloud\] cannot be used: set password and username there\.$"),
+    ],
+)
+def test_an_account_that_could_never_log_in_is_said_in_a_sentence(
+    tmp_path: Path, changed: Mapping[str, str | None], sentence: str
+) -> None:
+    values = {name: value for name, value in {**OURS, **changed}.items() if value is not None}
+    with pytest.raises(ConfigurationError, match=sentence):
+        open_session(read(tmp_path, cloud=values))
+
+
+@pytest.mark.parametrize("section", ["cloud", "database"])
+def test_a_dollar_that_is_not_doubled_is_said_without_the_password(tmp_path: Path, section: str) -> None:
+    values = {"cloud": OURS, "database": {"connection": "mysql+pymysql://us:p@there/leasehold"}}
+    text = as_text({name: {key: f"{value}$secret" for key, value in values[name].items()} for name in [section]})
+    file = tmp_path / "leasehold.conf"
+    file.write_text(text.replace("$$", "$").replace("password$secret", "password"))
+    with pytest.raises(ConfigurationError, match=r"cannot be used: .* Write it as \$\$\.$") as raised:
+        open_session(conf.load(["--config-file", str(file)]).raw)
+    assert "secret" not in "".join(traceback.format_exception(raised.value))
 
 
 def test_blazars_region_and_interface_are_understood(tmp_path: Path) -> None:

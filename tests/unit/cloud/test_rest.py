@@ -12,6 +12,7 @@ import pytest
 
 from leasehold import conf
 from leasehold.cloud.openstack.connections import Connections
+from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
 from leasehold.cloud.openstack.rest import ATTEMPTS, Service
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from tests.processes import as_text
@@ -144,3 +145,33 @@ def test_nobody_there_is_transient_and_the_message_names_no_address(tmp_path: Pa
     with pytest.raises(CloudTransientError, match="cannot be reached") as caught:
         nobody.get("things.get", "/things")
     assert str(port) not in str(caught.value)
+
+
+def test_an_answer_that_is_not_json_is_transient(nova: Service, script: Script) -> None:
+    script.answers = [(200, "<html>We are moving.</html>")]
+    with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered with something that is no"):
+        nova.get("things.get", "/things")
+
+
+def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(nova: Service, script: Script) -> None:
+    """Cells number their hypervisors on their own, and Nova shows the first one that has a number."""
+    row = {
+        "id": 1,
+        "hypervisor_hostname": "cell1-01",
+        "service": {"host": "cell1-01"},
+        "vcpus": 8,
+        "memory_mb": 1024,
+        "local_gb": 10,
+        "cpu_info": {},
+        "hypervisor_type": "QEMU",
+        "hypervisor_version": 1,
+        "state": "up",
+        "status": "enabled",
+    }
+    script.answers = [
+        (200, {"hypervisors": [{"id": 1, "hypervisor_hostname": "cell2-01"}]}),
+        (200, {"hypervisor": row}),
+        (200, {"availabilityZoneInfo": []}),
+    ]
+    with pytest.raises(CloudPermanentError, match="cell1-01"):
+        OpenStackHypervisors(nova).find("cell2-01")

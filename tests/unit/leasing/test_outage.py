@@ -185,6 +185,21 @@ def test_an_end_that_the_cloud_refuses_keeps_the_host_closed_until_the_lease_is_
     assert len(world.members("freepool")) == 5
 
 
+def test_an_end_that_is_refused_in_part_still_gives_back_what_only_takes_time(world: World) -> None:
+    lease = world.lease(hosts(5), floating_ips(), start=0, end=3)
+    run_until(world, world.hour(2.9))
+    world.cloud.faults.set(forever("networks.*"))
+    world.cloud.faults.set(Fault("servers.on_host", error="before"))
+    run_until(world, world.hour(3) + timedelta(minutes=1))
+    world.cloud.faults.clear()
+    world.cloud.faults.set(forever("networks.*"))
+    run_for(world, minutes=5)
+    failed = world.get(lease)
+    assert failed.status == "ERROR"
+    assert [str(part.status) for part in failed.reservations] == ["deleted", "error"]
+    assert len(world.members("freepool")) == 5
+
+
 def test_a_request_that_needs_a_cloud_that_is_down_is_unavailable_and_not_an_error_of_ours(world: World) -> None:
     world.cloud.faults.set(DOWN)
     with pytest.raises(CloudUnavailableError):

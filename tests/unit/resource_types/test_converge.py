@@ -429,3 +429,38 @@ def test_an_address_that_was_created_but_never_tagged_goes_at_the_end(scene: Sce
     scene.cloud.networks.create_floating_ip(seed.NETWORK_ID, seed.SUBNET_ID, "203.0.113.201", PROJECT, frozenset())
     ADDRESSED.converge(scene.cloud, job(ADDRESSED, ADDRESS_REQUEST, holding_address(201)), ENDED)
     assert not scene.picture()["addresses"]
+
+
+def test_a_snapshot_that_fails_prevents_no_other(scene: Scene) -> None:
+    request = {**HOST_REQUEST, "before_end": "snapshot"}
+    mine = job(HOSTS, request, holding(1), holding(2))
+    HOSTS.converge(scene.cloud, mine, ACTIVE)
+    servers_on_the_hosts(scene)
+    there = [server for host in ("cmp-01", "cmp-02") for server in scene.cloud.servers.on_host(host)]
+    scene.cloud.faults.set(Fault("images.snapshot", error="before", remaining=1))
+    with pytest.raises(CloudTransientError):
+        HOSTS.before_end(scene.cloud, mine)
+    assert sorted(len(scene.cloud.images.of_server(server.id)) for server in there) == [0, 1]
+    HOSTS.before_end(scene.cloud, mine)
+    assert [len(scene.cloud.images.of_server(server.id)) for server in there] == [1, 1]
+
+
+def test_an_end_is_tried_again_while_one_host_may_still_be_given_back(scene: Scene) -> None:
+    mine = job(HOSTS, HOST_REQUEST, holding(1), holding(2))
+    HOSTS.converge(scene.cloud, mine, ACTIVE)
+    scene.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True, remaining=1))
+    scene.cloud.faults.set(Fault("aggregates.add_host", error="before", remaining=1))
+    with pytest.raises(CloudTransientError):
+        HOSTS.converge(scene.cloud, mine, ENDED)
+
+
+def test_the_end_of_slots_removes_all_that_can_be_removed(scene: Scene) -> None:
+    mine = instances_job(holding(1, 2), holding(2, 1))
+    INSTANCES.converge(scene.cloud, mine, ACTIVE)
+    scene.cloud.faults.set(Fault("aggregates.delete", error="before", permanent=True, remaining=1))
+    with pytest.raises(CloudPermanentError):
+        INSTANCES.converge(scene.cloud, mine, ENDED)
+    assert scene.cloud.flavors.get(OURS) is None
+    assert [scene.slots(number) for number in (1, 2)] == [None, None]
+    INSTANCES.converge(scene.cloud, mine, ENDED)
+    assert scene.cloud.aggregates.get(OURS) is None

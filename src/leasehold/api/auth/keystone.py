@@ -11,13 +11,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import exceptions as keystone_errors
-from keystoneauth1 import loading
 from keystonemiddleware import auth_token
 from webob import Request
 
 from leasehold.api.auth.none import read_roles
 from leasehold.api.auth.token_cache import TokenCache
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.keystone import load_login
 from leasehold.model.caller import Caller
 from leasehold.model.errors import ForbiddenError, IdentityUnavailableError, UnauthorizedError
 
@@ -151,11 +151,7 @@ def _public_uri(raw: cfg.ConfigOpts) -> str:
     """
     section = raw[GROUP].auth_section or GROUP
     advice = f"Set auth_type = password, auth_url, username, password, project_name and the domains in [{section}]."
-    loading.register_auth_conf_options(raw, section)
-    try:
-        credentials = loading.load_auth_from_conf_options(raw, GROUP)
-    except keystone_errors.ClientException as error:
-        raise ConfigurationError(f"The credentials in [{section}] cannot be used: {error} {advice}") from error
+    credentials = load_login(raw, GROUP)
     if credentials is None:
         raise ConfigurationError(f"auth_strategy keystone needs a user of its own to validate tokens. {advice}")
     uri = raw[GROUP].www_authenticate_uri or getattr(credentials, "auth_url", None)

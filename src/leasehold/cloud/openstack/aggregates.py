@@ -49,7 +49,8 @@ class OpenStackAggregates:
             lacking[ZONE] = zone
         if not lacking:
             return found
-        self._act(call, found.id, "set_metadata", {"metadata": lacking}, later=(HTTPStatus.BAD_REQUEST,))
+        later = (HTTPStatus.BAD_REQUEST,) if ZONE in lacking else ()
+        self._act(call, found.id, "set_metadata", {"metadata": lacking}, later=later)
         return self._known(call, name)
 
     def add_host(self, name: str, service_host: str) -> None:

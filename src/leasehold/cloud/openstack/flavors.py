@@ -40,12 +40,14 @@ class OpenStackFlavors:
     def ensure(self, flavor: Flavor) -> None:
         """Make sure the flavor exists exactly as given; `flavor.projects` is not looked at.
 
-        Nova cannot change a flavor, so a different one of the same id is deleted and created, and its access list is
-        empty afterwards. Raises CloudTransientError while another flavor has the name.
+        Nova cannot change more of a flavor than its extra specs, so a different one of the same id is deleted and
+        created, and its access list is empty afterwards; Nova then finds no older server by the flavor. Raises
+        CloudTransientError while another flavor has the name.
         """
         call = "flavors.ensure"
         there = self._find(call, flavor.id)
-        if there is not None and replace(there, projects=flavor.projects) == flavor:
+        if there is not None and replace(there, projects=flavor.projects, extra_specs=flavor.extra_specs) == flavor:
+            self._put_specs_right(call, there, flavor)
             return
         if there is not None:
             self.delete(flavor.id)
@@ -53,9 +55,7 @@ class OpenStackFlavors:
         if response.status_code == HTTPStatus.CONFLICT:
             text = f"nova {call}: another flavor has the name {flavor.name} or the id {flavor.id}"
             raise CloudTransientError(text)
-        if flavor.extra_specs:
-            body = {"extra_specs": dict(flavor.extra_specs)}
-            self._nova.call(call, "POST", f"{_path(flavor.id)}/os-extra_specs", VERSION, json=body)
+        self._add_specs(call, flavor.id, flavor.extra_specs)
 
     def grant(self, flavor_id: str, project_id: str) -> None:
         """Let a project use the private flavor; CloudPermanentError when it is public or does not exist."""
@@ -76,9 +76,22 @@ class OpenStackFlavors:
         """Remove the flavor; servers that were booted with it stay."""
         self._nova.call("flavors.delete", "DELETE", _path(flavor_id), VERSION, fine=(HTTPStatus.NOT_FOUND,))
 
+    def _put_specs_right(self, call: str, there: Flavor, wanted: Flavor) -> None:
+        for key in sorted(there.extra_specs.keys() - wanted.extra_specs.keys()):
+            path = f"{_path(wanted.id)}/os-extra_specs/{quote(key, safe='')}"
+            self._nova.call(call, "DELETE", path, VERSION, fine=(HTTPStatus.NOT_FOUND,))
+        self._add_specs(call, wanted.id, dict(wanted.extra_specs.items() - there.extra_specs.items()))
+
+    def _add_specs(self, call: str, flavor_id: str, specs: Mapping[str, str]) -> None:
+        if specs:
+            body = {"extra_specs": dict(specs)}
+            self._nova.call(call, "POST", f"{_path(flavor_id)}/os-extra_specs", VERSION, json=body)
+
     def _find(self, call: str, flavor_id: str) -> Flavor | None:
         found = self._nova.get(call, _path(flavor_id), VERSION, none_on=(HTTPStatus.NOT_FOUND,))
-        return None if found is None else self._with_access(call, _read(found["flavor"]))
+        # Names that users send, such as "detail" or "..", lead to other pages of Nova, which show no flavor.
+        row = found.get("flavor") if found else None
+        return None if row is None else self._with_access(call, _read(row))
 
     def _with_access(self, call: str, flavor: Flavor) -> Flavor:
         if flavor.public:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leasehold.cloud.ports import Hypervisor
+from leasehold.cloud.ports import CloudPermanentError, Hypervisor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,15 +39,23 @@ class OpenStackHypervisors:
         return [_read(row, zones) for row in rows]
 
     def find(self, reference: str) -> Hypervisor | None:
-        """Return the hypervisor with this id or exact hostname; Nova itself also finds parts of names."""
+        """Return the hypervisor with this id or exact hostname; Nova itself also finds parts of names.
+
+        Raises CloudPermanentError when another cell has a hypervisor with the same id, and Nova shows that one.
+        """
         call = "hypervisors.find"
-        number = self._by_name(call, reference)
-        if number is None and _is_number(reference):
-            number = int(reference)
+        named = self._by_name(call, reference)
+        number = int(reference) if named is None and _is_number(reference) else named
         if number is None:
             return None
         row = self._nova.get(call, f"{PATH}/{number}", VERSION, none_on=(HTTPStatus.NOT_FOUND,))
-        return None if row is None else _read(row["hypervisor"], self._zones(call))
+        if row is None:
+            return None
+        found = _read(row["hypervisor"], self._zones(call))
+        if named is not None and found.hypervisor_hostname != reference:
+            text = f"{reference} and {found.hypervisor_hostname} are in two cells and have one id, {number}"
+            raise CloudPermanentError(f"nova {call}: {text}; only one of the two can be used")
+        return found
 
     def _by_name(self, call: str, name: str) -> int | None:
         if not name:

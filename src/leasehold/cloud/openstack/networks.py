@@ -27,7 +27,8 @@ class OpenStackNetworks:
         call = "networks.get"
         path = f"/networks/{quote(network_id, safe='')}"
         found = self._neutron.get(call, path, none_on=(HTTPStatus.NOT_FOUND,))
-        if found is None:
+        # Names that users send, such as "..", lead to other pages of Neutron, which show no network.
+        if found is None or "network" not in found:
             return None
         rows = self._neutron.get(call, "/subnets", params={"network_id": network_id})["subnets"]
         return Network(network_id, found["network"]["name"], tuple(_read_subnet(row) for row in rows))
@@ -74,7 +75,7 @@ class OpenStackNetworks:
         return next(iter(self._list(call, wanted)), None)
 
     def _list(self, call: str, filters: Mapping[str, str]) -> list[FloatingIp]:
-        return [_read(row) for row in self._neutron.get(call, PATH, params=filters)["floatingips"]]
+        return [_read(row) for row in self._neutron.pages(call, PATH, "floatingips", params=filters)]
 
 
 def _read_subnet(row: Mapping[str, Any]) -> Subnet:

@@ -66,12 +66,18 @@ class Service:
     ) -> Any:
         """Return the JSON at `path`, or None when the status is one of `none_on`."""
         response = self.call(call, "GET", path, version, params=params, fine=none_on)
-        return None if response.status_code in none_on else response.json()
+        if response.status_code in none_on:
+            return None
+        try:
+            return response.json()
+        except ValueError as error:
+            # A page of a proxy in front of it, for instance.
+            raise CloudTransientError(f"{self.name} {call}: {path} answered with something that is no JSON") from error
 
     def pages(
         self, call: str, path: str, key: str, version: str | None = None, params: Mapping[str, Any] | None = None
     ) -> Iterator[Any]:
-        """Yield the items of a collection that Nova gives in pages; a link says that another one follows."""
+        """Yield the items of a collection that Nova and Neutron give in pages; a link says that another one follows."""
         query = dict(params or {}, limit=PAGE)
         while True:
             page = self.get(call, path, version, query)

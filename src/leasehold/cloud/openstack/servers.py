@@ -1,5 +1,6 @@
 """Nova's servers, of all projects.
 
+Those that a user has deleted count as long as Nova keeps them (`reclaim_instance_interval`): the user can restore them.
 The flavor of a server is shown by its id up to microversion 2.46, and since 2.47 with its extra specs instead: who
 wants both asks twice, but only where there are servers at all.
 """
@@ -25,6 +26,7 @@ PATH = "/servers"
 HOST = "OS-EXT-SRV-ATTR:host"
 TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
+DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
 
 
@@ -69,7 +71,8 @@ class OpenStackServers:
         return [_read(row, specs.get(number, {}).get("extra_specs", {})) for number, row in rows.items()]
 
     def _pages(self, call: str, filters: Mapping[str, str], version: str) -> Iterator[Any]:
-        return self._nova.pages(call, f"{PATH}/detail", "servers", version, {"all_tenants": "1", **filters})
+        everybodys = {"all_tenants": "1", "deleted": "False", "soft_deleted": "True"}
+        return self._nova.pages(call, f"{PATH}/detail", "servers", version, {**everybodys, **filters})
 
 
 def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
@@ -79,6 +82,6 @@ def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
         project_id=row["tenant_id"],
         flavor_id=row["flavor"]["id"],
         service_host=row[HOST],
-        status="DELETING" if row[TASK] in DELETING else row["status"],
+        status="DELETING" if row[TASK] in DELETING or row["status"] in DELETED else row["status"],
         preemptible=bool_from_string(extra_specs.get(PREEMPTIBLE, "")),
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import TYPE_CHECKING
 
 import bcrypt
 import pytest
-from sqlalchemy import inspect
+from sqlalchemy import insert, inspect
 
 from leasehold.api.auth.users import read_users
 from leasehold.books import schema
-from leasehold.books.engine import open_engine
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.tables import tasks
 from leasehold.cmd import manage
 from leasehold.cmd.database import URL_VARIABLE
 
@@ -176,3 +178,24 @@ def test_a_password_that_bcrypt_would_cut_is_refused(run: Run, monkeypatch: pyte
 @pytest.mark.parametrize("name", ["", "a:b", "a,b", " a", "a\nb", "#a"])
 def test_a_user_whose_line_could_not_be_read_is_refused(run: Run, name: str) -> None:
     assert run("hash-password", name, "demo")[0] == 2
+
+
+def test_audit_says_that_all_is_well_or_what_is_not(run: Run, database_url: str) -> None:
+    where = ("--database-url", database_url)
+    run(*where, "db", "upgrade")
+    assert run(*where, "audit") == (0, "All that is in the books agrees.\n", "")
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        connection.execute(insert(tasks).values(kind="lease", subject="nobody", due_at=None, attempts=0))
+    engine.dispose()
+    code, said, _ = run(*where, "audit")
+    assert (code, said) == (1, "A task is for lease nobody, which does not exist. This is a defect; report it.\n")
+    code, said, _ = run(*where, "audit", "--json")
+    (found,) = json.loads(said)["findings"]
+    assert (code, found["kind"], found["subject"]) == (1, "work", "nobody")
+
+
+def test_audit_wants_the_schema(run: Run, database_url: str) -> None:
+    code, _, complaint = run("--database-url", database_url, "audit")
+    assert code == 1
+    assert "leasehold-manage db upgrade" in complaint

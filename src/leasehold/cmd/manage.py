@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books import history, schema
-from leasehold.cmd import database, import_blazar, sandbox
+from leasehold.cmd import audit, database, import_blazar, sandbox
 from leasehold.cmd.database import OperatorError
 from leasehold.leasing.service import utc_now
 
@@ -78,6 +78,7 @@ def _parser(where: ArgumentParser) -> ArgumentParser:
     inside.set_defaults(make=True)
     sandbox.add_commands(inside.add_subparsers(required=True, metavar="VERB"))
     _add_purge(groups)
+    audit.add_command(groups)
     import_blazar.add_command(groups)
     _add_hash_password(groups)
     return parser

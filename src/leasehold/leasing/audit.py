@@ -1,0 +1,197 @@
+"""The audit: does everything in the books agree? Recomputed from the tables, without the calendar (feature E9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from leasehold.books.audit import all_lease_ids, kept_by, promises, work_for
+from leasehold.books.lease import list_leases
+from leasehold.books.resource import resources_by_number
+from leasehold.books.task import LEASE
+from leasehold.leasing.lifecycle import next_moment
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.books.audit import Work
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import Lease
+    from leasehold.model.resource import Resource
+
+LATE = timedelta(minutes=5)
+"""Work that nobody has taken up for so long is waiting for a manager that does not come."""
+
+_PARTS = ReservationStatus
+_ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
+_ANY_EVENT = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS, EventStatus.DONE, EventStatus.ERROR})
+
+AGREEING: Mapping[LeaseStatus, tuple[frozenset[ReservationStatus], frozenset[EventStatus], frozenset[EventStatus]]] = {
+    LeaseStatus.PENDING: (
+        frozenset({_PARTS.PENDING}),
+        frozenset({EventStatus.UNDONE}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.STARTING: (
+        frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.ERROR}),
+        frozenset({EventStatus.IN_PROGRESS}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.ACTIVE: (
+        frozenset({_PARTS.ACTIVE}),
+        frozenset({EventStatus.DONE}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.TERMINATING: (_ANY_PART, _ANY_EVENT, frozenset({EventStatus.IN_PROGRESS})),
+    LeaseStatus.TERMINATED: (
+        frozenset({_PARTS.DELETED}),
+        frozenset({EventStatus.DONE, EventStatus.ERROR}),
+        frozenset({EventStatus.DONE}),
+    ),
+    LeaseStatus.ERROR: (
+        _ANY_PART,
+        frozenset({EventStatus.DONE, EventStatus.ERROR}),
+        frozenset({EventStatus.UNDONE, EventStatus.ERROR, EventStatus.DONE}),
+    ),
+    LeaseStatus.DELETING: (_ANY_PART, _ANY_EVENT, _ANY_EVENT),
+}
+"""What the reservations, the start and the end of a lease may be in each of its statuses (contract lifecycle §1.1)."""
+
+
+class Kind(StrEnum):
+    """What can be wrong; these words never change."""
+
+    OVERBOOKED = "overbooked"
+    STATUS = "status"
+    WORK = "work"
+    LATE = "late"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that must not be: what it is about, what is wrong, and what to do."""
+
+    kind: Kind
+    subject: str
+    what: str
+    remedy: str
+
+
+def audit(connection: Connection, now: datetime) -> list[Finding]:
+    """Return all that does not agree in the books; an empty list when all is well.
+
+    The connection should see one moment only, or what others change meanwhile looks like a disagreement.
+    """
+    leases = list_leases(connection, None)
+    work = work_for(connection, LEASE)
+    return [
+        *_overbooked(connection, now),
+        *(finding for lease in leases for finding in (*_statuses(lease), *_deferred(lease, work, now))),
+        *_orphaned(connection, work),
+        *_kept(connection, work),
+    ]
+
+
+# ------------------------------------------------------------ capacity
+
+
+def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
+    for number, held in promises(connection, now):
+        clash = _first_clash(resources_by_number(connection, [number])[number], held)
+        if clash is not None:
+            yield clash
+
+
+def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | None:
+    """Go through the promises on a resource by their starts, and return the first instant that has too many."""
+    there: list[Allocation] = []
+    for each in held:
+        there = [other for other in there if other.window.end > each.window.start]
+        there.append(each)
+        excess = _excess(resource, there)
+        if excess:
+            names = ", ".join(sorted({other.reservation_id for other in there}))
+            what = f"{resource.label} is promised beyond what it has from {each.window.start:%Y-%m-%d %H:%M}: {excess}"
+            what = f"{what}, by the reservations {names}."
+            return Finding(Kind.OVERBOOKED, resource.label, what, "Delete or move one of the leases.")
+    return None
+
+
+def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
+    if any(each.demand is None for each in there):
+        return "as a whole and again" if len(there) > 1 else ""
+    taken: Counter[str] = Counter()
+    for each in there:
+        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+    return ", ".join(
+        f"{amount} {name} of {resource.capacity.get(name, 0)}"
+        for name, amount in sorted(taken.items())
+        if amount > resource.capacity.get(name, 0)
+    )
+
+
+# ------------------------------------------------------------ statuses
+
+
+def _statuses(lease: Lease) -> Iterator[Finding]:
+    parts, starts, ends = AGREEING[lease.status]
+    for part in lease.reservations:
+        if part.status not in parts:
+            yield _disagreement(lease, f"its reservation {part.id} is {part.status}")
+        if (part.missing_resources or part.resources_changed) and not lease.degraded:
+            yield _disagreement(lease, f"its reservation {part.id} lost resources and it is not degraded")
+    for kind, allowed in ((EventType.START, starts), (EventType.END, ends)):
+        event = lease.event(kind)
+        if event is None:
+            yield _disagreement(lease, f"it has no event {kind}")
+        elif event.status not in allowed:
+            yield _disagreement(lease, f"its event {kind} is {event.status}")
+        elif event.time != (lease.window.start if kind is EventType.START else lease.window.end):
+            yield _disagreement(lease, f"its event {kind} has another time than the lease")
+
+
+def _disagreement(lease: Lease, text: str, kind: Kind = Kind.STATUS) -> Finding:
+    what = f"Lease {lease.id} is {lease.status}, but {text}."
+    return Finding(kind, lease.id, what, "This is a defect; report it. Deleting the lease always works.")
+
+
+# ------------------------------------------------------------ deferred work
+
+
+def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -> Iterator[Finding]:
+    """Nothing is lost: what is still to happen to a lease has a task that is due in time, and somebody to do it."""
+    moment = now if lease.status is LeaseStatus.DELETING else next_moment(lease)
+    tasks = work.get(lease.id, ())
+    if len(tasks) > 1:
+        yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", Kind.WORK)
+    due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
+    # What is due already may be waiting for another try, later than its time.
+    if moment is not None and (due is None or due > moment > now):
+        yield _disagreement(lease, "no task brings it to what is due next", Kind.WORK)
+    for task in tasks:
+        idle = task.claim_until is None or task.claim_until <= now
+        if task.due_at is not None and task.due_at < now - LATE and idle:
+            what = f"Nobody has taken up the work for lease {lease.id} that is due since {task.due_at:%Y-%m-%d %H:%M}."
+            yield Finding(Kind.LATE, lease.id, what, "Look whether a manager runs and reaches the database.")
+
+
+def _orphaned(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
+    for subject in sorted(work.keys() - all_lease_ids(connection)):
+        what = f"A task is for lease {subject}, which does not exist."
+        yield Finding(Kind.WORK, subject, what, "This is a defect; report it.")
+
+
+def _kept(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
+    """Say what keeps resources without any work left that would give them back."""
+    for lease_id, count in sorted(kept_by(connection).items()):
+        if all(task.due_at is None for task in work.get(lease_id, ())):
+            what = f"Lease {lease_id} is over and still keeps {count} resources, and no work is left that frees them."
+            yield Finding(Kind.KEPT, lease_id, what, "This is a defect; report it.")

@@ -12,6 +12,7 @@ from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import for_each
 from leasehold.resource_types.base import Wanted
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.cloud.ports import Aggregate, Cloud, Server
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import Job, Request, Search
@@ -96,9 +97,7 @@ class HostReservations:
         aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
         if wanted is Wanted.ACTIVE:
             hosts = {holding.resource.attributes["service_name"] for holding in job.holdings}
-            # A host in both was on its way when an earlier attempt broke off; at a first attempt there is none.
-            pool = cloud.aggregates.get(settings.freepool) if aggregate.hosts else None
-            arriving = hosts - (aggregate.hosts - (pool.hosts if pool else frozenset()))
+            arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
             for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
         return {"aggregate_id": aggregate.id}
 
@@ -115,6 +114,17 @@ class HostReservations:
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the request as it was asked."""
         return dict(reservation.request)
+
+
+def _on_the_way(cloud: Cloud, job: Job, aggregate: Aggregate) -> frozenset[str]:
+    """Return the members that may not have arrived completely: an earlier attempt may have broken off anywhere.
+
+    Until the start has succeeded that is all of them; later, those that are in the free pool still.
+    """
+    if job.reservation.status is ReservationStatus.PENDING or not aggregate.hosts:
+        return aggregate.hosts
+    pool = cloud.aggregates.get(job.settings.freepool)
+    return pool.hosts if pool else frozenset()
 
 
 def _wanted(request: Request, search: Search) -> int:

@@ -232,6 +232,13 @@ def test_preemptible_servers_make_room_on_the_hosts_and_elsewhere_stay(scene: Sc
     assert scene.servers() == {"preemptible-3"}
 
 
+def test_a_start_that_broke_off_sweeps_again_what_landed_meanwhile(scene: Scene) -> None:
+    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    preemptible_servers(scene)
+    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    assert scene.servers() == {"preemptible-3"}
+
+
 def test_a_start_waits_for_other_servers_and_leaves_them_alone(scene: Scene) -> None:
     scene.put_server("another's", 1)
     with pytest.raises(CloudTransientError):

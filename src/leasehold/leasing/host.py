@@ -27,6 +27,7 @@ from leasehold.resource_types.slots import child_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -174,6 +175,9 @@ def _enrolled(connection: Connection, host_id: str) -> Resource:
 def remove_host(service: Service, host_id: str) -> None:
     """Take a host out of service; raises InUseError while it is promised to anybody or has servers."""
     host = get_resource(service, HOST, host_id)
+    with service.books.reading() as connection:
+        # Said before anything about servers: they are the leases'.
+        _refuse_promised(connection, host, service.now())
     try:
         servers = service.cloud.servers.on_host(host.attributes["service_name"])
     except CloudError as error:
@@ -186,15 +190,18 @@ def remove_host(service: Service, host_id: str) -> None:
     def work(connection: Connection) -> None:
         generations = lock_pools(connection, {HOST_POOL})
         enrolled = _enrolled(connection, host_id)
-        if in_use(connection, enrolled.number, service.now()):
-            message = f"The host {host.label} is promised to leases; delete them or wait for their end."
-            raise InUseError(message)
+        _refuse_promised(connection, enrolled, service.now())
         remove_resource(connection, enrolled.number, generations[HOST_POOL] + 1, service.now())
         add_task_once(connection, HOST_TASK, host_id, service.now())
         bump_pools(connection, generations)
 
     service.books.transact(work)
     service.wake()
+
+
+def _refuse_promised(connection: Connection, host: Resource, now: datetime) -> None:
+    if in_use(connection, host.number, now):
+        raise InUseError(f"The host {host.label} is promised to leases; delete them or wait for their end.")
 
 
 def settle_host(service: Service, host_id: str) -> None:

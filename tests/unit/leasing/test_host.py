@@ -63,6 +63,16 @@ def test_a_promised_host_is_not_removed(world: World) -> None:
     remove_host(world.service, "1")
 
 
+def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> None:
+    """The servers are the lease's: to move them away is not what the operator should do."""
+    lease = world.lease(hosts(), start=0, end=1)
+    run_manager(world)
+    server = world.cloud.servers.boot("inside", "demo", "m1.small", [lease.reservations[0].id])
+    assert server.status == "ACTIVE"
+    with pytest.raises(InUseError, match="is promised to leases"):
+        remove_host(world.service, "1")
+
+
 def test_a_host_is_removed_once_the_last_lease_has_left_it(world: World) -> None:
     world.lease(hosts(5), start=0, end=1)
     run_until(world, world.hour(0.9))

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 PAGE: Final = Path(__file__).parent / "RESULTS.md"
+CLOUD_PAGE: Final = Path(__file__).parent / "CLOUD.md"
+"""Apart, because it is measured where an OpenStack runs."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row
@@ -78,7 +80,17 @@ def as_lines(rows: Sequence[Row]) -> str:
 
 
 def write_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
-    """Write the page that is kept; `results` are the rows of each benchmark under its title.
+    """Write the page that is kept, with the reasons for what is missed; see `tables`."""
+    PAGE.write_text(tables(command, load, results) + REASONS + UPSTREAM, encoding="utf-8")
+
+
+def write_cloud_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
+    """Write the page about the real cloud; see `tables`."""
+    CLOUD_PAGE.write_text(tables(command, load, results), encoding="utf-8")
+
+
+def tables(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> str:
+    """Return the machine and the results as Markdown; `results` are the rows of each benchmark under its title.
 
     `load` is how many processes wanted to run before the first benchmark: near 0 on a machine of our own.
     """
@@ -88,4 +100,4 @@ def write_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) 
     for title, rows in results.items():
         lines = "\n".join(f"| {' | '.join(cells(row))} |" for row in rows)
         text += f"\n## {title}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{lines}\n"
-    PAGE.write_text(text + REASONS + UPSTREAM, encoding="utf-8")
+    return text

@@ -1,4 +1,4 @@
-"""On a real OpenStack: Keystone, Nova, Placement and Neutron, with five computes.
+"""On a real OpenStack with five computes, whose MariaDB does not flush its commits.
 
 The cloud is the one of the tests; it is measured where one runs (`make cloud`). A ratio here compares with what
 upstream Blazar was measured to need on such a cloud.

@@ -10,7 +10,7 @@ from bench import machine
 from bench.row import Row, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 PAGE: Final = Path(__file__).parent / "RESULTS.md"
 CLOUD_PAGE: Final = Path(__file__).parent / "CLOUD.md"
@@ -61,6 +61,7 @@ every answer, and every host that was chosen, with a brute-force reference. With
 `make test`. The log that we play beside it is that of the SDSC Blue Horizon, provided by Travis Earheart and Nancy
 Wilkins-Diehr through the Parallel Workloads Archive; it is not part of this repository.
 """
+DATABASES: Final = ("SQLite", "MariaDB", "PostgreSQL")
 COLUMNS: Final = ("what", "measured", "budget", "compared", "verdict")
 
 
@@ -85,16 +86,17 @@ def write_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) 
 
 
 def write_cloud_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
-    """Write the page about the real cloud; see `tables`."""
-    CLOUD_PAGE.write_text(tables(command, load, results), encoding="utf-8")
+    """Write the page about the real cloud, which has a database of its own; see `tables`."""
+    CLOUD_PAGE.write_text(tables(command, load, results, without=DATABASES), encoding="utf-8")
 
 
-def tables(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> str:
+def tables(command: str, load: float, results: Mapping[str, Sequence[Row]], *, without: Collection[str] = ()) -> str:
     """Return the machine and the results as Markdown; `results` are the rows of each benchmark under its title.
 
     `load` is how many processes wanted to run before the first benchmark: near 0 on a machine of our own.
     """
-    described = [*machine.describe(), ("Load before the run", f"{load:.1f}")]
+    described = [fact for fact in machine.describe() if fact[0] not in without]
+    described.append(("Load before the run", f"{load:.1f}"))
     facts = "\n".join(f"| {name} | {value} |" for name, value in described)
     text = HEAD.format(command=command, date=f"{datetime.now(UTC):%Y-%m-%d}", machine=facts)
     for title, rows in results.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -17,12 +18,12 @@ _OF_ONE_HOP = frozenset({"connection", "content-encoding", "content-length", "ho
 _PATIENCE = 300
 
 
-class Relay(BaseHTTPRequestHandler):
+class Relay(BaseHTTPRequestHandler, ABC):
     """A relay; which server, and whether at all, is what the kinds of it say."""
 
+    @abstractmethod
     def target(self) -> str | None:
         """Return the URL that is asked instead; None answers 404."""
-        raise NotImplementedError
 
     def trouble(self) -> tuple[int, bytes] | None:
         """Return an answer in JSON that is given instead of the server's."""

@@ -6,7 +6,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import falcon
-from oslo_config import cfg
 
 from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
@@ -14,20 +13,16 @@ from leasehold.api.call import Api
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.router import Router
 from leasehold.api.routes import ROUTES
+from leasehold.conf.load import unset
 
 if TYPE_CHECKING:
+    from oslo_config import cfg
+
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
 App = falcon.App[falcon.Request, falcon.Response]
 """What a WSGI server is given."""
-
-
-def unset() -> cfg.ConfigOpts:
-    """Return a configuration in which nothing is set."""
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
-    return conf
 
 
 def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None = None) -> App:

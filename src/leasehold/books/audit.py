@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import or_, select
 
 from leasehold.books.allocation import as_allocation
+from leasehold.books.resource import resources_by_number
 from leasehold.books.tables import allocations, leases, tasks
 from leasehold.model.windows import to_seconds
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.resource import Resource
 
 BATCH = 10_000
 
@@ -31,25 +33,23 @@ class Work:
 
     due_at: datetime | None
     claim_until: datetime | None
-    last_error: str | None
 
 
-def promises(connection: Connection, now: datetime) -> Iterator[tuple[int, list[Allocation]]]:
+def promises(connection: Connection, now: datetime) -> Iterator[tuple[Resource, list[Allocation]]]:
     """Yield each resource with all that is promised on it now or later, by start; promises of no time are none."""
-    query = (
-        select(allocations)
-        .where(allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
-        .order_by(allocations.c.resource_number, allocations.c.starts_at)
-    )
+    lasting = (allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    numbers = connection.execute(select(allocations.c.resource_number).where(*lasting).distinct()).scalars()
+    resources = resources_by_number(connection, numbers)
+    query = select(allocations).where(*lasting).order_by(allocations.c.resource_number, allocations.c.starts_at)
     rows = connection.execute(query.execution_options(yield_per=BATCH))
     for number, held in groupby(rows, attrgetter("resource_number")):
-        yield number, [as_allocation(row) for row in held]
+        yield resources[number], [as_allocation(row) for row in held]
 
 
 def work_for(connection: Connection, kind: str) -> dict[str, list[Work]]:
     """Return the tasks of a kind by their subject."""
     found: dict[str, list[Work]] = defaultdict(list)
-    query = select(tasks.c.subject, tasks.c.due_at, tasks.c.claim_until, tasks.c.last_error).where(tasks.c.kind == kind)
+    query = select(tasks.c.subject, tasks.c.due_at, tasks.c.claim_until).where(tasks.c.kind == kind)
     for subject, *values in connection.execute(query):
         found[subject].append(Work(*values))
     return found

@@ -75,6 +75,13 @@ def load(
         raise ConfigurationError(message) from error
 
 
+def unset() -> cfg.ConfigOpts:
+    """Return a configuration in which nothing is set and no option is known, for libraries that want one."""
+    conf = cfg.ConfigOpts()
+    conf([], default_config_files=[], default_config_dirs=[])
+    return conf
+
+
 def _files() -> list[str]:
     candidates = (Path.cwd() / FILE_NAME, SYSTEM_DIRECTORY / FILE_NAME, BLAZAR_FILE)
     return [str(path) for path in candidates if path.is_file()][:1]

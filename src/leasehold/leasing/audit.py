@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from leasehold.books.audit import all_lease_ids, kept_by, promises, work_for
 from leasehold.books.lease import list_leases
-from leasehold.books.resource import resources_by_number
 from leasehold.books.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
@@ -104,8 +103,8 @@ def audit(connection: Connection, now: datetime) -> list[Finding]:
 
 
 def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
-    for number, held in promises(connection, now):
-        clash = _first_clash(resources_by_number(connection, [number])[number], held)
+    for resource, held in promises(connection, now):
+        clash = _first_clash(resource, held)
         if clash is not None:
             yield clash
 

@@ -81,6 +81,18 @@ class Step:
 
 EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END, Phase.END: EventType.END}
 """The event that a step carries out; keeping and removing have none."""
+
+
+def given_up(phase: Phase, outcomes: Sequence[Outcome]) -> bool:
+    """Say whether a step is not tried again: something was refused, and no waiting can help.
+
+    What is given up is left as it is, so an end, or what comes before it, first does all that can be done.
+    """
+    results = {outcome.result for outcome in outcomes}
+    patient = phase is not Phase.START and Result.WAITING in results
+    return phase in EVENT_OF and Result.FAILED in results and not patient
+
+
 _STATUS_DURING = {Phase.START: LeaseStatus.STARTING, Phase.END: LeaseStatus.TERMINATING}
 _OPEN = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS})
 

@@ -12,7 +12,7 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
-from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
+from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, given_up, next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Wanted
 
@@ -110,9 +110,7 @@ class _Completion:
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
         after = replace(self._known(lease), status_reason=reason)
         phase, failed = self.step.phase, self._of(Result.FAILED)
-        # What is given up is not tried again, so an end, or what comes before it, first does all that can be done.
-        patient = phase is not Phase.START and bool(self._of(Result.WAITING))
-        gives_up = bool(failed) and phase in EVENT_OF and not patient
+        gives_up = given_up(phase, self.outcomes)
         if gives_up:
             after = after.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
         if gives_up and phase is Phase.END and not _has_begun(after):

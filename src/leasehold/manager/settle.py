@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold.books.task import LEASE, finish_task
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.leasing.host import HOST_TASK, settle_host
-from leasehold.leasing.lifecycle import EVENT_OF, Outcome, Phase, Result, begin
+from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
 from leasehold.metrics.task import DONE, FAILED, RETRIED, count_task, task_begun
 
@@ -46,12 +46,9 @@ def _settle_lease(service: Service, claim: Claim) -> None:
 
 def _what_became(step: Step, outcomes: Sequence[Outcome]) -> str:
     """Return the outcome as it is counted: what waits is tried again, and so is a refusal that no event gives up on."""
-    results = {outcome.result for outcome in outcomes}
-    if results <= {Result.DONE}:
+    if all(outcome.result is Result.DONE for outcome in outcomes):
         return DONE
-    if step.phase is not Phase.START and Result.WAITING in results:
-        return RETRIED
-    return FAILED if Result.FAILED in results and step.phase in EVENT_OF else RETRIED
+    return FAILED if given_up(step.phase, outcomes) else RETRIED
 
 
 def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:

@@ -11,6 +11,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
 from leasehold.resource_types.matching import matching
 from leasehold.resource_types.slots import (
+    SERVER_GROUP,
     affinity_key,
     converge_slots,
     explain,
@@ -104,7 +105,7 @@ def demand_of(request: Request) -> dict[str, int]:
 
 def server_group(request: Request) -> Request:
     """Return the server group that Blazar made for a lease which was taken over from it; ours need none."""
-    return {key: request[key] for key in ("server_group_id",) if key in request}
+    return {SERVER_GROUP: request[SERVER_GROUP]} if SERVER_GROUP in request else {}
 
 
 def only_more(reservation: Reservation, request: Request) -> Request:

@@ -58,7 +58,7 @@ def affinity_key(request: Request) -> dict[str, str]:
 
     A lease that was taken over keeps it: Nova matches the one with the other, so neither may lack it.
     """
-    return {"affinity_id": request["server_group_id"]} if "server_group_id" in request else {}
+    return {"affinity_id": request[SERVER_GROUP]} if SERVER_GROUP in request else {}
 
 
 def group_of(reservation: Reservation) -> str | None:

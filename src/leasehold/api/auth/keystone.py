@@ -17,6 +17,7 @@ from webob import Request
 from leasehold.api.auth.none import read_roles
 from leasehold.api.auth.token_cache import TokenCache
 from leasehold.conf.errors import ConfigurationError
+from leasehold.conf.keystone import MIDDLEWARE_GROUP as GROUP
 from leasehold.conf.keystone import load_login
 from leasehold.model.caller import Caller
 from leasehold.model.errors import ForbiddenError, IdentityUnavailableError, UnauthorizedError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import falcon
     from oslo_config import cfg
 
-GROUP = "keystone_authtoken"
 CACHE = "leasehold.token_cache"
 """Where in a request's environment the middleware finds a cache other than memcached."""
 

@@ -10,7 +10,7 @@ from oslo_policy import policy
 
 from leasehold.api.policies import base, floatingip, host, lease
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.load import load
+from leasehold.conf.load import load, unset
 from leasehold.model.errors import ForbiddenError
 
 if TYPE_CHECKING:
@@ -102,8 +102,7 @@ def get_enforcer() -> policy.Enforcer:
 
 
 def _load(settings: PolicySettings) -> policy.Enforcer:
-    conf = cfg.ConfigOpts()
-    conf([], default_config_files=[], default_config_dirs=[])
+    conf = unset()
     enforcer = policy.Enforcer(conf, policy_file=settings.file, use_conf=True)
     conf.set_override("enforce_new_defaults", settings.new_defaults, group="oslo_policy")
     conf.set_override("policy_dirs", list(settings.directories), group="oslo_policy")

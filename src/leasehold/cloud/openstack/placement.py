@@ -66,12 +66,14 @@ class OpenStackProviders:
         """
         call = "providers.ensure_child"
         parent_id = self._known(call, parent)["uuid"]
-        if self._find(call, name) is None:
+        found = self._find(call, name)
+        if found is None:
             # The same child again has the same id: nova-compute remembers a host's tree for minutes, and a second
             # child of the name would be one that it cannot update.
             body = {"name": name, "uuid": str(uuid5(UUID(parent_id), name)), "parent_provider_uuid": parent_id}
             self._placement.call(call, "POST", "/resource_providers", VERSION, json=body, fine=_CONFLICT)
-        if self._known(call, name)["parent_provider_uuid"] != parent_id:
+            found = self._known(call, name)
+        if found["parent_provider_uuid"] != parent_id:
             raise CloudPermanentError(f"placement {call}: {name} exists and is no child of {parent}")
 
     def delete(self, name: str) -> None:
@@ -97,8 +99,9 @@ class OpenStackProviders:
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
         """Give the provider this inventory of the class; CloudPermanentError for an unknown provider or class."""
         call = "providers.set_inventory"
-        path = f"{_path(self._known(call, provider))}/inventories"
-        there, generation = self._inventories(call, self._known(call, provider)["uuid"])
+        found = self._known(call, provider)
+        path = f"{_path(found)}/inventories"
+        there, generation = self._inventories(call, found["uuid"])
         if there.get(resource_class) == inventory:
             return
         body = {**asdict(inventory), "resource_provider_generation": generation}

@@ -1,0 +1,72 @@
+"""Database servers for tests and benchmarks: started on a free port in a temporary folder, gone with whoever asked.
+
+Nothing of the system's own servers is used or touched but their programs. From outside pytest:
+
+    with running_mariadb() as server:
+        url = server.create_database()
+
+or, for any kind, SQLite included:
+
+    with new_database("postgresql") as url:
+        ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from typing import TYPE_CHECKING
+
+from tests.servers.base import (
+    Server,
+    ServerFailedError,
+    ServerMissingError,
+    find_program,
+    free_port,
+)
+from tests.servers.mariadb import MariaDB
+from tests.servers.postgresql import PostgreSQL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = [
+    "KINDS",
+    "MariaDB",
+    "PostgreSQL",
+    "Server",
+    "ServerFailedError",
+    "ServerMissingError",
+    "find_program",
+    "free_port",
+    "new_database",
+    "running_mariadb",
+    "running_postgresql",
+    "server_of_kind",
+]
+
+KINDS = ("sqlite", "mariadb", "postgresql")
+
+# How they read where they are used: `with running_mariadb() as server`.
+running_mariadb = MariaDB
+running_postgresql = PostgreSQL
+
+
+def server_of_kind(kind: str, parent: Path | None = None) -> Server:
+    """Return a server to be entered with `with`."""
+    for choice in (MariaDB, PostgreSQL):
+        if choice.kind == kind:
+            return choice(parent)
+    raise ValueError(f"there is no server of kind {kind!r}")
+
+
+@contextlib.contextmanager
+def new_database(kind: str, parent: Path | None = None) -> Iterator[str]:
+    """Yield the URL of an empty database on a server of its own; both are gone afterwards."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory(prefix="leasehold-sqlite-", dir=parent) as folder:
+            yield f"sqlite:///{folder}/leasehold.db"
+    else:
+        with server_of_kind(kind, parent) as server:
+            yield server.create_database()

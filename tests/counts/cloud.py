@@ -1,0 +1,68 @@
+"""How many calls each step of a reservation makes to the cloud, and how many of them change something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leasehold.books.task import LEASE, hurry_task
+from leasehold.leasing import host
+from leasehold.manager import monitor
+from leasehold.manager.settle import settle
+from tests.counts.books import ADDRESSES, HOSTS, run_manager_until
+from tests.counts.meter import CallCounter
+from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
+
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+REQUESTS = (hosts(1), hosts(3), instances(2), flavors(2), floating_ips(1))
+
+
+def count_cloud(folder: Path) -> dict[str, dict[str, int]]:
+    """Return the calls of every step of every type, on the sandbox; a step that is done again writes nothing."""
+    with make_service(folder, hosts=HOSTS, addresses=ADDRESSES) as world:
+        counter = CallCounter(world.cloud, world.engine)
+        watched = replace(world, service=replace(world.service, cloud=counter.cloud))
+        counts: dict[str, dict[str, int]] = {}
+        for number, request in enumerate(REQUESTS):
+            counts |= _life(watched, counter, 10 * number + 10, request)
+        counts["enrol a host"] = counter.of(lambda: host.enrol_host(watched.service, "cmp-05", {}))
+        counts["health, all well"] = counter.of(lambda: monitor.look(watched.service))
+        return counts
+
+
+def _life(world: World, counter: CallCounter, begin: int, request: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Count a lease of one reservation: each step once, and once more where nothing is left to do."""
+    name = f"{request['resource_type']}, {request.get('amount', request.get('max'))}"
+    made: list[Lease] = []
+    counts = {
+        f"{name}: create": counter.of(lambda: made.append(world.lease(request, start=begin, end=begin + 2))),
+        f"{name}: prepare": counter.of(lambda: _step(world)),
+    }
+    [lease] = made
+    counts[f"{name}: prepared already"] = counter.of(lambda: _again(world, lease))
+    run_manager_until(world, begin)
+    counts[f"{name}: start"] = counter.of(lambda: _step(world))
+    counts[f"{name}: active already"] = counter.of(lambda: _again(world, lease))
+    run_manager_until(world, begin + 2)
+    counts[f"{name}: end"] = counter.of(lambda: _step(world))
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+    return counts
+
+
+def _step(world: World) -> None:
+    claim = claim_one(world)
+    assert claim is not None, "nothing is due"
+    settle(world.service, claim)
+
+
+def _again(world: World, lease: Lease) -> None:
+    assert world.service.books.transact(lambda connection: hurry_task(connection, LEASE, lease.id, world.now()))
+    _step(world)

@@ -4,58 +4,20 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import requests
 
+from tests.race.visitor import ANSWERED_WITHIN, Visitor
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tests.race.conftest import Site
+    from tests.race.visitor import Asked
 
 CLIENTS = 64
-ANSWERED_WITHIN = 90.0
 Made = TypeVar("Made")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One request and what came of it. `name` is that of the lease to be, or the id of the one there is."""
-
-    method: str
-    name: str
-    status: int
-    body: Any
-
-
-class Visitor:
-    """One client of the crowd."""
-
-    def __init__(self, number: int, session: requests.Session, url: str) -> None:
-        """Speak to one process only, as through a connection that a load balancer made."""
-        self.number = number
-        self._session = session
-        self._url = url
-
-    def create(self, body: Mapping[str, Any], **headers: str) -> Asked:
-        return self._ask("POST", "", body["name"], body, headers)
-
-    def amend(self, lease_id: str, body: Mapping[str, Any]) -> Asked:
-        return self._ask("PUT", f"/{lease_id}", lease_id, body, {})
-
-    def delete(self, lease_id: str) -> Asked:
-        return self._ask("DELETE", f"/{lease_id}", lease_id, None, {})
-
-    def _ask(self, method: str, path: str, name: str, body: Any, headers: Mapping[str, str]) -> Asked:
-        answer = self._session.request(
-            method,
-            f"{self._url}/leases{path}",
-            json=body,
-            headers={"OpenStack-API-Version": "reservation 1.1", **headers},
-            timeout=ANSWERED_WITHIN,
-        )
-        return Asked(method, name, answer.status_code, answer.json() if answer.content else None)
 
 
 def all_at_once(site: Site, act: Callable[[Visitor], Made], clients: int = CLIENTS) -> list[Made]:

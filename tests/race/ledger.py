@@ -75,7 +75,8 @@ class Ledger:
         for row in self.live():
             held[row["reservation_id"]].append(row)
         gone = {row["id"] for row in self.rows["leases"] if row["deleted_at"] is not None}
-        waiting = {row["id"] for row in self.rows["leases"] if row["status"] == "PENDING"} - gone
+        lasting = {row["id"] for row in self.rows["leases"] if row["end_at"] != row["start_at"]}
+        waiting = {row["id"] for row in self.rows["leases"] if row["status"] == "PENDING"} & lasting - gone
         for row in self.rows["reservations"]:
             request, slots = _decoded(row["request"]), sum(each["slots"] for each in held[row["id"]])
             low, high = request.get("min", request.get("amount")), request.get("max", request.get("amount"))

@@ -15,13 +15,14 @@ from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
 from tests.processes import running, wait_for
 from tests.race.conftest import ANYTHING, HOSTS, VCPUS
-from tests.race.crowd import CLIENTS, Asked, Visitor, all_at_once, statuses
+from tests.race.crowd import CLIENTS, all_at_once, statuses
 from tests.race.ledger import read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.race.conftest import Site
+    from tests.race.visitor import Asked, Visitor
 
 pytestmark = pytest.mark.slow
 

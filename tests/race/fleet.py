@@ -1,0 +1,129 @@
+"""Several API processes and several managers on one database, each of which can be killed and started again."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
+
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.processes import running, wait_for
+from tests.servers import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tests.processes import Program
+
+Options = dict[str, dict[str, object]]
+
+OPTIONS: Options = {
+    "manager": {"claim_seconds": 10, "retry_most_seconds": 5},
+    "physical:host": {"polling_interval": 1},
+}
+"""Short times, so that what a killed manager left and what a broken host needs is seen within seconds."""
+
+
+@dataclass
+class Member:
+    """One process of the fleet, on the database that it was given."""
+
+    name: str
+    database_url: str
+    options: Options
+    program: Program | None = None
+    metrics_port: int = 0
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def start(self) -> None:
+        """Start it. The thread that calls this has to outlive the process: the kernel ends it with its starter."""
+        options = {section: dict(values) for section, values in self.options.items()}
+        if self.name == "leasehold-manager":
+            self.metrics_port = free_port()
+            options.setdefault("manager", {})["metrics_port"] = self.metrics_port
+        self.program = self._stack.enter_context(running(self.name, database_url=self.database_url, options=options))
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self.program is not None
+        self.program.kill()
+        self.stop()
+
+    def stop(self) -> None:
+        """End it as an operator would; raises AssertionError when it does not end by itself, or has ended before."""
+        self._stack.close()
+        self.program = None
+
+    @property
+    def alive(self) -> bool:
+        return self.program is not None
+
+    @property
+    def url(self) -> str:
+        """The endpoint; that of a process that is away does not answer."""
+        return self.program.url if self.program is not None else "http://127.0.0.1:9/v1"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All the processes."""
+
+    apis: Sequence[Member]
+    managers: Sequence[Member]
+
+    def url(self, client: int) -> str:
+        """Return the endpoint that this client is led to: its own one, or the next that is up."""
+        members = [*self.apis[client % len(self.apis) :], *self.apis[: client % len(self.apis)]]
+        return next((member.url for member in members if member.alive), members[0].url)
+
+    @property
+    def members(self) -> Sequence[Member]:
+        return [*self.apis, *self.managers]
+
+
+@contextmanager
+def fleet(urls: Sequence[str], *, apis: int, managers: int, options: Options | None = None) -> Iterator[Fleet]:
+    """Run so many processes, each on one of `urls` in turn, until the block ends."""
+    wanted = merged(OPTIONS, options or {})
+    names = ["leasehold-api"] * apis + ["leasehold-manager"] * managers
+    turns = [*islice(cycle(urls), apis), *islice(cycle(urls), managers)]
+    members = [Member(name, url, wanted) for name, url in zip(names, turns, strict=True)]
+    with ExitStack() as stack:
+        # One thread each, which stay until the end.
+        starters = stack.enter_context(ThreadPoolExecutor(len(members)))
+        for member in members:
+            stack.callback(member.stop)
+        list(starters.map(Member.start, members))
+        for member in members[apis:]:
+            wait_for(lambda member=member: answers(member), within=60)  # type: ignore[misc]
+        yield Fleet(members[:apis], members[apis:])
+
+
+def merged(first: Mapping[str, Mapping[str, object]], second: Mapping[str, Mapping[str, object]]) -> Options:
+    """Return the options of both; the second one's are the stronger."""
+    sections = {**first, **second}
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in sections}
+
+
+def answers(manager: Member) -> bool:
+    """Say whether a manager is at work: it answers Prometheus from then on."""
+    try:
+        return requests.get(f"http://127.0.0.1:{manager.metrics_port}/metrics", timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def work_done(manager: Member) -> dict[str, int]:
+    """Return how many pieces of work this manager has done since it was started, by phase."""
+    page = requests.get(f"http://127.0.0.1:{manager.metrics_port}/metrics", timeout=30).text
+    found: dict[str, int] = {}
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            if sample.name == "leasehold_tasks_total" and sample.labels["outcome"] == "done":
+                phase = sample.labels["phase"]
+                found[phase] = found.get(phase, 0) + int(sample.value)
+    return found

@@ -1,0 +1,221 @@
+"""Compares what the clients were told with the tables and with the cloud, after everything has come to rest.
+
+Every accepted lease is there with exactly what was promised last; every refused request left nothing in any table; of
+one whose answer was lost, all of it is there or none.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from tests.factory import Clock, open_service
+from tests.processes import BIN, as_text
+from tests.race.ledger import read_ledger
+from tests.race.visitor import Outcome
+from tests.stateful.audit import audit, audit_cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tests.race.ledger import Ledger, Row
+    from tests.race.visitor import Asked
+
+
+SOON = timedelta(hours=1)
+"""What is due later is left for another day."""
+TOO_LATE = "The lease's time passed before it could start."
+
+
+def problems(url: str, answers: Sequence[Asked]) -> list[str]:
+    """Return everything that is wrong; nothing, one hopes."""
+    ledger = read_ledger(url)
+    return [
+        *ledger.problems(),
+        *unsettled(ledger),
+        *_traces(url, answers),
+        *_leases(ledger, answers),
+        *_second_opinion(url),
+        *audit_findings(url),
+    ]
+
+
+def moment(value: Any) -> datetime:
+    """Return a moment as the drivers give it: aware, naive or as text, always UTC."""
+    found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+    return found.replace(tzinfo=found.tzinfo or UTC)
+
+
+# ---------------------------------------------------------------- at rest
+
+
+def unsettled(ledger: Ledger) -> list[str]:
+    """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should be."""
+    now = datetime.now(UTC)
+    found = [
+        f"task {row['id']} for {row['subject']} is due at {row['due_at']}, {row['attempts']} attempts: "
+        f"{row['last_error']}"
+        for row in ledger.rows["tasks"]
+        if row["claimed_by"] is not None or (row["due_at"] is not None and moment(row["due_at"]) <= now + SOON)
+    ]
+    for row in ledger.rows["leases"]:
+        if row["deleted_at"] is None and row["status"] != _expected(row, now) and not is_unkept(row):
+            why = row["status_reason"]
+            found.append(f"lease {row['id']} is {row['status']} from {row['start_at']} to {row['end_at']}: {why}")
+    return found
+
+
+def _expected(lease: Row, now: datetime) -> str:
+    if moment(lease["end_at"]) <= now:
+        return "TERMINATED"
+    return "PENDING" if moment(lease["start_at"]) > now else "ACTIVE"
+
+
+def is_unkept(lease: Row) -> bool:
+    """Say whether a lease of seconds is over without having begun, and says so: the machine was too busy for it."""
+    over = moment(lease["end_at"]) <= datetime.now(UTC)
+    return over and lease["status"] == "ERROR" and (lease["status_reason"] or "").startswith(TOO_LATE)
+
+
+# ---------------------------------------------------------------- what was refused
+
+
+def _traces(url: str, answers: Sequence[Asked]) -> Iterator[str]:
+    """Look in every column of every table for the names that only refused requests have used."""
+    refused = {each.name: each for each in answers if each.name and each.outcome is Outcome.REFUSED}
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    metadata = sa.MetaData()
+    metadata.reflect(engine)
+    with engine.begin() as connection:
+        for table in metadata.sorted_tables:
+            for row in connection.execute(sa.select(table)):
+                yield from (
+                    f"{refused[word].kind} was refused ({refused[word].status}) and left {table.name}: {row}"
+                    for word in _words(row)
+                    if word in refused
+                )
+    engine.dispose()
+
+
+def _words(row: Iterable[Any]) -> Iterator[str]:
+    """Return whatever in a row could be a name of ours: 32 hexadecimal digits."""
+    for value in row:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+        yield from (word for word in text.replace('"', " ").replace(",", " ").split() if len(word) == 32)
+
+
+# ---------------------------------------------------------------- what was granted
+
+
+def _leases(ledger: Ledger, answers: Sequence[Asked]) -> Iterator[str]:
+    rows = {row["id"]: row for row in ledger.rows["leases"]}
+    created = {row["payload_name"]: row["lease_id"] for row in _creations(ledger)}
+    by_lease: dict[str, list[Asked]] = defaultdict(list)
+    for each in answers:
+        lease_id = each.lease_id or created.get(each.name, "")
+        if lease_id:
+            by_lease[lease_id].append(each)
+        elif each.outcome is Outcome.GRANTED:
+            yield f"{each.kind} {each.name} was granted and is not there"
+    for lease_id in rows.keys() - by_lease.keys():
+        yield f"nobody asked for lease {lease_id}"
+    parts: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in ledger.rows["reservations"]:
+        parts[row["lease_id"]][row["id"]] = row
+    for lease_id, asked in by_lease.items():
+        if lease_id not in rows:
+            yield f"lease {lease_id} was granted and is not there"
+            continue
+        yield from _one(rows[lease_id], parts[lease_id], asked)
+
+
+def _creations(ledger: Ledger) -> Iterator[Row]:
+    """Return the names under which leases were created, which an amendment may have changed since."""
+    for row in ledger.rows["outbox"]:
+        if row["event_type"] == "lease.create":
+            payload = json.loads(row["payload"]) if isinstance(row["payload"], str) else row["payload"]
+            yield {"lease_id": row["lease_id"], "payload_name": payload["name"]}
+
+
+def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked]) -> Iterator[str]:
+    """Compare one lease with all that was asked about it."""
+    deletions = {each.outcome for each in asked if each.method == "DELETE"}
+    if Outcome.GRANTED in deletions and lease["deleted_at"] is None:
+        yield f"lease {lease['id']} was deleted and is still there, {lease['status']}"
+    if not deletions & {Outcome.GRANTED, Outcome.UNKNOWN} and lease["deleted_at"] is not None:
+        yield f"nobody deleted lease {lease['id']}, and it is gone"
+    changes = [each for each in asked if each.method != "DELETE"]
+    granted = [each for each in changes if each.outcome is Outcome.GRANTED]
+    last = max(granted, key=lambda each: each.generation, default=None)
+    candidates = [each for each in changes if each.outcome is Outcome.UNKNOWN] + ([last] if last else [])
+    now = [each for each in candidates if each.name == lease["name"]]
+    if not now:
+        names = {each.name: f"{each.kind} {each.status} at {each.generation}" for each in changes}
+        yield f"lease {lease['id']} is as {names.get(lease['name'])} left it, not as {last and last.kind} was promised"
+    for change in now:
+        yield from _differences(lease, parts, change)
+
+
+def _differences(lease: Row, parts: dict[str, Row], change: Asked) -> Iterator[str]:
+    """Compare a lease with the change that was the last: what the client was told, or what it asked when unanswered."""
+    told = change.body["lease"] if change.outcome is Outcome.GRANTED else change.sent or {}
+    for column, key in (("start_at", "start_date"), ("end_at", "end_date")):
+        if key in told and moment(lease[column]) != moment(told[key]):
+            yield f"lease {lease['id']}: {key} is {lease[column]}, and {change.kind} said {told[key]}"
+    asked = told.get("reservations", [])
+    if change.method == "POST" and len(asked) != len(parts):
+        yield f"lease {lease['id']} has {len(parts)} reservations of {len(asked)}"
+    for wanted in asked:
+        request = _request(parts.get(wanted.get("id", "")))
+        yield from (
+            f"lease {lease['id']}: {key} is {request[key]!r}, and {change.kind} said {wanted[key]!r}"
+            for key in ("min", "max", "amount", "vcpus")
+            if request and key in wanted and key in request and request[key] != wanted[key]
+        )
+
+
+def _request(part: Row | None) -> dict[str, Any]:
+    if part is None:
+        return {}
+    request: dict[str, Any] = json.loads(part["request"]) if isinstance(part["request"], str) else part["request"]
+    return request
+
+
+# ---------------------------------------------------------------- the whole, by others
+
+
+def _second_opinion(url: str) -> Iterator[str]:
+    """Ask the brute-force checks of the books and of the sandbox that the stateful tests use."""
+    world = open_service(url, clock=Clock(datetime.now(UTC)))
+    try:
+        for check in (audit, audit_cloud):
+            try:
+                check(world)
+            except AssertionError as error:
+                yield f"{check.__name__}: {error}"
+    finally:
+        world.engine.dispose()
+
+
+def audit_findings(url: str) -> list[str]:
+    """Return what `leasehold-manage audit` finds, run as an operator runs it."""
+    with tempfile.TemporaryDirectory(prefix="leasehold-audit-") as folder:
+        config = Path(folder) / "leasehold.conf"
+        config.write_text(as_text({"database": {"connection": url}, "cloud": {"driver": "sandbox"}}))
+        done = subprocess.run(
+            [BIN / "leasehold-manage", "audit", "--json", "--config-file", config],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    if done.returncode == 0 and json.loads(done.stdout)["findings"] == []:
+        return []
+    return [f"leasehold-manage audit left with {done.returncode}: {done.stdout[-4000:]}{done.stderr[-4000:]}"]

@@ -1,0 +1,142 @@
+"""What the clients of a storm ask for: leases of every kind, on few hosts and addresses, soon and far ahead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from leasehold.cloud.sandbox.seed import NETWORK_ID
+
+if TYPE_CHECKING:
+    import random
+
+HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+ADDRESSES = ("203.0.113.200", "203.0.113.201", "203.0.113.202", "203.0.113.203")
+FAR_HOURS = 40
+"""Windows far ahead begin within so many hours of one moment, so that they meet."""
+ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
+
+
+def hosts(rng: random.Random) -> dict[str, Any]:
+    least = rng.randint(1, 2)
+    return {"resource_type": "physical:host", "min": least, "max": least + rng.randint(0, 1), **ANYTHING}
+
+
+def instances(rng: random.Random) -> dict[str, Any]:
+    return {
+        "resource_type": "virtual:instance",
+        "amount": rng.randint(1, 4),
+        "vcpus": rng.randint(1, 4),
+        "memory_mb": 512,
+        "disk_gb": 1,
+        "affinity": rng.choice([None, None, True, False]),
+        "resource_properties": "",
+    }
+
+
+def flavors(rng: random.Random) -> dict[str, Any]:
+    flavor = rng.choice(["m1.small", "m1.medium"])
+    return {"resource_type": "flavor:instance", "flavor_id": flavor, "amount": rng.randint(1, 3), "affinity": None}
+
+
+def addresses(rng: random.Random) -> dict[str, Any]:
+    return {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID, "amount": rng.randint(1, 2)}
+
+
+KINDS = {"hosts": hosts, "instances": instances, "flavors": flavors, "addresses": addresses}
+GROWS_BY = {
+    "physical:host": "max",
+    "virtual:instance": "amount",
+    "flavor:instance": "amount",
+    "virtual:floatingip": "amount",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A window as a client asks for it."""
+
+    start: datetime
+    end: datetime
+
+    def moved(self, *, start: float = 0, end: float = 0) -> Span:
+        """Return the window with its ends moved by so many seconds."""
+        return Span(self.start + timedelta(seconds=start), self.end + timedelta(seconds=end))
+
+    @property
+    def body(self) -> dict[str, str]:
+        return {"start_date": self.start.isoformat(), "end_date": self.end.isoformat()}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Draws the windows, and by how much they are moved. `soon` is the share of those that begin within seconds."""
+
+    soon: float = 0.3
+    stays: float = 0.0
+    """The share of those that begin within seconds and end hours later, so that they are there afterwards."""
+    base: datetime = field(
+        default_factory=lambda: datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=2)
+    )
+
+    def draw(self, rng: random.Random) -> Span:
+        chance = rng.random()
+        if chance >= self.soon:
+            start = self.base + timedelta(hours=rng.randrange(FAR_HOURS))
+            return Span(start, start + timedelta(hours=rng.randint(1, 6)))
+        start = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(0, 3))
+        if chance < self.soon * self.stays:
+            return Span(start, start + timedelta(hours=rng.randint(6, 8)))
+        return Span(start, start + timedelta(seconds=rng.randint(4, 10)))
+
+    def step(self, span: Span, rng: random.Random) -> float:
+        """Return by how many seconds an end of this window may be moved."""
+        return rng.randint(1, 3) * (3600 if span.start >= self.base else 1)
+
+
+@dataclass(slots=True)
+class Known:
+    """A lease that some client was granted: what can be amended and deleted."""
+
+    lease_id: str
+    span: Span
+    parts: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, lease: dict[str, Any]) -> Known:
+        start, end = (datetime.fromisoformat(lease[key]).replace(tzinfo=UTC) for key in ("start_date", "end_date"))
+        return cls(lease["id"], Span(start, end), lease["reservations"])
+
+
+def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
+    """Return a lease to ask for, under a name of its own, and its kind: mostly one reservation, sometimes two."""
+    kinds = rng.sample(list(KINDS), 2 if rng.random() < 0.2 else 1)
+    parts = [KINDS[kind](rng) for kind in kinds]
+    span = times.draw(rng)
+    where = "soon" if span.start < times.base else "ahead"
+    kind = "several" if len(kinds) > 1 else kinds[0]
+    return f"create {kind} {where}", {"name": uuid4().hex, "reservations": parts, **span.body}
+
+
+AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink")
+
+
+def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
+    """Return a change to ask for and its kind. It also renames the lease, so that the name tells which was the last."""
+    kind = rng.choice(AMENDMENTS)
+    by = times.step(known.span, rng)
+    body: dict[str, Any] = {"name": uuid4().hex}
+    if kind == "prolong":
+        body |= known.span.moved(end=by).body
+    elif kind == "shorten":
+        body |= known.span.moved(end=-by).body
+    elif kind == "move":
+        body |= known.span.moved(start=by, end=by).body
+    else:
+        part = rng.choice(known.parts)
+        key = GROWS_BY[part["resource_type"]]
+        amount = max(1, part[key] + (1 if kind == "grow" else -1))
+        body["reservations"] = [{"id": part["id"], key: amount}]
+    return f"amend {kind}", body

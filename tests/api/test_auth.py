@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import os
+import re
+import socket
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from leasehold.model.errors import UnauthorizedError
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
@@ -30,8 +33,8 @@ BODY = {"name": "n", "start_date": "now", "end_date": "2031-05-02 10:00"}
 HASH = "$2b$04$" + "x" * 53
 
 
-def hashed(password: str) -> str:
-    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+def hashed(password: str, cost: int = 4) -> str:
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(cost)).decode()
 
 
 def basic(user: str, password: str) -> str:
@@ -83,7 +86,38 @@ def test_none_listens_on_loopback(service: Service, host: str) -> None:
     make_app(service, ApiSettings(auth_strategy="none", host=host))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "api.example", ""])  # noqa: S104 - it must be refused
+@pytest.mark.parametrize("found", [["192.0.2.1"], ["127.0.0.1", "2001:db8::1"], None], ids=["away", "both", "nowhere"])
+def test_none_believes_the_name_localhost_only_where_it_is_this_machine(
+    service: Service, monkeypatch: pytest.MonkeyPatch, found: list[str] | None
+) -> None:
+    def resolve(*_: object) -> list[tuple[Any, ...]]:
+        if found is None:
+            raise socket.gaierror
+        return [(None, None, None, "", (address, 0)) for address in found]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with pytest.raises(ConfigurationError, match="will not listen on localhost"):
+        make_app(service, ApiSettings(auth_strategy="none", host="localhost"))
+
+
+@pytest.mark.parametrize("peer", ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", ""])
+def test_none_answers_this_machine(client: Client, peer: str) -> None:
+    assert client.ask("GET", "/v1/leases", extras={"REMOTE_ADDR": peer}).status_code == 200
+
+
+@pytest.mark.parametrize("peer", ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1", "10.0.0.1", "nonsense"])
+def test_none_answers_no_other_wherever_a_server_listens(client: Client, peer: str) -> None:
+    """Servers such as gunicorn bind what they are told, not what our configuration says; headers do not help."""
+    forged = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1"}
+    answer = client.ask("GET", "/v1/leases", extras={"REMOTE_ADDR": peer}, headers=forged)
+    assert answer.status_code == 401
+    assert "auth_strategy" in answer.json["error_message"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["0.0.0.0", "::", "192.0.2.1", "api.example", "", "::ffff:192.0.2.1", "10.0.0.1", "localhost.example"],  # noqa: S104 - they must be refused
+)
 def test_none_refuses_any_other_address(service: Service, host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"Set \[DEFAULT\] host to 127.0.0.1"):
         make_app(service, ApiSettings(auth_strategy="none", host=host))
@@ -191,6 +225,77 @@ def test_http_basic_needs_its_file(service: Service, tmp_path: Path) -> None:
     absent = ApiSettings(auth_strategy="http_basic", users_file=os.fspath(tmp_path / "absent"))
     with pytest.raises(ConfigurationError, match=r"Set \[api\] users_file"):
         make_app(service, absent)
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list of the costs of all hashes that are computed from now on."""
+    seen: list[int] = []
+    check = bcrypt.checkpw
+
+    def note(password: bytes, expected: bytes) -> bool:
+        seen.append(int(expected[4:6]))
+        return check(password, expected)
+
+    monkeypatch.setattr(bcrypt, "checkpw", note)
+    return seen
+
+
+@pytest.mark.parametrize("cost", [4, 5])
+def test_http_basic_takes_as_long_for_unknown_names_as_for_wrong_passwords(
+    tmp_path: Path, checked: list[int], cost: int
+) -> None:
+    """One hash of the same cost for each refusal, also after the file has changed; none for what no hash can hold."""
+    path = tmp_path / "users"
+    path.write_text(f"alice:{hashed('right', cost)}:demo:member\n", encoding="utf-8")
+    users = BasicAuthentication(UsersFile(path))
+    for name in ("alice", "nobody", "", "alice\x00"):
+        with pytest.raises(UnauthorizedError):
+            identify(users, basic(name, "wrong"))
+    assert checked == [cost] * 4
+    path.write_text(f"bob:{hashed('right', cost + 1)}:demo:member\n", encoding="utf-8")
+    for name in ("alice", "bob", "nobody"):
+        with pytest.raises(UnauthorizedError):
+            identify(users, basic(name, "right?"))
+    assert checked[4:] == [cost + 1] * 3
+    for name in ("bob", "nobody"):
+        with pytest.raises(UnauthorizedError):
+            identify(users, basic(name, "x" * 73))
+    assert len(checked) == 7
+
+
+def test_http_basic_hashes_a_right_password_once_a_minute(users: BasicAuthentication, checked: list[int]) -> None:
+    for _ in range(5):
+        identify(users, basic("alice", "wonder:land"))
+    assert len(checked) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "costs", "warning"),
+    [
+        (0o600, (10, 10), None),
+        (0o640, (10, 10), None),
+        (0o644, (10, 10), "can be read or changed by others"),
+        (0o660, (10, 10), "can be read or changed by others"),
+        (0o640, (9, 9), "u0, u1 have a bcrypt cost below 10"),
+        (0o640, (10, 12), "costs in .* differ"),
+    ],
+)
+def test_http_basic_warns_of_a_file_that_gives_too_much_away(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, costs: tuple[int, ...], warning: str | None
+) -> None:
+    path = tmp_path / "users"
+    lines = [f"u{number}:$2b${cost:02}${'x' * 53}:demo:member\n" for number, cost in enumerate(costs)]
+    path.write_text("".join(lines), encoding="utf-8")
+    path.chmod(mode)
+    with caplog.at_level("WARNING"):
+        UsersFile(path)
+    assert "xxx" not in caplog.text
+    if warning is None:
+        assert caplog.messages == []
+    else:
+        (told,) = caplog.messages
+        assert re.search(warning, told)
 
 
 # ---------------------------------------------------------------- others

@@ -11,6 +11,8 @@ from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.policies.enforcer import Policies
+from leasehold.api.proxies import Proxies
+from leasehold.api.rate_limit import RateLimit
 from leasehold.api.router import Router
 from leasehold.api.routes import ROUTES
 from leasehold.conf.load import unset
@@ -36,6 +38,7 @@ def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None
         settings=settings,
         authenticator=open_authenticator(settings, raw or unset()),
         policies=Policies(settings.policy),
+        rates=RateLimit(settings.rates),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)
@@ -48,6 +51,7 @@ def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None
         pipeline.write(response, failure.status, failure.body, failure.headers)
 
     app: App = falcon.App()
+    app.add_middleware(Proxies(settings.trusted_proxies))
     app.add_sink(answer, prefix="/")
     # What falcon itself refuses before the pipeline is reached still leaves as one of our answers.
     app.add_error_handler(Exception, fail)

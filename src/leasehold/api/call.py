@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.policies.enforcer import Policies
+    from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
@@ -31,6 +32,7 @@ class Api:
     settings: ApiSettings
     authenticator: Authenticator
     policies: Policies
+    rates: RateLimit
     document: Callable[[], Mapping[str, Any]]
 
 

@@ -18,6 +18,7 @@ from leasehold.model.errors import (
     InvalidInputError,
     LeaseholdError,
     MethodNotAllowedError,
+    TooManyRequestsError,
     UnauthorizedError,
     UnknownVersionError,
 )
@@ -100,6 +101,8 @@ def _application(error: LeaseholdError) -> ErrorAnswer:
     name: int | str = status if status < HTTPStatus.INTERNAL_SERVER_ERROR else INTERNAL
     body = {"error_code": status, "error_message": error.message, "error_name": name, **_additions(error)}
     later = {"Retry-After": RETRY_AFTER_SECONDS} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    if isinstance(error, TooManyRequestsError):
+        later = {"Retry-After": str(error.wait)}
     return ErrorAnswer(error.status, body, later, versioned=True)
 
 

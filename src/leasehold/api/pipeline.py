@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, versions
 from leasehold.api.call import NOBODY, Call
 from leasehold.api.models.base import read
 from leasehold.leasing import queries
+from leasehold.model.errors import UnauthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from leasehold.api.call import Api
     from leasehold.api.router import Router
     from leasehold.api.routes import Route
+    from leasehold.model.caller import Caller
+
+LOG = logging.getLogger(__name__)
 
 JSON_TYPE = "application/json"
 
@@ -33,7 +38,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
     try:
         place, values = routes.find(request.path)
         public = place is not None and place.public
-        caller = NOBODY if public else api.authenticator.identify(request)
+        caller = NOBODY if public else identify(api, request)
         request_ids.name(caller)
         version = versions.requested(None if public else request.get_header(versions.HEADER))
         route = routes.choose(place, request.method, version)
@@ -49,6 +54,22 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
     else:
         marks = {} if route.public else versions.headers(version)
         write(response, reply.status or route.success, reply.body, {**reply.headers, **marks})
+
+
+def identify(api: Api, request: falcon.Request) -> Caller:
+    """Return who calls, if one more request of theirs may be answered now.
+
+    A login that fails counts against the address that it came from, and the log names that address.
+    """
+    api.rates.before_login(request)
+    try:
+        caller = api.authenticator.identify(request)
+    except UnauthorizedError:
+        LOG.info("A login from %s failed.", request.remote_addr)
+        api.rates.failed(request)
+        raise
+    api.rates.count(request, caller)
+    return caller
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from leasehold.api.errors import MalformedRequestError
 from leasehold.model.errors import UnknownVersionError
 
+PATHS = frozenset({"/", "/versions"})
+"""Where the versions are listed."""
 SERVICE_TYPE = "reservation"
 HEADER = "OpenStack-API-Version"
 LATEST = "latest"

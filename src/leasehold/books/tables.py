@@ -42,6 +42,14 @@ pools = Table(
     **EXACT,
 )
 
+projects = Table(
+    "projects",
+    metadata,
+    Column("id", String(255), primary_key=True),
+    Column("generation", BigInteger, nullable=False, default=0),
+    **EXACT,
+)
+
 resources = Table(
     "resources",
     metadata,

@@ -35,7 +35,8 @@ def listen(app: App, settings: ApiSettings) -> MultiSocketServer | BaseWSGIServe
             threads=settings.threads,
             ident="leasehold",
             max_request_body_size=16 * settings.max_body + BODY_SLACK,
-            clear_untrusted_proxy_headers=True,
+            # Whose headers are believed is for the API to say, the same under every server.
+            clear_untrusted_proxy_headers=False,
         )
     except OSError as error:
         message = (

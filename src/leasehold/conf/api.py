@@ -8,7 +8,7 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.conf.settings import ApiSettings, PolicySettings
+from leasehold.conf.settings import ApiSettings, PolicySettings, RateSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,6 +38,24 @@ API_OPTIONS = [
     ),
     cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process answers at the same time."),
     cfg.IntOpt("max_body", default=1024 * 1024, min=1024, help="Largest request body accepted, in bytes."),
+    cfg.IntOpt(
+        "max_requests_per_minute",
+        default=0,
+        min=0,
+        help="Requests of one project that each API process answers in a minute; more get a 429. 0 means any number.",
+    ),
+    cfg.IntOpt(
+        "max_failed_logins_per_minute",
+        default=0,
+        min=0,
+        help="Failed logins from one address after which each API process answers 429 to it. 0 means any number.",
+    ),
+    cfg.ListOpt(
+        "trusted_proxies",
+        default=[],
+        help="Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; `unix` for "
+        "one that comes through a socket file.",
+    ),
 ]
 
 DEFAULT_POLICY_FILE = "policy.yaml"
@@ -62,6 +80,11 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         delete_wait_seconds=conf.api.delete_wait_seconds,
         max_body=conf.api.max_body,
         metrics=conf.api.metrics,
+        rates=RateSettings(
+            requests=conf.api.max_requests_per_minute,
+            failures=conf.api.max_failed_logins_per_minute,
+        ),
+        trusted_proxies=tuple(conf.api.trusted_proxies),
         policy=_read_policy(conf),
     )
 

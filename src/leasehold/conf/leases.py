@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
-from leasehold.conf.settings import LeaseSettings
+from leasehold.conf.settings import LeaseSettings, LimitSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 UNLIMITED = -1
 
@@ -28,6 +32,20 @@ MANAGER_OPTIONS = [
     ),
 ]
 
+AMOUNTS = {
+    "physical:host": ("max_hosts_per_lease", "max"),
+    "virtual:instance": ("max_instances_per_lease", "amount"),
+    "flavor:instance": ("max_flavor_instances_per_lease", "amount"),
+    "virtual:floatingip": ("max_floating_ips_per_lease", "amount"),
+}
+"""The option that limits how much of each resource type one lease asks for, and the field that says how much."""
+
+
+def limit(name: str, text: str) -> cfg.IntOpt:
+    """Return an option that limits something, and by default does not."""
+    return cfg.IntOpt(name, default=UNLIMITED, min=UNLIMITED, help=f"{text} -1 means no limit.")
+
+
 ENFORCEMENT_OPTIONS = [
     cfg.ListOpt("enabled_filters", default=[], help="Filters that a lease has to pass, by class name."),
     cfg.IntOpt(
@@ -41,6 +59,21 @@ ENFORCEMENT_OPTIONS = [
         default=[],
         help="Projects to which the longest duration does not apply.",
     ),
+    cfg.ListOpt("exempt_project_ids", default=[], help="Projects to which no filter applies."),
+    limit("max_open_leases", "Leases that MaxOpenLeasesFilter lets a project have at a time, those to come included."),
+    cfg.Opt(
+        "max_open_leases_by_project",
+        type=types.Dict(types.Integer(min=UNLIMITED)),
+        default={},
+        help="Limits of single projects in place of max_open_leases, as `id:20,other-id:-1`; -1 means no limit.",
+    ),
+    limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds."),
+    limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds."),
+    limit("max_reservations_per_lease", "Reservations that MaxLeaseSizeFilter lets one lease have."),
+    *(
+        limit(name, f"Sum of the {field} of all {kind} reservations that MaxLeaseSizeFilter lets one lease have.")
+        for kind, (name, field) in AMOUNTS.items()
+    ),
 ]
 
 
@@ -53,11 +86,33 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def read(conf: cfg.ConfigOpts) -> LeaseSettings:
     """Return how leases are dated and limited."""
-    longest: int = conf.enforcement.max_lease_duration
     return LeaseSettings(
         cleaning_time=timedelta(minutes=conf.cleaning_time),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
-        max_duration=None if longest == UNLIMITED else timedelta(seconds=longest),
+        max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),
         enforcement_filters=tuple(conf.enforcement.enabled_filters),
+        limits=_read_limits(conf.enforcement),
     )
+
+
+def _read_limits(group: Any) -> LimitSettings:
+    by_project: Mapping[str, int] = group.max_open_leases_by_project
+    amounts = {kind: _most(group[name]) for kind, (name, _) in AMOUNTS.items()}
+    return LimitSettings(
+        open_leases=_most(group.max_open_leases),
+        open_leases_by_project={project: _most(value) for project, value in by_project.items()},
+        start_lookahead=_seconds(group.max_start_lookahead),
+        end_lookahead=_seconds(group.max_end_lookahead),
+        reservations=_most(group.max_reservations_per_lease),
+        amounts={kind: most for kind, most in amounts.items() if most is not None},
+        exempt_projects=frozenset(group.exempt_project_ids),
+    )
+
+
+def _most(value: int) -> int | None:
+    return None if value == UNLIMITED else value
+
+
+def _seconds(value: int) -> timedelta | None:
+    return None if value == UNLIMITED else timedelta(seconds=value)

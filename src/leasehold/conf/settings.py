@@ -4,6 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """What the enforcement filters count, None for no limit. `amounts` are by resource type, over a whole lease.
+
+    `open_leases_by_project` wins over `open_leases`; a project in `exempt_projects` knows no limit at all.
+    """
+
+    open_leases: int | None = None
+    open_leases_by_project: Mapping[str, int | None] = field(default_factory=dict)
+    start_lookahead: timedelta | None = None
+    end_lookahead: timedelta | None = None
+    reservations: int | None = None
+    amounts: Mapping[str, int] = field(default_factory=dict)
+    exempt_projects: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +35,7 @@ class LeaseSettings:
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()
     enforcement_filters: tuple[str, ...] = ()
+    limits: LimitSettings = field(default_factory=LimitSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,8 @@ class ManagerSettings:
     health_seconds: float = 60.0
     healing: bool = True
     healing_interval: timedelta = timedelta(minutes=60)
+    audit_seconds: float = 600.0
+    audit_pause_seconds: float = 0.1
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
 
@@ -76,11 +99,20 @@ class PolicySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RateSettings:
+    """How many requests of a project, and failed logins from an address, pass each minute; 0 means any number."""
+
+    requests: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ApiSettings:
     """How the HTTP API listens, knows its callers and limits what they send.
 
     `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers.
-    `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads.
+    `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses
+    and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
 
     host: str = "127.0.0.1"
@@ -91,4 +123,6 @@ class ApiSettings:
     delete_wait_seconds: float = 10.0
     max_body: int = 1024 * 1024
     metrics: bool = False
+    rates: RateSettings = field(default_factory=RateSettings)
+    trusted_proxies: tuple[str, ...] = ()
     policy: PolicySettings = field(default_factory=PolicySettings)

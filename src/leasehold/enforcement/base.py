@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from leasehold.enforcement.amount import MaxLeaseSizeFilter
 from leasehold.enforcement.duration import MaxLeaseDurationFilter
+from leasehold.enforcement.lookahead import MaxLookaheadFilter
+from leasehold.enforcement.open_leases import MaxOpenLeasesFilter
+from leasehold.model.errors import AmendmentDeniedError, LimitExceededError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from leasehold.conf.settings import LeaseSettings
+    from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
+
+LOG = logging.getLogger(__name__)
 
 
 class UnknownFilterError(Exception):
@@ -21,35 +29,62 @@ class UnknownFilterError(Exception):
 class Filter(Protocol):
     """One rule about leases; it raises LimitExceededError or InvalidInputError to refuse."""
 
-    def check_create(self, lease: Lease) -> None:
+    @property
+    def limits(self) -> bool:
+        """Whether there is anything that it would refuse."""
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Look at a lease that is about to be made."""
 
-    def check_update(self, lease: Lease, proposed: Lease) -> None:
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Look at a lease that is about to become `proposed`."""
+
+
+FILTERS: dict[str, Callable[[LeaseSettings], Filter]] = {
+    each.__name__: each
+    for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, MaxOpenLeasesFilter)
+}
+"""Every filter by the name that the configuration calls it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
-    """The filters in the order of the configuration; the first refusal counts."""
+    """The filters in the order of the configuration; the first refusal counts.
+
+    They are asked inside the transaction that decides, so that what they counted is still so when it commits.
+    """
 
     filters: Sequence[Filter] = ()
+    exempt_projects: frozenset[str] = frozenset()
 
-    def check_create(self, lease: Lease) -> None:
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Ask every filter about a new lease."""
-        for rule in self.filters:
-            rule.check_create(lease)
+        for rule in self._for(lease):
+            rule.check_create(lease, deciding)
 
-    def check_update(self, lease: Lease, proposed: Lease) -> None:
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Ask every filter about an amendment."""
-        for rule in self.filters:
-            rule.check_update(lease, proposed)
+        for rule in self._for(lease):
+            try:
+                rule.check_update(lease, proposed, deciding)
+            except LimitExceededError as error:
+                raise AmendmentDeniedError(error) from None
+
+    def _for(self, lease: Lease) -> Sequence[Filter]:
+        return () if lease.project_id in self.exempt_projects else self.filters
 
 
 def load_filters(settings: LeaseSettings) -> Enforcement:
-    """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError."""
-    known = {"MaxLeaseDurationFilter": MaxLeaseDurationFilter}
-    unknown = sorted(set(settings.enforcement_filters) - set(known))
+    """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError.
+
+    A limit whose filter is off is no limit, which its operator should hear of.
+    """
+    wanted = settings.enforcement_filters
+    unknown = sorted(set(wanted) - set(FILTERS))
     if unknown:
-        message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {', '.join(sorted(known))}."
+        message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {', '.join(sorted(FILTERS))}."
         raise UnknownFilterError(message)
-    return Enforcement([known[name](settings) for name in settings.enforcement_filters])
+    for name, make in FILTERS.items():
+        if name not in wanted and make(settings).limits:
+            LOG.warning("The limits of %s have no effect: add it to [enforcement] enabled_filters.", name)
+    return Enforcement([FILTERS[name](settings) for name in wanted], settings.limits.exempt_projects)

@@ -8,6 +8,7 @@ from leasehold.model.errors import InvalidInputError, LimitExceededError
 
 if TYPE_CHECKING:
     from leasehold.conf.settings import LeaseSettings
+    from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
 
 
@@ -19,12 +20,17 @@ class MaxLeaseDurationFilter:
         self._most = settings.max_duration
         self._exempt = settings.max_duration_exempt_projects
 
-    def check_create(self, lease: Lease) -> None:
+    @property
+    def limits(self) -> bool:
+        """Whether a longest duration is configured."""
+        return self._most is not None
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - the filter contract
         """Raise LimitExceededError (403) for a new lease that is too long."""
         if reason := self._reason(lease):
             raise LimitExceededError(reason, field="end_date")
 
-    def check_update(self, lease: Lease, proposed: Lease) -> None:  # noqa: ARG002 - the filter contract
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above
         """Raise InvalidInputError (400) for an amendment that makes a lease too long."""
         if reason := self._reason(proposed):
             raise InvalidInputError(reason, field="end_date")

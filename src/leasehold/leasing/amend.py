@@ -12,6 +12,7 @@ from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
+from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, decide, promised_window
 from leasehold.leasing.promises import Rewriting, held_by, rewrite
@@ -138,7 +139,7 @@ class _Amendment:
             return save_lease(connection, lease, replace(lease, name=self.changes.name or lease.name), now)
         window = new_window(lease, self.changes, now)
         after = self._amended(lease, window, new_warning(lease, self.changes, window), now)
-        self.service.enforcement.check_update(lease, after)
+        self.service.enforcement.check_update(lease, after, Deciding(connection, now))
         if self._promise(connection, lease, window, generations, now):
             after = _whole(after)
         after = save_lease(connection, lease, after, now)

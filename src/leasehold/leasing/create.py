@@ -14,6 +14,7 @@ from leasehold.books.lease import find_lease, insert_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
+from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, decide, promised_window
 from leasehold.metrics.decision import decision
@@ -90,7 +91,7 @@ class _Creation:
             return made
         window = asked_window(self.draft, now)
         lease = self._lease(window, now)
-        self.service.enforcement.check_create(lease)
+        self.service.enforcement.check_create(lease, Deciding(connection, now))
         promised = promised_window(window.start, window.end, now)
         margin = self.service.settings.leases.cleaning_time
         with self.service.calendars.synced(connection, generations, now) as snapshots:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LeaseholdError(Exception):
     """Something a client asked for cannot be done, and the message says why."""
 
-    code: ClassVar[str] = "leasehold.error"
+    code: str = "leasehold.error"
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
 
     def __init__(self, message: str, *, field: str | None = None, details: Mapping[str, Any] | None = None) -> None:
@@ -92,6 +92,18 @@ class IdentityUnavailableError(LeaseholdError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class TooManyRequestsError(LeaseholdError):
+    """The caller sends more requests than one may; `wait` is how many seconds until the next one is answered."""
+
+    code = "leasehold.http.rate"
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+    def __init__(self, message: str, wait: int, limit: int) -> None:
+        """Keep what `Retry-After` will say."""
+        super().__init__(message, details={"retry_after": wait, "limit_per_minute": limit})
+        self.wait = wait
+
+
 class ForbiddenError(LeaseholdError):
     """A policy rule denies the operation."""
 
@@ -109,6 +121,33 @@ class LimitExceededError(ForbiddenError):
     """An enforcement filter denies the lease."""
 
     code = "leasehold.enforcement.denied"
+
+
+class TooManyLeasesError(LimitExceededError):
+    """The project has as many open leases as it may have."""
+
+    code = "leasehold.enforcement.open_leases"
+
+
+class TooFarAheadError(LimitExceededError):
+    """The lease starts or ends further ahead than leases may."""
+
+    code = "leasehold.enforcement.lookahead"
+
+
+class TooMuchAskedError(LimitExceededError):
+    """One lease asks for more than a lease may hold."""
+
+    code = "leasehold.enforcement.size"
+
+
+class AmendmentDeniedError(InvalidInputError):
+    """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
+
+    def __init__(self, limit: LimitExceededError) -> None:
+        """Say what the limit says."""
+        super().__init__(limit.message, field=limit.field, details=limit.details)
+        self.code = limit.code
 
 
 class NotFoundError(LeaseholdError):

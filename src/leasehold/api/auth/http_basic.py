@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import bcrypt
 
-from leasehold.api.auth.users import User, UsersFile
+from leasehold.api.auth.users import LEAST_COST, User, UsersFile
 from leasehold.model.errors import UnauthorizedError
 
 if TYPE_CHECKING:
@@ -46,15 +46,14 @@ class BasicAuthentication:
         self._lock = threading.Lock()
         self._remembered: dict[bytes, float] = {}
         self._for_users: Mapping[str, User] | None = None
-        # Checked for unknown names, so that they take as long to refuse as wrong passwords.
-        self._nobody = bcrypt.hashpw(secrets.token_bytes(16), bcrypt.gensalt(10))
+        self._nobody = _hash_of_nobody(LEAST_COST)
 
     def identify(self, request: falcon.Request) -> Caller:
         """Return the user whose name and password the `Authorization` header holds."""
         name, password = _credentials(request.get_header("Authorization"))
         users = self._users.current()
         user = users.get(name)
-        if user is not None and self._knows(users, user, password):
+        if self._knows(users, user, password) and user is not None:
             return user.caller
         expected = self._nobody if user is None else user.password_hash
         matches = len(password) <= LONGEST_PASSWORD and bcrypt.checkpw(password, expected)
@@ -63,20 +62,27 @@ class BasicAuthentication:
         self._remember(user, password)
         return user.caller
 
-    def _digest(self, user: User, password: bytes) -> bytes:
-        return hmac.digest(self._key, user.password_hash + b"\x00" + password, hashlib.sha256)
+    def _digest(self, user: User | None, password: bytes) -> bytes:
+        expected = self._nobody if user is None else user.password_hash
+        return hmac.digest(self._key, expected + b"\x00" + password, hashlib.sha256)
 
-    def _knows(self, users: Mapping[str, User], user: User, password: bytes) -> bool:
+    def _knows(self, users: Mapping[str, User], user: User | None, password: bytes) -> bool:
         """Say whether this password was found right a short while ago, in the users file as it is now.
 
         Looking up a digest under a secret key gives nothing away by the time it takes.
         """
+        self._look_at(users)
         digest = self._digest(user, password)
+        with self._lock:
+            return self._remembered.get(digest, 0.0) > time.monotonic()
+
+    def _look_at(self, users: Mapping[str, User]) -> None:
+        """Forget everything when the users file has changed, and be as slow for unknown names as for the slowest."""
         with self._lock:
             if users is not self._for_users:
                 self._remembered.clear()
                 self._for_users = users
-            return self._remembered.get(digest, 0.0) > time.monotonic()
+                self._nobody = _hash_of_nobody(max((user.cost for user in users.values()), default=LEAST_COST))
 
     def _remember(self, user: User, password: bytes) -> None:
         digest = self._digest(user, password)
@@ -84,6 +90,14 @@ class BasicAuthentication:
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[digest] = time.monotonic() + REMEMBERED_SECONDS
+
+
+def _hash_of_nobody(cost: int) -> bytes:
+    """Return what is checked for unknown names, so that they take as long to refuse as wrong passwords.
+
+    No password has it: its salt is real and its digest is not.
+    """
+    return bcrypt.gensalt(cost) + b"." * 31
 
 
 def _credentials(header: str | None) -> tuple[str, bytes]:

@@ -5,11 +5,12 @@ The identity comes in the headers that keystonemiddleware would set: `X-User-Id`
 
 from __future__ import annotations
 
-import ipaddress
+import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.api.auth.base import LONGEST_ID
+from leasehold.api.proxies import PEER, read_address
 from leasehold.conf.errors import ConfigurationError
 from leasehold.model.caller import Caller
 from leasehold.model.errors import UnauthorizedError
@@ -26,12 +27,21 @@ DEFAULT_ROLES = "admin,member,reader"
 
 @dataclass(frozen=True, slots=True)
 class NoAuthentication:
-    """Believes the headers."""
+    """Believes the headers of whoever connects from this machine.
+
+    Under another server than ours nobody knows where it listens, so each connection is looked at as well.
+    """
 
     challenge: str | None = None
 
     def identify(self, request: falcon.Request) -> Caller:
         """Return who the headers name, by default an administrator of the project `demo`."""
+        peer = request.env.get(PEER, request.env.get("REMOTE_ADDR", ""))
+        if peer and not _is_loopback(peer):
+            raise UnauthorizedError(
+                "This API asks nobody who they are, so it answers its own machine alone. "
+                "Its administrator can set [api] auth_strategy to keystone or http_basic."
+            )
         return Caller(
             user_id=_identity(request, "X-User-Id", DEFAULT_USER),
             project_id=_identity(request, "X-Project-Id", DEFAULT_PROJECT),
@@ -63,7 +73,14 @@ def open_none(settings: ApiSettings) -> NoAuthentication:
 
 
 def _is_loopback(host: str) -> bool:
+    """Say whether a host is this machine alone; of names only localhost can be, where it means what it says."""
+    address = read_address(host)
+    if address is not None:
+        return address.is_loopback
+    if host != "localhost":
+        return False
     try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        return False
+    return all(_is_loopback(str(entry[4][0])) for entry in found)

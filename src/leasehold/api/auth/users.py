@@ -2,14 +2,15 @@
 
     user:bcrypt-hash:project:role,role
 
-`htpasswd -nB user` prints the first two fields; project and roles are ours. Empty lines and lines that start with `#`
-do not count. A changed file is read again with the next request.
+`leasehold-manage hash-password` prints such a line. Empty lines and lines that start with `#` do not count. A changed
+file is read again with the next request.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 FIELDS = 4
+LEAST_COST = 10
+"""Hashes that are quicker to guess than this are warned of; each step up is twice the work."""
 BCRYPT = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
 
 Stamp = tuple[int, int, int]
@@ -37,11 +40,16 @@ class User:
     password_hash: bytes
     caller: Caller
 
+    @property
+    def cost(self) -> int:
+        """How often the hash was hashed, as a power of two."""
+        return int(self.password_hash[4:6])
+
 
 def read_users(path: Path) -> Mapping[str, User]:
     """Return the users in `path` by name; raises `ConfigurationError` that names the line, never its contents."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        mode, lines = path.stat().st_mode, path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         message = (
             f"The users file {path} cannot be read ({type(error).__name__}). Set [api] users_file to one that can."
@@ -52,7 +60,28 @@ def read_users(path: Path) -> Mapping[str, User]:
         if line.strip() and not line.lstrip().startswith("#"):
             name, user = _read_line(line.strip(), f"{path}, line {number}")
             users[name] = user
+    _warn(path, mode, users)
     return users
+
+
+def _warn(path: Path, mode: int, users: Mapping[str, User]) -> None:
+    """Tell of what can be used, and should not be left so."""
+    if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
+        LOG.warning(
+            "The users file %s can be read or changed by others: chmod 0640, owned by root, with the service's group.",
+            path,
+        )
+    quick = sorted(name for name, user in users.items() if user.cost < LEAST_COST)
+    if quick:
+        LOG.warning(
+            "The passwords in %s of %s have a bcrypt cost below %d, so are quick to guess. Hash them again with "
+            "leasehold-manage hash-password.",
+            path,
+            ", ".join(quick),
+            LEAST_COST,
+        )
+    if len({user.cost for user in users.values()}) > 1:
+        LOG.warning("The costs in %s differ, so the time that a refusal takes tells some names. Use one cost.", path)
 
 
 def _read_line(line: str, place: str) -> tuple[str, User]:
@@ -61,7 +90,9 @@ def _read_line(line: str, place: str) -> tuple[str, User]:
         raise ConfigurationError(f"{place}: a user is written as user:bcrypt-hash:project:role,role.")
     name, password_hash, project, roles = parts
     if not BCRYPT.fullmatch(password_hash):
-        raise ConfigurationError(f"{place}: the second field is not a bcrypt hash. `htpasswd -nB {name}` prints one.")
+        raise ConfigurationError(
+            f"{place}: the second field is not a bcrypt hash. `leasehold-manage hash-password` makes one."
+        )
     return name, User(password_hash.encode("ascii"), Caller(name, project, read_roles(roles)))
 
 

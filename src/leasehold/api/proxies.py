@@ -1,0 +1,87 @@
+"""Who really called, when a proxy passes requests on: read from its headers, and from nobody else's.
+
+`X-Forwarded-For` and `X-Forwarded-Proto` count when the connection comes from a trusted proxy. Nothing else does: a
+proxy passes `Host` on, and a `Forwarded` or `X-Forwarded-Host` that it does not know of would be the client's own.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING
+
+from leasehold.conf.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import falcon
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+PEER = "leasehold.peer"
+"""Where in a request's environment the address of the connection stays, whatever the headers say."""
+FOR, PROTO = "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO"
+LOCAL_SOCKET = "unix"
+SCHEMES = frozenset({"http", "https"})
+
+
+class Proxies:
+    """Puts the client's address and scheme into each request that a trusted proxy passes on, before anybody looks."""
+
+    def __init__(self, trusted: Iterable[str]) -> None:
+        """Read addresses, networks and `unix`; raises ConfigurationError that names what is none of them."""
+        names = list(trusted)
+        self._local = LOCAL_SOCKET in names
+        self._networks = [_network(name) for name in names if name != LOCAL_SOCKET]
+
+    def process_request(self, request: falcon.Request, _response: falcon.Response) -> None:
+        """Read the headers if the connection comes from a trusted proxy; drop them otherwise."""
+        environ = request.env
+        peer = environ[PEER] = str(environ.get("REMOTE_ADDR") or "")
+        hops, schemes = environ.pop(FOR, ""), environ.pop(PROTO, "")
+        if not self._trusts(peer):
+            return
+        environ["REMOTE_ADDR"] = self._client(peer, hops)
+        # Of several the last one is that of the nearest proxy, which is the one that is trusted.
+        scheme = schemes.rpartition(",")[2].strip().lower()
+        if scheme in SCHEMES:
+            environ["wsgi.url_scheme"] = scheme
+
+    def _client(self, peer: str, hops: str) -> str:
+        """Return the last address that is no trusted proxy's: what stands before it may be invented."""
+        found = peer
+        for hop in reversed([each.strip() for each in hops.split(",") if each.strip()]):
+            address = read_address(hop)
+            if address is None:
+                break
+            found = str(address)
+            if not self._trusts(hop):
+                break
+        return found
+
+    def _trusts(self, text: str) -> bool:
+        address = read_address(text)
+        if address is None:
+            return self._local and not text
+        return any(address in network for network in self._networks)
+
+
+def read_address(text: str) -> Address | None:
+    """Return the IP address in `text`, an IPv4 one also where IPv6 wraps it; None when it is none."""
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+def _network(name: str) -> Network:
+    try:
+        return ipaddress.ip_network(name)
+    except ValueError as error:
+        message = (
+            f"[api] trusted_proxies: {name!r} is not an address, a network such as 192.0.2.0/28, or `{LOCAL_SOCKET}`."
+        )
+        raise ConfigurationError(message) from error

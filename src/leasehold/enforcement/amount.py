@@ -1,0 +1,72 @@
+"""How much one lease may ask for (feature H4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.model.errors import TooMuchAskedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.conf.settings import LeaseSettings
+    from leasehold.enforcement.deciding import Deciding
+    from leasehold.model.lease import Lease
+
+NOUNS = {
+    "physical:host": "hosts",
+    "virtual:instance": "instances",
+    "flavor:instance": "instances of flavors",
+    "virtual:floatingip": "floating IPs",
+}
+
+
+class MaxLeaseSizeFilter:
+    """Refuses leases with more reservations, or with more of one resource type, than a lease may have.
+
+    An amendment is refused only where it asks for more than the lease had.
+    """
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        """Read the limits."""
+        self._reservations = settings.limits.reservations
+        self._amounts = settings.limits.amounts
+
+    @property
+    def limits(self) -> bool:
+        """Whether any size is limited."""
+        return self._reservations is not None or bool(self._amounts)
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - the filter contract
+        """Raise TooMuchAskedError for a new lease that is too large."""
+        count = len(lease.reservations)
+        if self._reservations is not None and count > self._reservations:
+            raise _refusal("reservations", count, self._reservations)
+        self._check_amounts(_amounts(lease), {})
+
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above
+        """Raise TooMuchAskedError for a lease that becomes too large."""
+        self._check_amounts(_amounts(proposed), _amounts(lease))
+
+    def _check_amounts(self, asked: Mapping[str, int], before: Mapping[str, int]) -> None:
+        for kind, most in self._amounts.items():
+            amount = asked.get(kind, 0)
+            if amount > max(most, before.get(kind, 0)):
+                raise _refusal(NOUNS.get(kind, kind), amount, most)
+
+
+def _amounts(lease: Lease) -> dict[str, int]:
+    """Return how much of each type the lease may get: hosts ask for `max` of them, everything else for `amount`."""
+    found: dict[str, int] = {}
+    for part in lease.reservations:
+        amount = int(part.request.get("max", part.request.get("amount", 0)))
+        found[part.resource_type] = found.get(part.resource_type, 0) + amount
+    return found
+
+
+def _refusal(what: str, asked: int, most: int) -> TooMuchAskedError:
+    message = (
+        f"The lease asks for {asked} {what}, and one lease may have {most}. "
+        "Ask for less, make several leases, or ask an administrator."
+    )
+    return TooMuchAskedError(message, field="reservations", details={"limit": most, "asked": asked, "what": what})

@@ -1,0 +1,104 @@
+"""Headers of proxies: believed from those that are trusted, and from nobody else."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from falcon import testing
+
+from leasehold.api.app import make_app
+from leasehold.conf import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+TRUSTED = ("192.0.2.0/28", "2001:db8::1", "unix")
+
+
+@pytest.fixture
+def web(service: Service, settings: ApiSettings) -> testing.TestClient:
+    """Return an API behind proxies."""
+    return testing.TestClient(make_app(service, replace(settings, trusted_proxies=TRUSTED)))
+
+
+def link(web: testing.TestClient, peer: str, headers: Mapping[str, str]) -> str:
+    """Return the link of the version document as somebody sees it who connects from `peer`."""
+    sent = {"Host": "lease.example:8443", **headers}
+    answer = web.simulate_get("/versions", headers=sent, extras={"REMOTE_ADDR": peer})
+    if answer.status_code == 401:
+        return "refused"
+    return str(answer.json["versions"][0]["links"][0]["href"])
+
+
+@pytest.mark.parametrize("proto", ["https", "HTTPS", "http, https"])
+def test_links_lead_back_the_way_that_the_client_came(web: testing.TestClient, proto: str) -> None:
+    assert link(web, "", {"X-Forwarded-Proto": proto}) == "https://lease.example:8443/v1"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Forwarded-Proto": "gopher"},
+        {"X-Forwarded-Proto": "https, http"},
+        {"X-Forwarded-Host": "evil.example"},
+        {"X-Forwarded-Port": "1"},
+        {"Forwarded": "for=198.51.100.1;proto=https;host=evil.example"},
+        {"X-Forwarded-Ssl": "on"},
+        {"X-Forwarded-Prefix": "/evil"},
+        {"X-Url-Scheme": "https"},
+    ],
+)
+def test_nothing_else_is_believed_even_from_a_proxy(web: testing.TestClient, headers: Mapping[str, str]) -> None:
+    assert link(web, "", headers) == "http://lease.example:8443/v1"
+
+
+def test_who_is_no_proxy_changes_nothing(web: testing.TestClient) -> None:
+    assert link(web, "127.0.0.1", {"X-Forwarded-Proto": "https"}) == "http://lease.example:8443/v1"
+
+
+@pytest.mark.parametrize(
+    ("peer", "hops", "client"),
+    [
+        ("192.0.2.1", "198.51.100.7", "198.51.100.7"),
+        ("192.0.2.1", "10.9.9.9, 198.51.100.7", "198.51.100.7"),
+        ("192.0.2.1", "10.9.9.9, 198.51.100.7, 192.0.2.15", "198.51.100.7"),
+        ("192.0.2.1", "192.0.2.3", "192.0.2.3"),
+        ("192.0.2.1", "", "192.0.2.1"),
+        ("192.0.2.1", "nonsense", "192.0.2.1"),
+        ("192.0.2.1", "198.51.100.7, nonsense", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8:1::7", "2001:db8:1::7"),
+        ("::ffff:192.0.2.1", "198.51.100.7", "198.51.100.7"),
+        ("", "198.51.100.7", "198.51.100.7"),
+        ("192.0.2.16", "198.51.100.7", "192.0.2.16"),
+        ("198.51.100.1", "192.0.2.1", "198.51.100.1"),
+        ("2001:db8::2", "198.51.100.7", "2001:db8::2"),
+    ],
+)
+def test_the_log_names_the_address_of_the_client(
+    service: Service,
+    settings: ApiSettings,
+    caplog: pytest.LogCaptureFixture,
+    peer: str,
+    hops: str,
+    client: str,
+) -> None:
+    """Of the addresses in the header the last one counts that is no proxy of ours: whatever is before it is hearsay."""
+    behind = replace(settings, trusted_proxies=TRUSTED)
+    web = testing.TestClient(make_app(service, behind))
+    headers = {"X-Forwarded-For": hops, "X-User-Id": "x" * 256}
+    with caplog.at_level(logging.INFO, "leasehold"):
+        assert web.simulate_get("/v1/leases", headers=headers, extras={"REMOTE_ADDR": peer}).status_code == 401
+    assert [each for each in caplog.messages if "login" in each] == [f"A login from {client} failed."]
+
+
+@pytest.mark.parametrize("name", ["proxy.example", "*", "192.0.2.1/24", "", "127.0.0.1:80"])
+def test_a_proxy_is_an_address(service: Service, settings: ApiSettings, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="trusted_proxies"):
+        make_app(service, replace(settings, trusted_proxies=(name,)))

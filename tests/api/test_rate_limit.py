@@ -1,0 +1,171 @@
+"""Too many requests: of a project, and of somebody who guesses passwords."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import bcrypt
+import pytest
+from falcon import testing
+
+from leasehold.api import rate_limit
+from leasehold.api.app import make_app
+from leasehold.api.rate_limit import Buckets
+from leasehold.conf.settings import RateSettings
+from tests.api.conftest import Client
+from tests.api.test_auth import basic
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+
+class Seconds:
+    """A clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+@pytest.fixture
+def limited(service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch, seconds: Seconds) -> Client:
+    """Return a member of `demo`, who may send three requests a minute."""
+    monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
+    return Client(testing.TestClient(make_app(service, replace(settings, rates=RateSettings(requests=3)))))
+
+
+@pytest.fixture
+def guarded(
+    service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch, seconds: Seconds, tmp_path: Path
+) -> testing.TestClient:
+    """Return an API with passwords, where an address may fail twice a minute."""
+    monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
+    path = tmp_path / "users"
+    path.write_text(f"alice:{bcrypt.hashpw(b'right', bcrypt.gensalt(4)).decode()}:demo:reader\n", encoding="utf-8")
+    changes = {"auth_strategy": "http_basic", "users_file": str(path), "rates": RateSettings(failures=2)}
+    return testing.TestClient(make_app(service, replace(settings, **changes)))
+
+
+# ---------------------------------------------------------------- requests of a project
+
+
+def test_the_fourth_request_of_a_minute_waits(limited: Client, seconds: Seconds) -> None:
+    assert [limited.ask("GET", "/v1/leases").status_code for _ in range(4)] == [200, 200, 200, 429]
+    answer = limited.ask("GET", "/v1/leases")
+    assert answer.headers["Retry-After"] == "20"
+    assert answer.json["code"] == "leasehold.http.rate"
+    assert answer.json["details"] == {"retry_after": 20, "limit_per_minute": 3}
+    assert answer.json["error_message"].endswith("3 a minute are answered. Try again in 20 seconds.")
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+    seconds.now += 19.9
+    assert limited.ask("GET", "/v1/leases").headers["Retry-After"] == "1"
+    seconds.now += 0.1
+    assert [limited.ask("GET", "/v1/leases").status_code for _ in range(2)] == [200, 429]
+
+
+def test_projects_count_for_themselves_and_their_users_together(limited: Client) -> None:
+    assert [limited.but(user=name).ask("GET", "/v1/leases").status_code for name in "abcd"] == [200, 200, 200, 429]
+    assert limited.but(project="other").ask("GET", "/v1/leases").status_code == 200
+
+
+def test_what_is_refused_changes_nothing(limited: Client, service: Service) -> None:
+    body = {"name": "n", "start_date": "now", "end_date": "2031-05-02 10:00"}
+    assert [limited.ask("POST", "/v1/leases", body).status_code for _ in range(5)] == [201, 201, 201, 429, 429]
+    assert len(limited.but(project="ops", roles="admin").ask("GET", "/v1/leases").json["leases"]) == 3
+
+
+def test_health_versions_and_the_document_are_free(limited: Client) -> None:
+    paths = ("/healthcheck", "/", "/versions", "/v1/openapi.json")
+    for _ in range(3):
+        assert [limited.ask("GET", path).status_code for path in paths] == [200, 300, 300, 200]
+    assert limited.ask("GET", "/v1/leases").status_code == 200
+    for _ in range(3):
+        limited.ask("GET", "/v1/leases")
+    assert [limited.ask("GET", path).status_code for path in paths] == [200, 300, 300, 200]
+
+
+def test_there_is_no_limit_by_default(client: Client) -> None:
+    assert {client.ask("GET", "/v1/leases").status_code for _ in range(50)} == {200}
+
+
+# ---------------------------------------------------------------- failed logins
+
+
+def ask(web: testing.TestClient, password: str | None, path: str = "/v1/leases", address: str = "192.0.2.1") -> int:
+    headers = {} if password is None else {"Authorization": basic("alice", password)}
+    answer = web.simulate_get(path, headers=headers, extras={"REMOTE_ADDR": address})
+    return int(answer.status_code)
+
+
+def test_who_guesses_is_stopped_before_the_next_guess_is_looked_at(
+    guarded: testing.TestClient, seconds: Seconds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [ask(guarded, guess) for guess in ("a", "b")] == [401, 401]
+    with monkeypatch.context() as patch:
+        patch.setattr(bcrypt, "checkpw", lambda *_: pytest.fail("a guess was looked at"))
+        assert [ask(guarded, guess) for guess in ("c", "right")] == [429, 429]
+    assert ask(guarded, "right", address="192.0.2.2") == 200
+    seconds.now += 30
+    assert [ask(guarded, guess) for guess in ("right", "right", "d", "right")] == [200, 200, 401, 429]
+
+
+def test_success_costs_nothing(guarded: testing.TestClient) -> None:
+    assert {ask(guarded, "right") for _ in range(20)} == {200}
+
+
+def test_an_ipv6_network_is_one_address(guarded: testing.TestClient) -> None:
+    assert [ask(guarded, "a", address=f"2001:db8::{n}") for n in range(3)] == [401, 401, 429]
+    assert ask(guarded, "a", address="2001:db8:0:1::1") == 401
+    assert [ask(guarded, "a", address=each) for each in ("192.0.2.9", "::ffff:192.0.2.9", "192.0.2.9")] == [
+        401,
+        401,
+        429,
+    ]
+
+
+def test_clients_that_begin_without_credentials_are_no_guesses(guarded: testing.TestClient) -> None:
+    """Every client asks for the versions first; a guess is a guess wherever it is sent."""
+    assert {ask(guarded, None, "/") for _ in range(5)} == {401}
+    assert [ask(guarded, "a", "/") for _ in range(3)] == [401, 401, 429]
+    assert [ask(guarded, None, "/healthcheck"), ask(guarded, None, "/v1/openapi.json")] == [200, 200]
+
+
+def test_a_forged_address_helps_nobody(guarded: testing.TestClient) -> None:
+    statuses = []
+    for number in range(3):
+        headers = {"Authorization": basic("alice", "a"), "X-Forwarded-For": f"198.51.100.{number}"}
+        answer = guarded.simulate_get("/v1/leases", headers=headers, extras={"REMOTE_ADDR": "192.0.2.1"})
+        statuses.append(answer.status_code)
+    assert statuses == [401, 401, 429]
+
+
+# ---------------------------------------------------------------- buckets
+
+
+def test_memory_is_bounded_and_whoever_was_seen_last_stays(seconds: Seconds) -> None:
+    buckets = Buckets(2, seconds, most=100)
+    for number in range(10_000):
+        buckets.take(f"passing-{number}")
+        if number < 2:
+            assert buckets.take("regular") == 0.0
+        else:
+            assert buckets.take("regular") == 30.0
+    assert len(buckets) == 100
+
+
+def test_a_bucket_is_never_fuller_than_full(seconds: Seconds) -> None:
+    buckets = Buckets(60, seconds)
+    buckets.take("p")
+    seconds.now += 10_000
+    assert [buckets.take("p") for _ in range(61)] == [0.0] * 60 + [1.0]

@@ -1,0 +1,210 @@
+"""Limits of a project: open leases, lookahead and size, for new leases and for amended ones."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.enforcement.base import FILTERS, UnknownFilterError, load_filters
+from leasehold.model.errors import (
+    AmendmentDeniedError,
+    LeaseholdError,
+    TooFarAheadError,
+    TooManyLeasesError,
+    TooMuchAskedError,
+)
+from tests.factory import ALT, World, floating_ips, hosts, instances, open_service, run_for, run_manager
+from tests.stateful.audit import audit, dump
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def limited(world: World, **limits: Any) -> World:
+    """Return the same service with these limits and every filter on."""
+    leases = LeaseSettings(enforcement_filters=tuple(FILTERS), limits=LimitSettings(**limits))
+    return open_service(str(world.engine.url), clock=world.clock, settings=replace(Settings(), leases=leases))
+
+
+def refused(world: World, error: type[LeaseholdError], work: Callable[[], object]) -> LeaseholdError:
+    """Check that the work is refused with this error and leaves no trace, and return the error."""
+    before = dump(world.engine)
+    with pytest.raises(error) as caught:
+        work()
+    assert dump(world.engine) == before
+    return caught.value
+
+
+# ---------------------------------------------------------------- open leases
+
+
+def test_a_project_has_so_many_leases_open_and_no_more(world: World) -> None:
+    world = limited(world, open_leases=2)
+    world.lease(hosts(), start=0, end=1)
+    world.lease(start=5, end=6)
+    error = refused(world, TooManyLeasesError, lambda: world.lease(start=7, end=8))
+    assert (error.code, error.status) == ("leasehold.enforcement.open_leases", 403)
+    assert error.details == {"limit": 2, "open": 2}
+    assert error.message.startswith("The project has 2 open leases, and it may have 2. Delete one")
+    assert world.lease(start=7, end=8, caller=ALT)
+
+
+def test_what_has_ended_or_is_deleted_is_not_open(world: World) -> None:
+    world = limited(world, open_leases=1)
+    lease = world.lease(hosts(), start=0, end=1)
+    run_for(world, hours=2)
+    assert world.get(lease).status == "TERMINATED"
+    second = world.lease(start=3, end=4)
+    refused(world, TooManyLeasesError, lambda: world.lease(start=3, end=4))
+    world.delete(second)
+    assert world.lease(start=3, end=4)
+    audit(world)
+
+
+def test_a_lease_that_is_being_deleted_is_not_open(world: World) -> None:
+    world = limited(world, open_leases=1)
+    lease = world.lease(hosts(), start=0, end=1)
+    run_manager(world)
+    world.delete(lease)
+    assert world.get(lease).status == "DELETING"
+    assert world.lease(start=3, end=4)
+
+
+def test_a_failed_lease_is_open_until_it_is_gone(world: World) -> None:
+    world = limited(world, open_leases=1)
+    lease = world.lease(hosts(), start=0, end=1)
+    world.service.books.transact(
+        lambda connection: connection.exec_driver_sql("UPDATE leases SET status = 'ERROR'").rowcount
+    )
+    refused(world, TooManyLeasesError, lambda: world.lease(start=3, end=4))
+    world.delete(lease)
+    assert world.lease(start=3, end=4)
+
+
+def test_projects_may_have_limits_of_their_own(world: World) -> None:
+    world = limited(world, open_leases=0, open_leases_by_project={"demo": 1, "alt": None})
+    world.lease(start=1, end=2)
+    refused(world, TooManyLeasesError, lambda: world.lease(start=1, end=2))
+    for _ in range(3):
+        world.lease(start=1, end=2, caller=ALT)
+    refused(world, TooManyLeasesError, lambda: world.lease(start=1, end=2, caller=replace(ALT, project_id="third")))
+
+
+def test_a_repeated_request_is_answered_at_the_limit_too(world: World) -> None:
+    """The lease is there already, so nothing is opened."""
+    world = limited(world, open_leases=1)
+    lease = world.lease(start=1, end=2, key="k")
+    assert world.lease(start=1, end=2, key="k").id == lease.id
+
+
+def test_an_amendment_opens_no_lease(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=2)
+    world = limited(world, open_leases=0)
+    assert world.amend(lease, end=3, name="longer").name == "longer"
+
+
+# ---------------------------------------------------------------- lookahead
+
+
+def test_a_lease_starts_and_ends_within_its_horizon(world: World) -> None:
+    world = limited(world, start_lookahead=timedelta(hours=2), end_lookahead=timedelta(hours=4))
+    assert world.lease(start=2, end=4)
+    late = refused(world, TooFarAheadError, lambda: world.lease(start=2.5, end=3))
+    assert (late.code, late.status, late.field) == ("leasehold.enforcement.lookahead", 403, "start_date")
+    assert late.details == {"limit_seconds": 7200, "latest": "2031-05-01T11:00:00Z"}
+    assert "Choose a start_date not after 2031-05-01 11:00 UTC." in late.message
+    assert refused(world, TooFarAheadError, lambda: world.lease(start=1, end=4.5)).field == "end_date"
+    world.clock.advance(hours=1)
+    assert world.lease(start=2.5, end=4.5)
+
+
+def test_an_amendment_may_not_reach_beyond_the_horizon(world: World) -> None:
+    world = limited(world, start_lookahead=timedelta(hours=2), end_lookahead=timedelta(hours=4))
+    lease = world.lease(hosts(), start=1, end=2)
+    for changes, name in (({"end": 4.5}, "end_date"), ({"start": 2.5, "end": 3}, "start_date")):
+        error = refused(world, AmendmentDeniedError, lambda changes=changes: world.amend(lease, **changes))  # type: ignore[misc]
+        assert (error.code, error.status, error.field) == ("leasehold.enforcement.lookahead", 400, name)
+    assert world.amend(lease, start=2, end=4)
+
+
+def test_a_lease_from_before_the_limit_may_be_renamed_shortened_and_moved_nearer(world: World) -> None:
+    lease = world.lease(hosts(), start=10, end=20)
+    world = limited(world, start_lookahead=timedelta(hours=2), end_lookahead=timedelta(hours=4))
+    assert world.amend(lease, name="kept").name == "kept"
+    world.amend(lease, end=19)
+    world.amend(lease, start=9)
+    refused(world, AmendmentDeniedError, lambda: world.amend(lease, end=19.5))
+
+
+# ---------------------------------------------------------------- size
+
+
+@pytest.mark.parametrize(
+    ("limits", "asked", "what"),
+    [
+        ({"reservations": 2}, (hosts(), hosts(), hosts()), "reservations"),
+        ({"amounts": {"physical:host": 3}}, (hosts(1, 2), hosts(1, 2)), "hosts"),
+        ({"amounts": {"virtual:instance": 4}}, (instances(5),), "instances"),
+        ({"amounts": {"virtual:floatingip": 0}}, (hosts(), floating_ips()), "floating IPs"),
+    ],
+)
+def test_a_lease_holds_no_more_than_a_lease_may(
+    world: World, limits: dict[str, Any], asked: tuple[dict[str, Any], ...], what: str
+) -> None:
+    world = limited(world, **limits)
+    error = refused(world, TooMuchAskedError, lambda: world.lease(*asked, start=1, end=2))
+    assert (error.code, error.status, error.field) == ("leasehold.enforcement.size", 403, "reservations")
+    assert error.details["what"] == what
+    assert f" {what}, and one lease may have {error.details['limit']}." in error.message
+    assert world.lease(hosts(1, 2), start=1, end=2)
+
+
+def test_a_lease_may_shrink_to_what_is_still_too_much_and_not_grow(world: World) -> None:
+    lease = world.lease(hosts(4), start=1, end=2)
+    world = limited(world, amounts={"physical:host": 2})
+    (part,) = lease.reservations
+    error = refused(
+        world, AmendmentDeniedError, lambda: world.amend(lease, reservations=({"id": part.id, "max": 5, "min": 1},))
+    )
+    assert (error.code, error.status) == ("leasehold.enforcement.size", 400)
+    world.amend(lease, reservations=({"id": part.id, "max": 3, "min": 3},))
+    world.amend(lease, end=3)
+    refused(
+        world, AmendmentDeniedError, lambda: world.amend(lease, reservations=({"id": part.id, "max": 4, "min": 3},))
+    )
+
+
+# ---------------------------------------------------------------- which limits count
+
+
+def test_an_exempt_project_knows_no_limit(world: World) -> None:
+    limits: dict[str, Any] = {"open_leases": 0, "end_lookahead": timedelta(0), "reservations": 0}
+    world = limited(world, exempt_projects=frozenset({"alt"}), **limits)
+    refused(world, LeaseholdError, lambda: world.lease(hosts(), start=1, end=2))
+    lease = world.lease(hosts(), start=1, end=2, caller=ALT)
+    assert world.amend(lease, end=3)
+
+
+def test_nothing_is_limited_by_default(world: World) -> None:
+    world = limited(world)
+    for number in range(5):
+        world.lease(hosts(), start=1 + 10_000 * number, end=2 + 10_000 * number)
+
+
+def test_a_limit_whose_filter_is_off_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    limits = LimitSettings(open_leases=3, reservations=2)
+    with caplog.at_level(logging.WARNING):
+        load_filters(LeaseSettings(enforcement_filters=("MaxLeaseSizeFilter",), limits=limits))
+    assert caplog.messages == [
+        "The limits of MaxOpenLeasesFilter have no effect: add it to [enforcement] enabled_filters."
+    ]
+
+
+def test_an_unknown_filter_names_those_that_exist() -> None:
+    with pytest.raises(UnknownFilterError, match="MaxLeaseSizeFilter, MaxLookaheadFilter, MaxOpenLeasesFilter"):
+        load_filters(LeaseSettings(enforcement_filters=("MaxOpenLeases",)))

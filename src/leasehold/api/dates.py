@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from leasehold.api.versions import ISO_DATES, Version
 from leasehold.model.errors import InvalidDateError
@@ -20,7 +21,8 @@ ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d
 FIRST_YEAR = 1970
 LAST_YEAR = 9998
 """The databases end with the year 9999, and margins around a lease must still fit."""
-# Moments are in UTC, so what follows these many characters is always its offset; a list shows thousands of them.
+# Moments are in UTC, so what follows these many characters is always its offset. A list shows thousands of them, mostly
+# the same ones over again: a lease and its parts were made at one moment, and its events tell its own dates.
 _TO_MICROSECONDS = len("YYYY-MM-DDTHH:MM:SS.ffffff")
 _TO_SECONDS = len("YYYY-MM-DD HH:MM:SS")
 
@@ -70,11 +72,13 @@ def _sentence(text: str, version: Version) -> str:
     return f"{sentence}, or ISO 8601 to the second with a time zone, such as 2031-05-01T10:00:00Z"
 
 
+@lru_cache(maxsize=4096)
 def to_wire(moment: datetime) -> str:
     """Return `YYYY-MM-DDTHH:MM:SS.ffffff` in UTC without a zone: exactly what clients parse dates of leases with."""
     return moment.isoformat(timespec="microseconds")[:_TO_MICROSECONDS]
 
 
+@lru_cache(maxsize=4096)
 def to_record(moment: datetime | None) -> str | None:
     """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: how `created_at` and `updated_at` are shown."""
     return None if moment is None else str(moment)[:_TO_SECONDS]

@@ -39,6 +39,7 @@ _PARTS_BY_ID = tuple(query.where(column.in_(bindparam("ids", expanding=True))) f
 _PROMISES_TOO, _NO_PROMISES = slice(None), slice(2)
 _ONE = select(leases).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
+_GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
 
 
 def insert_lease(connection: Connection, lease: Lease) -> None:
@@ -101,6 +102,15 @@ def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gon
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
     rows = [row for row in rows if gone or row.deleted_at is None]
     return _assemble(connection, rows, [lease_id], _PROMISES_TOO)[0] if rows else None
+
+
+def lock_generation(connection: Connection, lease_id: str) -> int | None:
+    """Return the generation of a lease, deleted ones too, and keep others from changing it; None: there is no row.
+
+    Who has read the lease at this generation knows all of it but its promises without reading it again.
+    """
+    generation: int | None = connection.execute(_GENERATION, {"lease_id": lease_id}).scalar_one_or_none()
+    return generation
 
 
 def list_leases(connection: Connection, project_id: str | None) -> list[Lease]:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.books.allocation import end_allocations
-from leasehold.books.lease import find_lease, save_lease
+from leasehold.books.lease import find_lease, lock_generation, save_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import finish_task, still_ours
@@ -57,7 +57,7 @@ class _Completion:
         generations = lock_pools(connection, freed.keys())
         if not still_ours(connection, self.claim):
             return
-        lease = find_lease(connection, self.step.lease.id, lock=True, gone=True)
+        lease = self._as_it_is(connection)
         if lease is None:
             return
         for pool, ids in freed.items():
@@ -70,6 +70,12 @@ class _Completion:
             self._succeed(connection, lease, now)
         else:
             self._falter(connection, lease, now)
+
+    def _as_it_is(self, connection: Connection) -> Lease | None:
+        """Return the lease, locked; it is read again only when it was changed since the step began."""
+        seen = self.step.lease
+        generation = lock_generation(connection, seen.id)
+        return seen if generation == seen.generation else find_lease(connection, seen.id, lock=True, gone=True)
 
     def _freed(self) -> dict[str, list[int]]:
         """Return, by pool, the promises whose resources are clean: all of an ended reservation, else former ones."""

@@ -72,9 +72,7 @@ class SandboxAggregates(Port):
     @verb
     def get(self, name: str) -> Aggregate | None:
         """Return the aggregate, or None."""
-        with reading(self.engine) as connection:
-            found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
-        return found[0] if found else None
+        return self._find(name)
 
     @verb
     def list(self) -> Sequence[Aggregate]:
@@ -85,6 +83,10 @@ class SandboxAggregates(Port):
     @verb
     def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
         """Create the aggregate, or bring its zone and metadata up to what is asked; other metadata stays."""
+        # Most calls find all as it should be: they look, and hold no lock.
+        present = self._find(name)
+        if present is not None and present.zone == zone and metadata.items() <= present.metadata.items():
+            return present
         with writing(self.engine) as connection:
             row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
             if row is None:
@@ -140,6 +142,11 @@ class SandboxAggregates(Port):
             if connection.execute(_ANY_MEMBER, {"id": row["id"]}).first() is not None:
                 raise CloudPermanentError(f"sandbox aggregates.delete: aggregate {name} still has hosts")
             connection.execute(_DELETE, {"aggregate_id": row["id"]})
+
+    def _find(self, name: str) -> Aggregate | None:
+        with reading(self.engine) as connection:
+            found = _to_aggregates(connection.execute(_ONE, {"aggregate_name": name}).mappings().all())
+        return found[0] if found else None
 
     def _check_zone_of_host(self, connection: Connection, host: str, zone: str, present: set[str | None]) -> None:
         if present:

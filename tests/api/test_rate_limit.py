@@ -53,8 +53,9 @@ def guarded(
     monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
     path = tmp_path / "users"
     path.write_text(f"alice:{bcrypt.hashpw(b'right', bcrypt.gensalt(4)).decode()}:demo:reader\n", encoding="utf-8")
-    changes = {"auth_strategy": "http_basic", "users_file": str(path), "rates": RateSettings(failures=2)}
-    return testing.TestClient(make_app(service, replace(settings, **changes)))
+    rates = RateSettings(failures=2)
+    wanted = replace(settings, auth_strategy="http_basic", users_file=str(path), rates=rates)
+    return testing.TestClient(make_app(service, wanted))
 
 
 # ---------------------------------------------------------------- requests of a project

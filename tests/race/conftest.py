@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROCESSES = 4
-HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3}
+HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5}
 """How many hosts each test gets; it asks for them by the property `for`, so that none sees another's."""
 VCPUS = 32
 ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}

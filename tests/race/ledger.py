@@ -80,7 +80,8 @@ class Ledger:
         for row in self.rows["reservations"]:
             request, slots = _decoded(row["request"]), sum(each["slots"] for each in held[row["id"]])
             low, high = request.get("min", request.get("amount")), request.get("max", request.get("amount"))
-            if row["lease_id"] in waiting and not low <= slots <= high:
+            enough = 0 if row["missing_resources"] else low
+            if row["lease_id"] in waiting and not enough <= slots <= high:
                 found.append(f"reservation {row['id']} asked for {low} to {high} and holds {slots}")
         return found
 

@@ -83,6 +83,19 @@ def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
     assert len(read_ledger(site.database_url).live({won.body["lease"]["id"]})) == 1
 
 
+def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> None:
+    """Fifteen requests for one of five hosts: in three hours all fit, in one hour five do. Blazar granted ten."""
+
+    def ask(hours: int) -> Callable[[Visitor], Asked]:
+        return lambda visitor: visitor.create(lease(hosts("fifteen"), window(3 * hours + visitor.number % hours, 1)))
+
+    spread = all_at_once(site, ask(3), clients=15)
+    assert statuses(spread) == {("POST", 201): 15}
+    same = all_at_once(site, ask(1), clients=15)
+    assert statuses(same) == {("POST", 201): 5, ("POST", 409): 10}
+    check_books(site, [*spread, *same])
+
+
 def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
     size = {"vcpus": 5, "memory_mb": 1024, "disk_gb": 1, "affinity": None}
     instances = {"resource_type": "virtual:instance", "amount": 1, **size, **only_for("slots")}

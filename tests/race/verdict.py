@@ -57,7 +57,7 @@ def moment(value: Any) -> datetime:
 
 
 def unsettled(ledger: Ledger) -> list[str]:
-    """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should be."""
+    """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should."""
     now = datetime.now(UTC)
     found = [
         f"task {row['id']} for {row['subject']} is due at {row['due_at']}, {row['attempts']} attempts: "

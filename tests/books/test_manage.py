@@ -16,6 +16,7 @@ from leasehold.books.engine import open_engine, writing
 from leasehold.books.tables import tasks
 from leasehold.cmd import manage
 from leasehold.cmd.database import URL_VARIABLE
+from tests.factory import Clock, open_service, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -183,16 +184,54 @@ def test_a_user_whose_line_could_not_be_read_is_refused(run: Run, name: str) -> 
 def test_audit_says_that_all_is_well_or_what_is_not(run: Run, database_url: str) -> None:
     where = ("--database-url", database_url)
     run(*where, "db", "upgrade")
-    assert run(*where, "audit") == (0, "All that is in the books agrees.\n", "")
+    assert run(*where, "audit", "--books-only") == (0, "All that is in the books agrees.\n", "")
     engine = open_engine(database_url)
     with writing(engine) as connection:
         connection.execute(insert(tasks).values(kind="lease", subject="nobody", due_at=None, attempts=0))
     engine.dispose()
-    code, said, _ = run(*where, "audit")
+    code, said, _ = run(*where, "audit", "--books-only")
     assert (code, said) == (1, "A task is for lease nobody, which does not exist. This is a defect; report it.\n")
     code, said, _ = run(*where, "audit", "--json")
     (found,) = json.loads(said)["findings"]
-    assert (code, found["kind"], found["subject"]) == (1, "work", "nobody")
+    assert (code, found["kind"], found["subject"], found["mended"]) == (1, "work", "nobody", None)
+
+
+def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, database_url: str) -> None:
+    where = ("--database-url", database_url)
+    run(*where, "db", "upgrade")
+    code, said, _ = run(*where, "audit")
+    assert code == 3
+    assert said.startswith("The cloud was not looked at: No account for the cloud is configured.")
+    assert said.endswith("All that is in the books agrees.\n")
+    code, said, _ = run(*where, "audit", "--json")
+    report = json.loads(said)
+    assert (code, report["findings"], report["cloud"]["looked_at"]) == (3, [], False)
+    assert report["cloud"]["reason"].startswith("No account")
+
+
+def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_path: Path) -> None:
+    """A host is taken out of the free pool, another that nobody has enrolled put in."""
+    run("--database-url", database_url, "db", "upgrade")
+    config = tmp_path / "leasehold.conf"
+    config.write_text(f"[database]\nconnection = {database_url}\n[cloud]\ndriver = sandbox\n")
+    where = ("--config-file", str(config))
+    run(*where, "sandbox", "plant")
+    assert run(*where, "audit") == (0, "All that is in the books and in the cloud agrees.\n", "")
+    world = open_service(database_url, clock=Clock())
+    world.enrol("cmp-01")
+    world.cloud.aggregates.remove_host("freepool", "cmp-01")
+    world.cloud.aggregates.add_host("freepool", "cmp-02")
+    code, said, _ = run(*where, "audit")
+    assert code == 1
+    assert "Host cmp-01 is enrolled, but it is in no aggregate of ours" in said
+    code, said, _ = run(*where, "audit", "--repair", "--json")
+    done = {found["subject"]: found["mended"] for found in json.loads(said)["findings"]}
+    assert (code, set(done), done["cmp-02"]) == (1, {"1", "cmp-02"}, None)
+    assert "next manager" in done["1"]
+    run_manager(world)
+    world.cloud.aggregates.remove_host("freepool", "cmp-02")
+    world.engine.dispose()
+    assert run(*where, "audit")[0] == 0
 
 
 def test_audit_wants_the_schema(run: Run, database_url: str) -> None:

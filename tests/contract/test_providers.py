@@ -102,3 +102,13 @@ def test_a_class_is_custom_and_removed_when_nothing_has_it(lab: Lab, child: str,
         providers.delete_class(resource_class)
     with pytest.raises(CloudPermanentError, match=resource_class):
         providers.set_inventory(child, resource_class, Inventory(1))
+
+
+def test_providers_and_classes_are_listed_while_they_exist(lab: Lab, child: str, resource_class: str) -> None:
+    providers = lab.cloud.providers
+    assert providers.names() >= {child, *(host.hypervisor_hostname for host in lab.hosts())}
+    assert providers.classes() >= {resource_class, "VCPU", "MEMORY_MB"}
+    providers.delete(child)
+    providers.delete_class(resource_class)
+    assert child not in providers.names()
+    assert resource_class not in providers.classes()

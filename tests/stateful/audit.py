@@ -72,10 +72,12 @@ def cloud_state(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
         found = {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in CLOUD}
     names = {row["id"]: row["name"] for row in found["sandbox_aggregates"]}
     provider = {row["id"]: row["name"] for row in found["sandbox_providers"]}
+    address = {row["id"]: row["address"] for row in found["sandbox_floating_ips"]}
     for row_name, key, by in (
         ("sandbox_aggregate_hosts", "aggregate_id", names),
         ("sandbox_inventories", "provider_id", provider),
         ("sandbox_traits", "provider_id", provider),
+        ("sandbox_floating_ip_tags", "floating_ip_id", address),
     ):
         found[row_name] = [{**row, key: by[row[key]]} for row in found[row_name]]
     return {

@@ -27,6 +27,8 @@ from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
 from leasehold.leasing import create, queries
+from leasehold.leasing.audit_cloud import Pace
+from leasehold.leasing.audit_cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.manager import monitor
 from leasehold.manager.settle import settle
 from leasehold.model.draft import LeaseDraft
@@ -427,6 +429,13 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def books_are_sound(self) -> None:
         audit(self.world)
+
+    @precondition(lambda self: not self.faulty)
+    @invariant()
+    def what_rests_is_as_the_books_want_it(self) -> None:
+        """However much is in motion, the audit never takes that for drift, and what has come to rest is right."""
+        found = leasehold_audit_cloud(self.world.service, Pace(wait=lambda _seconds: None))
+        assert found == [], found
 
     def teardown(self) -> None:
         try:

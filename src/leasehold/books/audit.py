@@ -1,4 +1,7 @@
-"""What an audit reads: everything that is promised or deferred, row by row, without the calendar's help."""
+"""What an audit reads: everything that is promised or deferred, row by row, without the calendar's help.
+
+And who a reservation or a host is, or was, that something in the cloud is named after.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,19 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import or_, select
 
 from leasehold.books.allocation import as_allocation
 from leasehold.books.resource import resources_by_number
-from leasehold.books.tables import allocations, leases, tasks
+from leasehold.books.tables import allocations, leases, reservations, resources, tasks
+from leasehold.model.resource import HOST
+from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -25,14 +30,34 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 BATCH = 10_000
+FEW = 500
+"""Ids in one question, so that no database finds it too long."""
+_WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A row of deferred work, and until when somebody has claimed it."""
+    """A row of deferred work, until when somebody has claimed it, and how often it was tried in vain."""
 
     due_at: datetime | None
     claim_until: datetime | None
+    attempts: int = 0
+
+    def busy(self, now: datetime) -> bool:
+        """Say whether it is being done, or is to be done, or waits for another try."""
+        claimed = self.claim_until is not None and self.claim_until > now
+        return claimed or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
+
+
+IDLE = Work(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The lease that a reservation belongs to, and whether the reservation is over: it never comes back then."""
+
+    lease_id: str
+    over: bool
 
 
 def promises(connection: Connection, now: datetime) -> Iterator[tuple[Resource, list[Allocation]]]:
@@ -49,10 +74,15 @@ def promises(connection: Connection, now: datetime) -> Iterator[tuple[Resource, 
 def work_for(connection: Connection, kind: str) -> dict[str, list[Work]]:
     """Return the tasks of a kind by their subject."""
     found: dict[str, list[Work]] = defaultdict(list)
-    query = select(tasks.c.subject, tasks.c.due_at, tasks.c.claim_until).where(tasks.c.kind == kind)
-    for subject, *values in connection.execute(query):
+    for subject, *values in connection.execute(select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)):
         found[subject].append(Work(*values))
     return found
+
+
+def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
+    """Return the task of one subject, or None when there is none."""
+    row = connection.execute(select(*_WORK).where(tasks.c.kind == kind, tasks.c.subject == subject)).first()
+    return None if row is None else Work(*row)
 
 
 def kept_by(connection: Connection) -> dict[str, int]:
@@ -72,3 +102,30 @@ def kept_by(connection: Connection) -> dict[str, int]:
 def all_lease_ids(connection: Connection) -> set[str]:
     """Return the ids of all leases, deleted ones included."""
     return set(connection.execute(select(leases.c.id)).scalars())
+
+
+def standing_lease_ids(connection: Connection) -> list[str]:
+    """Return the leases that the cloud is kept ready for, oldest first: those to come and those that run."""
+    standing = (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
+    query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.status.in_(standing))
+    return list(connection.execute(query.order_by(leases.c.created_at, leases.c.id)).scalars())
+
+
+def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:
+    """Return the owners of those of these reservations that there are or were."""
+    query = select(reservations.c.id, reservations.c.lease_id, reservations.c.status, leases.c.deleted_at).join(leases)
+    found: dict[str, Owner] = {}
+    wanted = sorted(reservation_ids)
+    for begin in range(0, len(wanted), FEW):
+        for row in connection.execute(query.where(reservations.c.id.in_(wanted[begin : begin + FEW]))):
+            over = row.deleted_at is not None or row.status == ReservationStatus.DELETED
+            found[row.id] = Owner(row.lease_id, over)
+    return found
+
+
+def removed_hosts(connection: Connection) -> dict[str, Mapping[str, Any]]:
+    """Return the attributes of the hosts that were enrolled once and are no longer, by their ids."""
+    query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == HOST)
+    rows = connection.execute(query.order_by(resources.c.number)).all()
+    enrolled = {row.id for row in rows if row.alive}
+    return {row.id: row.attributes for row in rows if row.id not in enrolled}

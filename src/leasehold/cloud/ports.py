@@ -223,6 +223,12 @@ class Images(Protocol):
 class Providers(Protocol):
     """Placement: providers, inventories, resource classes and traits. Providers are addressed by name."""
 
+    def names(self) -> frozenset[str]:
+        """Return the names of all providers."""
+
+    def classes(self) -> frozenset[str]:
+        """Return all resource classes, the cloud's own and custom ones."""
+
     def inventories(self, provider: str) -> Mapping[str, Inventory]:
         """Return the provider's inventories by resource class; raises CloudPermanentError when it does not exist."""
 

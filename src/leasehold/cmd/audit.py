@@ -1,43 +1,113 @@
-"""`leasehold-manage audit`: says whether everything in the books agrees."""
+"""`leasehold-manage audit`: says whether everything in the books agrees, and whether the cloud is as they want it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from threading import Event
 from typing import TYPE_CHECKING
 
+from leasehold import conf
 from leasehold.books import schema
 from leasehold.books.store import Books
-from leasehold.leasing.audit import audit
+from leasehold.cloud.ports import CloudError
+from leasehold.cmd.state import state_database
+from leasehold.leasing.audit import Finding, audit
+from leasehold.leasing.audit_cloud import Pace, audit_cloud
+from leasehold.leasing.audit_repair import repair
 from leasehold.leasing.service import utc_now
+from leasehold.resource_types.registry import PluginError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace, _SubParsersAction
+    from collections.abc import Iterator
 
     from sqlalchemy import Engine
 
+NOT_ASKED = "It was left alone, as asked."
 FOUND = 1
-"""The exit code when something does not agree."""
+"""The exit code when something does not agree and was not mended."""
+HALF = 3
+"""The exit code when nothing was found, and nobody could look at the cloud."""
+EXIT_CODES = (
+    f"Exit codes: 0 all agrees, or --repair has seen to all that did not; {FOUND} something does not agree; "
+    f"{HALF} the books agree, and the cloud could not be looked at."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What was found, each with what was done about it, and why the cloud was not looked at, if it was not."""
+
+    findings: list[tuple[Finding, str | None]]
+    unseen: str | None
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        if any(done is None for _, done in self.findings):
+            return FOUND
+        return 0 if self.unseen in (None, NOT_ASKED) else HALF
 
 
 def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     """Add the command to the parser of `leasehold-manage`."""
-    text = "recompute from the tables that nothing is promised twice and no work is lost"
-    parser = groups.add_parser("audit", help=text, description=f"{text}. Leaves with 1 when something is found.")
+    text = "recompute that nothing is promised twice, that no work is lost, and that the cloud is as the books want it"
+    parser = groups.add_parser("audit", help=text, description=f"{text}. {EXIT_CODES}")
+    parser.add_argument("--repair", action="store_true", help="mend what needs no person to decide, and say how")
+    parser.add_argument("--books-only", action="store_true", help="leave the cloud alone")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace, engine: Engine) -> int:
-    """Audit the books and print what does not agree."""
+    """Audit the books and the cloud, mend what may be mended when asked to, and print what does not agree."""
     schema.check(engine)
-    with Books(engine).reading() as connection:
-        findings = audit(connection, utc_now())
+    report = _look(args, engine)
     if args.json:
-        sys.stdout.write(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2) + "\n")
-    elif findings:
-        sys.stdout.writelines(f"{finding.what} {finding.remedy}\n" for finding in findings)
+        _print_json(report)
     else:
-        sys.stdout.write("All that is in the books agrees.\n")
-    return FOUND if findings else 0
+        sys.stdout.writelines(f"{line}\n" for line in _lines(report, books_only=args.books_only))
+    return report.code
+
+
+def _look(args: Namespace, engine: Engine) -> _Report:
+    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands answer sooner.
+
+    with Books(engine).reading() as connection:
+        found = audit(connection, utc_now())
+    service, unseen = None, NOT_ASKED if args.books_only else None
+    try:
+        if args.repair or not args.books_only:
+            service = service_on(engine, _config(args, engine), Event())
+        if service is not None and not args.books_only:
+            found += audit_cloud(service, Pace())
+    except (CloudError, conf.ConfigurationError, PluginError) as error:
+        unseen = str(error)
+    mended = [None if service is None or not args.repair else repair(service, finding) for finding in found]
+    return _Report(list(zip(found, mended, strict=True)), unseen)
+
+
+def _config(args: Namespace, engine: Engine) -> conf.Config:
+    """Return the configuration; what leasehold-standalone has made here is on the sandbox without one."""
+    standalone = engine.url.database == str(state_database())
+    defaults = {("cloud", "driver"): "sandbox"} if standalone else None
+    return conf.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog, defaults=defaults)
+
+
+def _print_json(report: _Report) -> None:
+    findings = [{**asdict(finding), "mended": done} for finding, done in report.findings]
+    cloud = {"looked_at": report.unseen is None, "reason": report.unseen}
+    sys.stdout.write(json.dumps({"findings": findings, "cloud": cloud}, indent=2) + "\n")
+
+
+def _lines(report: _Report, *, books_only: bool) -> Iterator[str]:
+    for finding, done in report.findings:
+        yield f"{finding.what} {finding.remedy if done is None else done}"
+    if report.unseen is not None and not books_only:
+        yield f"The cloud was not looked at: {report.unseen}"
+    if not report.findings:
+        yield (
+            "All that is in the books agrees." if report.unseen else "All that is in the books and in the cloud agrees."
+        )

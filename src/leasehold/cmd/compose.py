@@ -16,6 +16,7 @@ from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
+from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import load_types
 
@@ -44,7 +45,15 @@ def build_service(config: Config, wake: Event) -> Service:
         config.database_url, pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS
     )
     schema.check(engine)
-    service = Service(
+    service = service_on(engine, config, wake)
+    keep_what_is_loaded()
+    return service
+
+
+def service_on(engine: Engine, config: Config, wake: Event) -> Service:
+    """Return the service that `config` describes on a database that is open already."""
+    settings = config.settings
+    return Service(
         books=Books(engine),
         calendars=Calendars(),
         types=load_types(settings.plugins),
@@ -53,8 +62,6 @@ def build_service(config: Config, wake: Event) -> Service:
         enforcement=load_filters(settings.leases),
         wake=wake.set,
     )
-    keep_what_is_loaded()
-    return service
 
 
 def _open_cloud(config: Config, engine: Engine) -> Cloud:
@@ -64,15 +71,18 @@ def _open_cloud(config: Config, engine: Engine) -> Cloud:
 @contextmanager
 def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; what it works on is finished before the block ends."""
+    settings = service.settings.manager
     worker = Worker(service, wake)
-    monitor = Monitor(service) if service.settings.manager.healing else None
+    lookouts: list[Monitor | Reconciler] = [Monitor(service)] if settings.healing else []
+    if settings.audit_seconds:
+        lookouts.append(Reconciler(service))
     worker.start()
-    if monitor is not None:
-        monitor.start()
+    for lookout in lookouts:
+        lookout.start()
     try:
         with metrics_served(service):
             yield
     finally:
-        if monitor is not None:
-            monitor.stop()
+        for lookout in lookouts:
+            lookout.stop()
         worker.stop()

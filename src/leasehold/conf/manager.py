@@ -54,6 +54,20 @@ MANAGER_OPTIONS = [
         min=0.0,
         help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes that soon.",
     ),
+    cfg.FloatOpt(
+        "audit_seconds",
+        default=DEFAULTS.audit_seconds,
+        min=0.0,
+        help="Seconds between two rounds in which one of the managers compares the cloud with the database, mends what "
+        "somebody has changed by hand, and logs it; 0 for never.",
+    ),
+    cfg.FloatOpt(
+        "audit_pause_seconds",
+        default=DEFAULTS.audit_pause_seconds,
+        min=0.0,
+        help="Pause, in seconds, after each lease in such a round: it spares the cloud. A round takes as many of them "
+        "as there are leases.",
+    ),
 ]
 
 HOST_OPTIONS = [
@@ -92,6 +106,8 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         health_seconds=float(host.polling_interval),
         healing=host.enable_polling_monitor,
         healing_interval=timedelta(minutes=host.healing_interval),
+        audit_seconds=conf.manager.audit_seconds,
+        audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
     )
 

@@ -1,4 +1,7 @@
-"""The audit: does everything in the books agree? Recomputed from the tables, without the calendar (feature E9)."""
+"""The audit: does everything in the books agree? Recomputed from the tables, without the calendar (feature E9).
+
+The cloud's half is `audit_cloud`, and what is done about what either finds is `audit_repair`.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 LATE = timedelta(minutes=5)
 """Work that nobody has taken up for so long is waiting for a manager that does not come."""
+
+DEFECT = "This is a defect; report it."
+REPAIR = "leasehold-manage audit --repair mends it."
 
 _PARTS = ReservationStatus
 _ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
@@ -72,16 +78,34 @@ class Kind(StrEnum):
     WORK = "work"
     LATE = "late"
     KEPT = "kept"
+    DRIFT = "drift"
+    PLACE = "place"
+    LEFTOVER = "leftover"
+
+
+class Mend(StrEnum):
+    """What the service can do about a finding by itself."""
+
+    LEASE = "lease"
+    """The lease's own task is made due, so its one worker brings it, and the cloud, to where they should be."""
+    HOST = "host"
+    """The host's own task is made due, which brings it into its place or out of ours."""
+    REMOVAL = "removal"
+    """What a reservation that is over has left in the cloud is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that must not be: what it is about, what is wrong, and what to do."""
+    """Something that must not be: what it is about, what is wrong, and what to do.
+
+    `mend` is None for what only a person can decide.
+    """
 
     kind: Kind
     subject: str
     what: str
     remedy: str
+    mend: Mend | None = None
 
 
 def audit(connection: Connection, now: datetime) -> list[Finding]:
@@ -89,10 +113,14 @@ def audit(connection: Connection, now: datetime) -> list[Finding]:
 
     The connection should see one moment only, or what others change meanwhile looks like a disagreement.
     """
+    return [*_overbooked(connection, now), *audit_leases(connection, now)]
+
+
+def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
+    """Return what does not agree in the leases and their work; unlike all that is promised it is read in no time."""
     leases = list_leases(connection, None)
     work = work_for(connection, LEASE)
     return [
-        *_overbooked(connection, now),
         *(finding for lease in leases for finding in (*_statuses(lease), *_deferred(lease, work, now))),
         *_orphaned(connection, work),
         *_kept(connection, work),
@@ -159,7 +187,7 @@ def _statuses(lease: Lease) -> Iterator[Finding]:
 
 def _disagreement(lease: Lease, text: str, kind: Kind = Kind.STATUS) -> Finding:
     what = f"Lease {lease.id} is {lease.status}, but {text}."
-    return Finding(kind, lease.id, what, "This is a defect; report it. Deleting the lease always works.")
+    return Finding(kind, lease.id, what, f"{DEFECT} Deleting the lease always works.")
 
 
 # ------------------------------------------------------------ deferred work
@@ -174,7 +202,8 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
     due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
     # What is due already may be waiting for another try, later than its time.
     if moment is not None and (due is None or due > moment > now):
-        yield _disagreement(lease, "no task brings it to what is due next", Kind.WORK)
+        what = f"Lease {lease.id} is {lease.status}, but no task brings it to what is due next."
+        yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
     for task in tasks:
         idle = task.claim_until is None or task.claim_until <= now
         if task.due_at is not None and task.due_at < now - LATE and idle:
@@ -185,7 +214,7 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
 def _orphaned(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
     for subject in sorted(work.keys() - all_lease_ids(connection)):
         what = f"A task is for lease {subject}, which does not exist."
-        yield Finding(Kind.WORK, subject, what, "This is a defect; report it.")
+        yield Finding(Kind.WORK, subject, what, DEFECT)
 
 
 def _kept(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
@@ -193,4 +222,5 @@ def _kept(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterato
     for lease_id, count in sorted(kept_by(connection).items()):
         if all(task.due_at is None for task in work.get(lease_id, ())):
             what = f"Lease {lease_id} is over and still keeps {count} resources, and no work is left that frees them."
-            yield Finding(Kind.KEPT, lease_id, what, "This is a defect; report it.")
+            remedy = f"{DEFECT} {REPAIR} Where that leaves it, delete the lease."
+            yield Finding(Kind.KEPT, lease_id, what, remedy, Mend.LEASE)

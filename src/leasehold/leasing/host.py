@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.allocation import in_use, requests_naming
+from leasehold.books.allocation import in_use, requests_naming, unreleased_on
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.property import define_properties
 from leasehold.books.resource import (
@@ -17,8 +18,8 @@ from leasehold.books.resource import (
     remove_resource,
     update_resources,
 )
-from leasehold.books.task import add_task_once
-from leasehold.cloud.ports import CloudError
+from leasehold.books.task import LEASE, add_task_once, hurry_task
+from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.properties import names, parse
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Hypervisor, Inventory
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
+
+log = logging.getLogger(__name__)
 
 HOST_TASK = "host"
 
@@ -205,13 +208,46 @@ def _refuse_promised(connection: Connection, host: Resource, now: datetime) -> N
 
 
 def settle_host(service: Service, host_id: str) -> None:
-    """Make the cloud agree about a host that was removed; one that was enrolled again meanwhile is left alone.
+    """Make the cloud agree about a host: one that was removed is let go of, one that is enrolled is in its place.
 
     The names are those of the enrolment: the cloud may have forgotten the hypervisor since.
     """
     with service.books.reading() as connection:
         host = last_resource(connection, HOST, host_id)
-    if host is None or host.deleted_at is None:
+    if host is None:
+        return
+    if host.deleted_at is None:
+        _settle_enrolled(service, host)
         return
     service.cloud.aggregates.remove_host(service.settings.cloud.freepool, host.attributes["service_name"])
     service.cloud.providers.delete(child_provider(host.attributes["hypervisor_hostname"]))
+
+
+def _settle_enrolled(service: Service, host: Resource) -> None:
+    """Put an enrolled host into the free pool, unless it is a lease's, whose own work it then is to move it.
+
+    A lease that begins to hold it meanwhile looks once more, and takes it out of the free pool again.
+    """
+    hostname = host.attributes["hypervisor_hostname"]
+    try:
+        service.cloud.providers.ensure_child(hostname, child_provider(hostname))
+        with service.books.reading() as connection:
+            held = holders(connection, host, service.now())
+        if held:
+            return
+        _welcome(service, host.attributes)
+    except CloudPermanentError as error:
+        # Nothing waits for it, and the audit says it again; trying on and on would not bring the hypervisor back.
+        log.warning("The enrolled host %s could not be put into its place: %s", host.label, error)
+        return
+
+    def hurry(connection: Connection) -> None:
+        for lease_id in holders(connection, host, service.now()):
+            hurry_task(connection, LEASE, lease_id, service.now())
+
+    service.books.transact(hurry)
+
+
+def holders(connection: Connection, host: Resource, now: datetime) -> set[str]:
+    """Return the leases that have the whole host and have not given it back."""
+    return {held.lease_id for held in unreleased_on(connection, [host.number], now) if held.demand is None}

@@ -145,7 +145,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
         if lease is None or phase is None:
             finish_task(connection, claim, None if lease is None else next_moment(lease))
             return None
-        jobs = _jobs(service, connection, lease)
+        jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
         # Where every reservation waits, nothing has begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == len(jobs)
@@ -161,7 +161,8 @@ def _begun(lease: Lease, phase: Phase) -> Lease:
     return replace(lease, status=_STATUS_DURING.get(phase, lease.status))
 
 
-def _jobs(service: Service, connection: Connection, lease: Lease) -> list[Job]:
+def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job]:
+    """Return the lease's reservations that are not over, as converge wants to see them."""
     open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
     numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
     resources = resources_by_number(connection, numbers)

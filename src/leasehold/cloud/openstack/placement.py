@@ -48,6 +48,16 @@ class OpenStackProviders:
     def __init__(self, placement: Service) -> None:
         self._placement = placement
 
+    def names(self) -> frozenset[str]:
+        """Return the names of all providers."""
+        rows = self._placement.get("providers.names", "/resource_providers", VERSION)["resource_providers"]
+        return frozenset(row["name"] for row in rows)
+
+    def classes(self) -> frozenset[str]:
+        """Return all resource classes, standard and custom."""
+        rows = self._placement.get("providers.classes", "/resource_classes", VERSION)["resource_classes"]
+        return frozenset(row["name"] for row in rows)
+
     def inventories(self, provider: str) -> Mapping[str, Inventory]:
         """Return the provider's inventories by resource class; CloudPermanentError when there is no such provider."""
         call = "providers.inventories"

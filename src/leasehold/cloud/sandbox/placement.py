@@ -26,6 +26,8 @@ STANDARD_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 
 FIELDS = ("total", "reserved", "min_unit", "max_unit", "step_size", "allocation_ratio")
 
+_ALL_PROVIDERS = select(providers.c.name)
+_ALL_CLASSES = select(resource_classes.c.name)
 _PROVIDER = select(providers.c.id, providers.c.parent_id).where(providers.c.name == bindparam("provider"))
 _INVENTORIES = (
     select(providers.c.id, inventories)
@@ -74,6 +76,18 @@ class SandboxProviders(Port):
     """Implements `ports.Providers`."""
 
     group = "providers"
+
+    @verb
+    def names(self) -> frozenset[str]:
+        """Return the names of all providers."""
+        with reading(self.engine) as connection:
+            return frozenset(connection.execute(_ALL_PROVIDERS).scalars())
+
+    @verb
+    def classes(self) -> frozenset[str]:
+        """Return all resource classes, standard and custom."""
+        with reading(self.engine) as connection:
+            return frozenset(connection.execute(_ALL_CLASSES).scalars())
 
     @verb
     def inventories(self, provider: str) -> Mapping[str, Inventory]:

@@ -1,0 +1,353 @@
+"""What would be changed: a cloud that answers from the real one, and notes every write instead of doing it.
+
+The plugins' own *converge* runs against it, so nobody describes a second time what should exist: an empty note means
+that the cloud is as the books want it. What was noted is seen by later reads of the same work.
+
+Server groups are the one thing that is never noted: no verb says whether one exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from leasehold.cloud.ports import Aggregate, Cloud, CloudPermanentError, FloatingIp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leasehold.cloud.ports import (
+        Aggregates,
+        Flavor,
+        Flavors,
+        Inventory,
+        Network,
+        Networks,
+        Providers,
+        Server,
+        Servers,
+    )
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write that was not done: the verb, and what is not as it should be, as a part of a sentence.
+
+    `hurts` says that it would delete a server which somebody booted to keep.
+    """
+
+    verb: str
+    what: str
+    hurts: bool = False
+
+
+Note = list[Change]
+
+
+class Observation:
+    """One look at a cloud. What is listed as a whole is listed once for all the works that are looked at."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        """Nothing is read yet."""
+        self._cloud = cloud
+
+    def changes(self, work: Callable[[Cloud], object]) -> tuple[Change, ...]:
+        """Return what `work` would change; raises the CloudError that ends it, also when a read fails."""
+        note: Note = []
+        real = self._cloud
+        work(
+            Cloud(
+                hypervisors=real.hypervisors,
+                aggregates=_Aggregates(_Seen(self.aggregates), note),
+                flavors=_Flavors(real.flavors, note),
+                servers=_Servers(real.servers, note),
+                images=_Images(note),
+                providers=_Providers(real.providers, _Seen(self._providers), _Seen(self._classes), note),
+                networks=_Networks(real.networks, note),
+                server_groups=None,
+            )
+        )
+        return tuple(note)
+
+    @cached_property
+    def aggregates(self) -> Mapping[str, Aggregate]:
+        """The aggregates by name, as they were when first asked for."""
+        return {aggregate.name: aggregate for aggregate in self._cloud.aggregates.list()}
+
+    @property
+    def providers(self) -> frozenset[str]:
+        """The names of all providers, as they were when first asked for."""
+        return frozenset(self._providers)
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The names of all resource classes, as they were when first asked for."""
+        return frozenset(self._classes)
+
+    @cached_property
+    def _providers(self) -> Mapping[str, str]:
+        return {name: name for name in self._cloud.providers.names()}
+
+    @cached_property
+    def _classes(self) -> Mapping[str, str]:
+        return {name: name for name in self._cloud.providers.classes()}
+
+
+class _Seen(Generic[Value]):
+    """What was read by name, and over it what was noted meanwhile; None stands for what would be gone."""
+
+    def __init__(self, read: Mapping[str, Value]) -> None:
+        self._read = read
+        self._noted: dict[str, Value | None] = {}
+
+    def get(self, name: str) -> Value | None:
+        return self._noted[name] if name in self._noted else self._read.get(name)
+
+    def put(self, name: str, value: Value | None) -> None:
+        self._noted[name] = value
+
+    def all(self) -> list[Value]:
+        both = {**self._read, **self._noted}
+        return [value for value in both.values() if value is not None]
+
+
+class _Aggregates:
+    """Implements `ports.Aggregates`."""
+
+    def __init__(self, seen: _Seen[Aggregate], note: Note) -> None:
+        self._seen, self._note = seen, note
+
+    def get(self, name: str) -> Aggregate | None:
+        return self._seen.get(name)
+
+    def list(self) -> Sequence[Aggregate]:
+        return self._seen.all()
+
+    def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
+        there = self._seen.get(name)
+        wanted = Aggregate(0, name, zone, dict(metadata), frozenset())
+        if there is None:
+            self._note.append(Change("aggregates.ensure", f"aggregate {name} does not exist"))
+        else:
+            lacking = {key: value for key, value in metadata.items() if there.metadata.get(key) != value}
+            if there.zone != zone:
+                self._note.append(
+                    Change("aggregates.ensure", f"aggregate {name} is in zone {there.zone} and not in {zone}")
+                )
+            if lacking:
+                keys = ", ".join(f"{key}={value}" for key, value in sorted(lacking.items()))
+                self._note.append(Change("aggregates.ensure", f"aggregate {name} lacks the metadata {keys}"))
+            wanted = replace(there, zone=zone, metadata={**there.metadata, **metadata})
+        self._seen.put(name, wanted)
+        return wanted
+
+    def add_host(self, name: str, service_host: str) -> None:
+        there = self._seen.get(name)
+        if there is None:
+            raise CloudPermanentError(f"there is no aggregate {name}")
+        if service_host not in there.hosts:
+            self._note.append(Change("aggregates.add_host", f"host {service_host} is not in aggregate {name}"))
+            self._seen.put(name, replace(there, hosts=there.hosts | {service_host}))
+
+    def remove_host(self, name: str, service_host: str) -> None:
+        there = self._seen.get(name)
+        if there is not None and service_host in there.hosts:
+            self._note.append(Change("aggregates.remove_host", f"host {service_host} is in aggregate {name}"))
+            self._seen.put(name, replace(there, hosts=there.hosts - {service_host}))
+
+    def delete(self, name: str) -> None:
+        if self._seen.get(name) is not None:
+            self._note.append(Change("aggregates.delete", f"aggregate {name} exists"))
+            self._seen.put(name, None)
+
+
+class _Flavors:
+    """Implements `ports.Flavors`; only single flavors are asked for, so each is read when it is."""
+
+    def __init__(self, real: Flavors, note: Note) -> None:
+        self._real, self._note = real, note
+        self._noted: dict[str, Flavor | None] = {}
+
+    def get(self, flavor_id: str) -> Flavor | None:
+        if flavor_id not in self._noted:
+            self._noted[flavor_id] = self._real.get(flavor_id)
+        return self._noted[flavor_id]
+
+    def list(self) -> Sequence[Flavor]:
+        both = {**{flavor.id: flavor for flavor in self._real.list()}, **self._noted}
+        return [flavor for flavor in both.values() if flavor is not None]
+
+    def ensure(self, flavor: Flavor) -> None:
+        there = self.get(flavor.id)
+        # A flavor that is replaced has an empty access list afterwards.
+        projects = frozenset[str]()
+        if there is None:
+            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} does not exist"))
+        elif replace(there, projects=flavor.projects) != flavor:
+            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} is another one than was promised"))
+        else:
+            projects = there.projects
+        self._noted[flavor.id] = replace(flavor, projects=projects)
+
+    def grant(self, flavor_id: str, project_id: str) -> None:
+        there = self.get(flavor_id)
+        if there is None:
+            raise CloudPermanentError(f"there is no flavor {flavor_id}")
+        if project_id not in there.projects:
+            self._note.append(Change("flavors.grant", f"project {project_id} may not use flavor {flavor_id}"))
+            self._noted[flavor_id] = replace(there, projects=there.projects | {project_id})
+
+    def revoke(self, flavor_id: str, project_id: str) -> None:
+        there = self.get(flavor_id)
+        if there is not None and project_id in there.projects:
+            self._note.append(Change("flavors.revoke", f"project {project_id} may use flavor {flavor_id}"))
+            self._noted[flavor_id] = replace(there, projects=there.projects - {project_id})
+
+    def delete(self, flavor_id: str) -> None:
+        if self.get(flavor_id) is not None:
+            self._note.append(Change("flavors.delete", f"flavor {flavor_id} exists"))
+            self._noted[flavor_id] = None
+
+
+class _Servers:
+    """Implements `ports.Servers`."""
+
+    def __init__(self, real: Servers, note: Note) -> None:
+        self._real, self._note = real, note
+        self._shown: dict[str, Server] = {}
+        self._gone: set[str] = set()
+
+    def on_host(self, service_host: str) -> Sequence[Server]:
+        return self._show(self._real.on_host(service_host))
+
+    def with_flavor(self, flavor_id: str) -> Sequence[Server]:
+        return self._show(self._real.with_flavor(flavor_id))
+
+    def delete(self, server_id: str) -> None:
+        server = self._shown[server_id]
+        self._gone.add(server_id)
+        self._note.append(
+            Change("servers.delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible)
+        )
+
+    def _show(self, servers: Sequence[Server]) -> Sequence[Server]:
+        self._shown.update({server.id: server for server in servers})
+        return [server for server in servers if server.id not in self._gone]
+
+
+class _Images:
+    """Implements `ports.Images`."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    def snapshot(self, server_id: str, name: str) -> None:
+        self._note.append(Change("images.snapshot", f"there may be no image {name} of server {server_id}"))
+
+
+class _Providers:
+    """Implements `ports.Providers`."""
+
+    def __init__(self, real: Providers, names: _Seen[str], classes: _Seen[str], note: Note) -> None:
+        self._real, self._names, self._classes, self._note = real, names, classes, note
+        self._inventories: dict[str, Mapping[str, Inventory]] = {}
+
+    def names(self) -> frozenset[str]:
+        return frozenset(self._names.all())
+
+    def classes(self) -> frozenset[str]:
+        return frozenset(self._classes.all())
+
+    def inventories(self, provider: str) -> Mapping[str, Inventory]:
+        if self._names.get(provider) is None:
+            raise CloudPermanentError(f"there is no provider {provider}")
+        if provider not in self._inventories:
+            self._inventories[provider] = self._real.inventories(provider)
+        return self._inventories[provider]
+
+    def traits(self, provider: str) -> frozenset[str]:
+        return self._real.traits(provider)
+
+    def ensure_child(self, parent: str, name: str) -> None:
+        if self._names.get(parent) is None:
+            raise CloudPermanentError(f"there is no provider {parent}")
+        if self._names.get(name) is None:
+            self._note.append(Change("providers.ensure_child", f"provider {name} does not exist"))
+            self._names.put(name, name)
+            self._inventories[name] = {}
+
+    def delete(self, name: str) -> None:
+        if self._names.get(name) is not None:
+            self._note.append(Change("providers.delete", f"provider {name} exists"))
+            self._names.put(name, None)
+
+    def ensure_class(self, resource_class: str) -> None:
+        if self._classes.get(resource_class) is None:
+            self._note.append(Change("providers.ensure_class", f"resource class {resource_class} does not exist"))
+            self._classes.put(resource_class, resource_class)
+
+    def delete_class(self, resource_class: str) -> None:
+        if self._classes.get(resource_class) is not None:
+            self._note.append(Change("providers.delete_class", f"resource class {resource_class} exists"))
+            self._classes.put(resource_class, None)
+
+    def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
+        there = self.inventories(provider)
+        had = there.get(resource_class)
+        if had != inventory:
+            has = "no inventory" if had is None else f"another inventory ({had.total} and not {inventory.total})"
+            self._note.append(Change("providers.set_inventory", f"provider {provider} has {has} of {resource_class}"))
+            self._inventories[provider] = {**there, resource_class: inventory}
+
+    def remove_inventory(self, provider: str, resource_class: str) -> None:
+        there = self.inventories(provider) if self._names.get(provider) is not None else {}
+        if resource_class in there:
+            what = f"provider {provider} has an inventory of {resource_class}"
+            self._note.append(Change("providers.remove_inventory", what))
+            self._inventories[provider] = {name: each for name, each in there.items() if name != resource_class}
+
+
+class _Networks:
+    """Implements `ports.Networks`."""
+
+    def __init__(self, real: Networks, note: Note) -> None:
+        self._real, self._note = real, note
+        self._made: dict[str, FloatingIp] = {}
+        self._gone: set[str] = set()
+
+    def get(self, network_id: str) -> Network | None:
+        return self._real.get(network_id)
+
+    def floating_ip(self, network_id: str, address: str) -> FloatingIp | None:
+        found = self._real.floating_ip(network_id, address)
+        return self._made.get(address) if found is None or found.id in self._gone else found
+
+    def list_floating_ips(self, tag: str) -> Sequence[FloatingIp]:
+        made = [each for each in self._made.values() if tag in each.tags]
+        return [*(each for each in self._real.list_floating_ips(tag) if each.id not in self._gone), *made]
+
+    def create_floating_ip(
+        self,
+        network_id: str,
+        subnet_id: str,  # noqa: ARG002 - the port's
+        address: str,
+        project_id: str,
+        tags: frozenset[str],
+    ) -> FloatingIp:
+        self._note.append(Change("networks.create_floating_ip", f"floating IP {address} is not the lease's"))
+        self._made[address] = FloatingIp(f"noted {address}", network_id, address, project_id, tags)
+        return self._made[address]
+
+    def delete_floating_ip(self, floating_ip_id: str) -> None:
+        self._note.append(Change("networks.delete_floating_ip", f"floating IP {floating_ip_id} exists"))
+        self._gone.add(floating_ip_id)
+        self._made = {address: each for address, each in self._made.items() if each.id != floating_ip_id}
+
+
+if TYPE_CHECKING:
+    # Said here, because nothing else compares the classes with the ports one by one.
+    _ports: tuple[type[Aggregates], type[Flavors], type[Servers], type[Providers], type[Networks]]
+    _ports = (_Aggregates, _Flavors, _Servers, _Providers, _Networks)

@@ -1,0 +1,127 @@
+"""The audit's other half: what exists in the cloud equals what the books want (features E9, idea 19).
+
+What should exist is nowhere written a second time: the plugins' own converge runs against a cloud that only notes what
+it would change. What moves is left alone: a lease or a host with work under way is that work's affair. And because
+people work while we look, only what is found twice, a moment apart, is a finding.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leasehold.books.audit import standing_lease_ids, work_of
+from leasehold.books.lease import find_lease
+from leasehold.books.task import LEASE
+from leasehold.cloud.observing import Observation
+from leasehold.cloud.ports import CloudPermanentError
+from leasehold.leasing.audit import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.audit_leftovers import audit_leftovers
+from leasehold.leasing.audit_places import audit_places
+from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from leasehold.cloud.observing import Change
+    from leasehold.leasing.service import Service
+
+MOST_NAMED = 8
+"""Differences that a finding spells out; the rest it counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How gently to look: seconds after each lease, and between the two looks; `wait` may raise to break off."""
+
+    after_lease: float = 0.0
+    between_looks: float = 2.0
+    wait: Callable[[float], None] = time.sleep
+
+
+def audit_cloud(service: Service, pace: Pace) -> list[Finding]:
+    """Return where the cloud is not what the books want.
+
+    Raises CloudError when the cloud cannot be asked; nothing is known then.
+    """
+    suspected = {(found.kind, found.subject) for found in _first_look(service, pace)}
+    if not suspected:
+        return []
+    pace.wait(pace.between_looks)
+    return [found for found in _second_look(service, suspected) if (found.kind, found.subject) in suspected]
+
+
+def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
+    observation = Observation(service.cloud)
+    yield from audit_places(service, observation)
+    yield from audit_leftovers(service, observation)
+    with service.books.reading() as connection:
+        standing = standing_lease_ids(connection)
+    for lease_id in standing:
+        yield from audit_drift(service, observation, lease_id)
+        pace.wait(pace.after_lease)
+
+
+def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator[Finding]:
+    """Look again at what was suspected, each lease with eyes of its own: an old listing would accuse the innocent."""
+    kinds = {kind for kind, _ in suspected}
+    if Kind.PLACE in kinds:
+        yield from audit_places(service, Observation(service.cloud))
+    if Kind.LEFTOVER in kinds:
+        yield from audit_leftovers(service, Observation(service.cloud))
+    for kind, subject in sorted(suspected):
+        if kind is Kind.DRIFT:
+            yield from audit_drift(service, Observation(service.cloud), subject)
+
+
+def audit_drift(service: Service, observation: Observation, lease_id: str) -> Iterator[Finding]:
+    """Yield what in the cloud is not as a lease wants it, if it has come to rest and still is as it was afterwards."""
+    step = _standing(service, lease_id)
+    if step is None:
+        return
+    subject = f"Lease {lease_id} is {step.lease.status}, but"
+    try:
+        changes = _changes(service, observation, step)
+    except CloudPermanentError as error:
+        finding = Finding(Kind.DRIFT, lease_id, f"{subject} the cloud cannot give it what it wants: {error}.", _ASK)
+    else:
+        if not changes:
+            return
+        finding = _drift(lease_id, subject, changes)
+    if _standing(service, lease_id) == step:
+        yield finding
+
+
+_ASK = "Bring back what is missing, or delete the lease."
+
+
+def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
+    said = [change.what for change in changes[:MOST_NAMED]]
+    if len(changes) > MOST_NAMED:
+        said.append(f"and {len(changes) - MOST_NAMED} more")
+    what = f"{subject} {'; '.join(said)}."
+    if any(change.hurts for change in changes):
+        remedy = "To mend it would delete servers that somebody booted: move them away first, or delete the lease."
+        return Finding(Kind.DRIFT, lease_id, what, remedy)
+    return Finding(Kind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
+
+
+def _changes(service: Service, observation: Observation, step: Step) -> list[Change]:
+    found: list[Change] = []
+    for job in step.jobs:
+        kind = service.types.by_name.get(job.reservation.resource_type)
+        if kind is not None:
+            found += observation.changes(partial(kind.converge, job=job, wanted=step.wanted))
+    return found
+
+
+def _standing(service: Service, lease_id: str) -> Step | None:
+    """Return what the manager would do to keep the lease as it is; None while it moves or nothing is to be kept."""
+    now = service.now()
+    with service.books.reading() as connection:
+        lease, work = find_lease(connection, lease_id), work_of(connection, LEASE, lease_id)
+        if lease is None or work is None or work.busy(now) or phase_of(lease, now) is not Phase.KEEP:
+            return None
+        return Step(Phase.KEEP, lease, jobs_of(service, connection, lease), {})

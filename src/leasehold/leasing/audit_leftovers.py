@@ -1,0 +1,112 @@
+"""What reservations that are over, or that nobody knows, have left in the cloud.
+
+A thing is ours when it has both our name and our mark: an aggregate named by a reservation's id with the owner's key, a
+flavor of that id with our extra spec, a floating IP with our tags; of a resource class the name is all there is. Only
+what belongs to a reservation that the books know to be over is ever removed, and it never comes back. The others may
+be another installation's, or of before a restore of the database.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from leasehold.books.audit import IDLE, owners, work_of
+from leasehold.books.task import LEASE
+from leasehold.leasing.audit import REPAIR, Finding, Kind, Mend
+from leasehold.model.resource import FLOATING_IP
+from leasehold.resource_types.floatingip import TAG
+from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, resource_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.cloud.observing import Observation
+    from leasehold.cloud.ports import Aggregate
+    from leasehold.leasing.service import Service
+
+IDENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+CLASS_OF = resource_class("")
+TAG_OF = "reservation:"
+_UNKNOWN = (
+    "Another installation may use it, or it is of before a restore of the database. If nobody does, remove it by hand."
+)
+
+
+class Sort(StrEnum):
+    """Sorts of things that reservations have in the cloud."""
+
+    AGGREGATE = "aggregate"
+    FLAVOR = "flavor"
+    CLASS = "resource class"
+    ADDRESS = "floating IP"
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """Something in the cloud, and the reservation that it is of; `key` is how the cloud knows it, `label` people."""
+
+    sort: Sort
+    key: str
+    reservation_id: str
+    label: str = ""
+
+    def __str__(self) -> str:
+        """Return what a person looks for in the cloud."""
+        return f"{self.sort} {self.label or self.key}"
+
+
+def audit_leftovers(service: Service, observation: Observation) -> Iterator[Finding]:
+    """Yield, by reservation, what is left in the cloud of those that are over or unknown; the cloud is read first."""
+    things: dict[str, list[Thing]] = {}
+    for thing in things_of_ours(service, observation):
+        things.setdefault(thing.reservation_id, []).append(thing)
+    now = service.now()
+    with service.books.reading() as connection:
+        known = owners(connection, things.keys())
+        over = {ident: owner.lease_id for ident, owner in known.items() if owner.over}
+        leases = sorted(set(over.values()))
+        busy = {lease_id for lease_id in leases if (work_of(connection, LEASE, lease_id) or IDLE).busy(now)}
+    for ident, found in sorted(things.items()):
+        has = ", ".join(map(str, found))
+        if ident not in known:
+            what = f"Nobody knows the reservation {ident}, of which there is: {has}."
+            yield Finding(Kind.LEFTOVER, ident, what, _UNKNOWN)
+        elif ident in over and over[ident] not in busy:
+            what = f"The reservation {ident} of lease {over[ident]} is over, and there still is: {has}."
+            yield Finding(Kind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)
+
+
+def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing]:
+    """Yield everything that has a reservation's name and our mark."""
+    for aggregate in observation.aggregates.values():
+        if is_of_hosts(service, aggregate) or _is_of_slots(aggregate):
+            yield Thing(Sort.AGGREGATE, aggregate.name, aggregate.name)
+    for flavor in service.cloud.flavors.list():
+        if flavor.extra_specs.get(FLAVOR_KEY) == flavor.id and IDENT.fullmatch(flavor.id):
+            yield Thing(Sort.FLAVOR, flavor.id, flavor.id)
+    for name in sorted(observation.classes):
+        ident = name.removeprefix(CLASS_OF).lower().replace("_", "-")
+        if resource_class(ident) == name and IDENT.fullmatch(ident):
+            yield Thing(Sort.CLASS, name, ident)
+    if FLOATING_IP in service.types.by_name:
+        yield from _addresses(service)
+
+
+def is_of_hosts(service: Service, aggregate: Aggregate) -> bool:
+    """Say whether an aggregate has the name and the mark of a host reservation."""
+    marked = service.settings.cloud.owner_key in aggregate.metadata and RESERVATION_KEY not in aggregate.metadata
+    return marked and IDENT.fullmatch(aggregate.name) is not None
+
+
+def _is_of_slots(aggregate: Aggregate) -> bool:
+    return aggregate.metadata.get(RESERVATION_KEY) == aggregate.name and IDENT.fullmatch(aggregate.name) is not None
+
+
+def _addresses(service: Service) -> Iterator[Thing]:
+    for address in service.cloud.networks.list_floating_ips(TAG):
+        tags = sorted(tag.removeprefix(TAG_OF) for tag in address.tags if tag.startswith(TAG_OF))
+        if len(tags) == 1 and IDENT.fullmatch(tags[0]):
+            yield Thing(Sort.ADDRESS, address.id, tags[0], address.address)

@@ -1,0 +1,167 @@
+"""What is done about what an audit found, where a service may decide that by itself.
+
+A lease is mended by its own task, which has one worker, so that no two ever work on it; a host likewise. Nothing here
+deletes a server, takes a lease away, or moves a promise.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from leasehold.books.allocation import unreleased_on
+from leasehold.books.audit import IDLE, owners, work_of
+from leasehold.books.lease import find_lease
+from leasehold.books.outbox import put_event
+from leasehold.books.resource import last_resource, list_resources
+from leasehold.books.task import LEASE, add_task_once
+from leasehold.cloud.observing import Observation
+from leasehold.cloud.ports import CloudError
+from leasehold.leasing.audit import Finding, Kind, Mend
+from leasehold.leasing.audit_leftovers import Sort, Thing, is_of_hosts, things_of_ours
+from leasehold.leasing.host import HOST_TASK
+from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
+from leasehold.model.resource import HOST
+from leasehold.resource_types.slots import child_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
+
+REPAIRED = "lease.repair"
+"""What the outbox says of a lease whose place in the cloud somebody had changed."""
+HURRIED = "It is looked after again by the next manager that is free."
+
+
+def repair(service: Service, finding: Finding) -> str | None:
+    """Mend what was found, and return a sentence that says how; None when it is left to a person or to another try.
+
+    Everything is looked at again first: what was mended meanwhile, or is being worked on, is left alone.
+    """
+    if finding.mend is None:
+        return None
+    try:
+        return _MENDERS[finding.mend](service, finding)
+    except CloudError as error:
+        log.warning("What the audit found about %s could not be mended: %s", finding.subject, error)
+        return None
+
+
+# ------------------------------------------------------------ by a task
+
+
+def _hurry_lease(service: Service, finding: Finding) -> str | None:
+    def work(connection: Connection) -> str | None:
+        now = service.now()
+        lease = find_lease(connection, finding.subject, lock=True, gone=True)
+        if lease is None or (work_of(connection, LEASE, lease.id) or IDLE).busy(now):
+            return None
+        phase = phase_of(lease, now)
+        if phase is None and next_moment(lease) is None:
+            return None
+        if finding.kind is Kind.DRIFT:
+            if phase is not Phase.KEEP:
+                return None
+            put_event(connection, REPAIRED, lease, now)
+        add_task_once(connection, LEASE, lease.id, now)
+        return HURRIED
+
+    done = service.books.transact(work)
+    service.wake()
+    return done
+
+
+def _hurry_host(service: Service, finding: Finding) -> str | None:
+    def work(connection: Connection) -> str | None:
+        known = last_resource(connection, HOST, finding.subject)
+        if known is None or (work_of(connection, HOST_TASK, known.id) or IDLE).busy(service.now()):
+            return None
+        add_task_once(connection, HOST_TASK, known.id, service.now())
+        return HURRIED
+
+    done = service.books.transact(work)
+    service.wake()
+    return done
+
+
+# ------------------------------------------------------------ by removing what nobody wants
+
+
+def _remove(service: Service, finding: Finding) -> str | None:
+    """Remove what a reservation that is over has left, unless servers are on it: those somebody may still want."""
+
+    def is_over(connection: Connection) -> bool:
+        owner = owners(connection, {finding.subject}).get(finding.subject)
+        if owner is None or not owner.over:
+            return False
+        # Under the lease's lock: nobody begins to work on it between this look and that one.
+        find_lease(connection, owner.lease_id, lock=True, gone=True)
+        return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
+
+    if not service.books.transact(is_over):
+        return None
+    observation = Observation(service.cloud)
+    things = [each for each in things_of_ours(service, observation) if each.reservation_id == finding.subject]
+    if any(_serves(service, observation, thing) for thing in things):
+        return None
+    for thing in things:
+        _REMOVERS[thing.sort](service, observation, thing)
+    return f"Removed: {', '.join(map(str, things))}."
+
+
+def _serves(service: Service, observation: Observation, thing: Thing) -> bool:
+    """Say whether servers run by way of this thing."""
+    cloud = service.cloud
+    if thing.sort is Sort.FLAVOR:
+        return bool(cloud.servers.with_flavor(thing.key))
+    if thing.sort is Sort.AGGREGATE:
+        return any(cloud.servers.on_host(host) for host in _leaving(service, observation, thing))
+    return False
+
+
+def _leaving(service: Service, observation: Observation, thing: Thing) -> list[str]:
+    """Return the hosts that have no other place than this aggregate: neither the free pool nor a host reservation."""
+    pool = service.settings.cloud.freepool
+    others = [each for each in observation.aggregates.values() if each.name != thing.key]
+    places = [each for each in others if each.name == pool or is_of_hosts(service, each)]
+    return sorted(observation.aggregates[thing.key].hosts.difference(*(each.hosts for each in places)))
+
+
+def _remove_aggregate(service: Service, observation: Observation, thing: Thing) -> None:
+    """Remove an aggregate; the enrolled hosts in it go back to the free pool first, unless a lease has them."""
+    aggregates, pool = service.cloud.aggregates, service.settings.cloud.freepool
+    with service.books.reading() as connection:
+        enrolled = {host.number: host.attributes["service_name"] for host in list_resources(connection, HOST)}
+        held = unreleased_on(connection, enrolled, service.now()) if enrolled else []
+    leased = {enrolled[each.resource_number] for each in held if each.demand is None}
+    for host in _leaving(service, observation, thing):
+        if host in enrolled.values() and host not in leased:
+            aggregates.add_host(pool, host)
+    for host in sorted(observation.aggregates[thing.key].hosts):
+        aggregates.remove_host(thing.key, host)
+    aggregates.delete(thing.key)
+
+
+def _remove_class(service: Service, observation: Observation, thing: Thing) -> None:
+    for provider in sorted(observation.providers):
+        if provider.startswith(child_provider("")):
+            service.cloud.providers.remove_inventory(provider, thing.key)
+    service.cloud.providers.delete_class(thing.key)
+
+
+_REMOVERS: dict[Sort, Callable[[Service, Observation, Thing], None]] = {
+    Sort.AGGREGATE: _remove_aggregate,
+    Sort.FLAVOR: lambda service, _, thing: service.cloud.flavors.delete(thing.key),
+    Sort.CLASS: _remove_class,
+    Sort.ADDRESS: lambda service, _, thing: service.cloud.networks.delete_floating_ip(thing.key),
+}
+_MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
+    Mend.LEASE: _hurry_lease,
+    Mend.HOST: _hurry_host,
+    Mend.REMOVAL: _remove,
+}

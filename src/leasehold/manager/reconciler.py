@@ -1,0 +1,125 @@
+"""The periodic audit: compares the cloud with the books at a gentle rate, mends what it may, and says what it found.
+
+Every manager has one, and one of them does the round: they take turns through the database. It only looks, and makes
+work due for the lease or host that is meant; what a person has to decide is a warning in the log, in each round again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from datetime import timedelta
+from functools import partial
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.books.turn import add_turn, keep_turn, take_turn
+from leasehold.cloud.ports import CloudError
+from leasehold.leasing.audit import Kind, audit_leases
+from leasehold.leasing.audit_cloud import Pace, audit_cloud
+from leasehold.leasing.audit_repair import repair
+from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from leasehold.leasing.audit import Finding
+    from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
+
+AUDIT_TURN = "audit"
+LONGEST_WAIT = 30.0
+"""In seconds: how often a manager looks whether the turn is open; one that just started waits as long."""
+
+
+class _BrokenOffError(Exception):
+    """The manager stops, or the turn is somebody else's by now."""
+
+
+def reconcile(service: Service, pace: Pace) -> list[Finding]:
+    """Look at everything once, mend what a service may mend, and return what was found."""
+    found = list(_findings(service, pace))
+    for finding in found:
+        done = repair(service, finding)
+        count_finding(finding.kind, LEFT if done is None else MENDED)
+        log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
+    return found
+
+
+def _findings(service: Service, pace: Pace) -> Iterator[Finding]:
+    """Yield what is wrong in leases and cloud.
+
+    What all resources are promised is left to `leasehold-manage audit`, which reads every promise there is, and work
+    that is late to the metrics.
+    """
+    with service.books.reading() as connection:
+        yield from (found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE)
+    yield from audit_cloud(service, pace)
+
+
+class Reconciler:
+    """Takes its turns until it is stopped."""
+
+    def __init__(self, service: Service) -> None:
+        """Prepare the thread."""
+        self._service = service
+        self._settings = service.settings.manager
+        self._interval = timedelta(seconds=self._settings.audit_seconds)
+        self._name = f"{socket.gethostname()[:20]}:{os.getpid()}:{uuid4().hex[:12]}"
+        self._stopping = Event()
+        self._thread = Thread(target=self._loop, name="audit", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take turns."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Break off at the next lease, and return."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while not self._stopping.wait(min(self._settings.audit_seconds, LONGEST_WAIT)):
+            try:
+                if self._take_turn():
+                    self._round()
+            except _BrokenOffError:
+                continue
+            except CloudError as error:
+                log.warning("The cloud could not be compared with the books: %s", error)
+                count_round(FAILED)
+            except Exception:
+                log.exception("The periodic audit broke off; it begins again at its next turn")
+                count_round(FAILED)
+
+    def _round(self) -> None:
+        pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=self._wait)
+        reconcile(self._service, pace)
+        count_round(DONE)
+
+    def _take_turn(self) -> bool:
+        now, books = self._service.now(), self._service.books
+        try:
+            books.transact(partial(add_turn, kind=AUDIT_TURN))
+        except IntegrityError:
+            return False
+        self._kept_until = now + self._interval
+        return books.transact(self._turn(partial(take_turn, now=now)))
+
+    def _turn(self, how: Callable[..., bool]) -> Callable[..., bool]:
+        return partial(how, kind=AUDIT_TURN, taker=self._name, until=self._kept_until)
+
+    def _wait(self, seconds: float) -> None:
+        """Pause, and keep the turn for as long as a round takes."""
+        if self._stopping.wait(seconds):
+            raise _BrokenOffError
+        now = self._service.now()
+        if now > self._kept_until - self._interval / 2:
+            self._kept_until = now + self._interval
+            if not self._service.books.transact(self._turn(keep_turn)):
+                raise _BrokenOffError

@@ -1,0 +1,69 @@
+"""What the tests of the audit's cloud half share: an active lease of everything, and short names for what it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold.leasing.audit_cloud import Pace, audit_cloud
+from leasehold.leasing.audit_repair import repair
+from leasehold.resource_types.slots import child_provider
+from tests.factory import flavors, floating_ips, hosts, instances, run_until
+
+if TYPE_CHECKING:
+    from leasehold.cloud.ports import Flavor
+    from leasehold.leasing.audit import Finding
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+AT_ONCE = Pace(wait=lambda _seconds: None)
+
+
+def findings(world: World) -> list[Finding]:
+    return audit_cloud(world.service, AT_ONCE)
+
+
+def mend(world: World) -> list[str | None]:
+    """Do what `--repair` does, and return what became of each finding."""
+    return [repair(world.service, finding) for finding in findings(world)]
+
+
+def lease_of_everything(world: World) -> Lease:
+    """Return an active lease of everything there is, beside one to come and one that is over."""
+    mine = world.lease(hosts(2), instances(3), flavors(2), floating_ips(1), start=0, end=4)
+    world.lease(hosts(1), instances(1), flavors(1), start=5, end=6)
+    world.lease(hosts(1), floating_ips(1), start=0, end=1)
+    run_until(world, world.hour(2))
+    assert findings(world) == []
+    return world.get(mine)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A cloud with an active lease, and short names for what the lease has there."""
+
+    world: World
+    lease: Lease
+
+    @property
+    def cloud(self) -> Any:
+        return self.world.cloud
+
+    @property
+    def hosts(self) -> str:
+        return self.lease.reservations[0].id
+
+    @property
+    def slots(self) -> str:
+        return self.lease.reservations[1].id
+
+    def host(self) -> str:
+        return min(self.world.members(self.hosts))
+
+    def provider(self) -> str:
+        return child_provider(min(self.world.members(self.slots)))
+
+    def flavor(self) -> Flavor:
+        found: Flavor | None = self.cloud.flavors.get(self.slots)
+        assert found is not None
+        return found

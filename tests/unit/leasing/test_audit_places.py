@@ -1,0 +1,106 @@
+"""Where the hosts are: the audit finds those that no lease would bring back, and what of them may be mended is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import delete
+
+from leasehold.books.engine import writing
+from leasehold.books.store import Books
+from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.leasing.host import enrol_host, remove_host
+from leasehold.manager.reconciler import reconcile
+from leasehold.resource_types.slots import child_provider
+from tests.factory import hosts, run_manager
+from tests.stateful.audit import audit_cloud as second_opinion
+from tests.unit.leasing.looking import AT_ONCE, Scene, findings, lease_of_everything, mend
+
+if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+
+@pytest.fixture
+def lease(world: World) -> Lease:
+    return lease_of_everything(world)
+
+
+def test_an_enrolled_host_in_no_place_is_put_into_the_free_pool(world: World) -> None:
+    world.cloud.aggregates.remove_host("freepool", "cmp-01")
+    world.cloud.providers.delete(child_provider("cmp-01"))
+    (found,) = findings(world)
+    assert (found.kind, found.subject) == ("place", "1")
+    assert all(mend(world))
+    run_manager(world)
+    assert "cmp-01" in world.members("freepool")
+    assert findings(world) == []
+
+
+def test_the_free_pool_itself_is_made_again(world: World) -> None:
+    for host in world.members("freepool"):
+        world.cloud.aggregates.remove_host("freepool", host)
+    world.cloud.aggregates.delete("freepool")
+    assert len(reconcile(world.service, AT_ONCE)) == 5
+    run_manager(world)
+    assert len(world.members("freepool")) == 5
+
+
+def test_a_host_enrolled_while_its_removal_runs_is_found(world: World) -> None:
+    """The removal's last call comes between the two halves of enrolling again."""
+    remove_host(world.service, "1")
+
+    class Late(Books):
+        def transact(self, work: Any) -> Any:
+            run_manager(world)
+            return super().transact(work)
+
+    enrol_host(replace(world.service, books=Late(world.engine)), "cmp-01", {})
+    assert "cmp-01" not in world.members("freepool")
+    reconcile(world.service, AT_ONCE)
+    run_manager(world)
+    assert "cmp-01" in world.members("freepool")
+    assert findings(world) == []
+    second_opinion(world)
+
+
+def test_a_removed_host_that_is_still_in_ours_goes(world: World) -> None:
+    remove_host(world.service, "1")
+    run_manager(world)
+    assert findings(world) == []
+    world.cloud.aggregates.add_host("freepool", "cmp-01")
+    world.cloud.providers.ensure_child("cmp-01", child_provider("cmp-01"))
+    assert {found.subject for found in findings(world)} == {"1"}
+    reconcile(world.service, AT_ONCE)
+    run_manager(world)
+    assert "cmp-01" not in world.members("freepool")
+    assert findings(world) == []
+
+
+def test_a_host_that_was_never_enrolled_is_left_to_a_person(world: World) -> None:
+    world.cloud.aggregates.add_host("freepool", "cmp-05")
+    (found,) = reconcile(world.service, AT_ONCE)
+    assert (found.kind, found.subject, found.mend) == ("place", "cmp-05", None)
+    assert "cmp-05" in world.members("freepool")
+
+
+def test_a_host_in_two_reservations_is_left_to_a_person(world: World, lease: Lease) -> None:
+    host = Scene(world, lease).host()
+    other = world.lease(hosts(1), start=2.5, end=3)
+    run_manager(world)
+    ident = other.reservations[0].id
+    world.cloud.aggregates.ensure(ident, None, {})
+    world.cloud.aggregates.add_host(ident, host)
+    found = {str(each.kind): each for each in findings(world)}
+    assert "is in the aggregates of several reservations" in found["place"].what
+    assert found["place"].mend is None
+
+
+def test_an_enrolled_host_whose_hypervisor_is_gone_is_left_to_a_person(world: World) -> None:
+    world.cloud.aggregates.remove_host("freepool", "cmp-01")
+    with writing(world.engine) as connection:
+        connection.execute(delete(hypervisors).where(hypervisors.c.id == 1))
+    (found,) = reconcile(world.service, AT_ONCE)
+    assert (found.subject, found.mend) == ("1", None)

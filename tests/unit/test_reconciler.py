@@ -1,0 +1,93 @@
+"""The periodic audit of a manager: one of several does the round, it stops at once, a cloud that is down ends it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from prometheus_client import REGISTRY
+
+from leasehold.books.turn import add_turn, take_turn
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.leasing.service import utc_now
+from leasehold.manager.reconciler import AUDIT_TURN, Reconciler
+from tests.factory import World, hosts, run_manager
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OFTEN = 0.05
+
+
+def make(world: World, pause: float = 0.0) -> Reconciler:
+    """Return one that looks twenty times a second, by the machine's clock: turns are about real time."""
+    manager = replace(world.service.settings.manager, audit_seconds=OFTEN, audit_pause_seconds=pause)
+    settings = replace(world.service.settings, manager=manager)
+    return Reconciler(replace(world.service, settings=settings, now=utc_now))
+
+
+@contextmanager
+def at_work(world: World) -> Iterator[None]:
+    reconciler = make(world)
+    reconciler.start()
+    try:
+        yield
+    finally:
+        reconciler.stop()
+
+
+def rounds(outcome: str) -> float:
+    return REGISTRY.get_sample_value("leasehold_audit_rounds_total", {"outcome": outcome}) or 0.0
+
+
+def test_rounds_go_on_and_mend_what_is_changed_meanwhile(world: World) -> None:
+    before = rounds("done")
+    with at_work(world):
+        wait_for(lambda: rounds("done") >= before + 2)
+        world.cloud.aggregates.remove_host("freepool", "cmp-01")
+
+        def mended() -> bool:
+            run_manager(world)
+            return "cmp-01" in world.members("freepool")
+
+        wait_for(mended)
+
+
+def test_a_turn_that_another_manager_has_is_left_to_it(world: World) -> None:
+    transact = world.service.books.transact
+    transact(partial(add_turn, kind=AUDIT_TURN))
+    now = utc_now()
+    assert transact(partial(take_turn, kind=AUDIT_TURN, taker="another", now=now, until=now + timedelta(hours=1)))
+    assert not make(world)._take_turn()
+
+
+def test_a_cloud_that_is_down_ends_the_round_and_the_next_one_comes(world: World) -> None:
+    world.cloud.faults.set(Fault("aggregates.list", error="before"))
+    done, failed = rounds("done"), rounds("failed")
+    with at_work(world):
+        wait_for(lambda: rounds("failed") > failed)
+        world.cloud.faults.clear()
+        wait_for(lambda: rounds("done") > done)
+
+
+def test_it_stops_in_the_middle_of_a_long_round(world: World) -> None:
+    """A round that would take an hour, because it pauses as long after each lease, is broken off at once."""
+    world.lease(hosts(1), start=1, end=2)
+    run_manager(world)
+    looking = make(world, pause=3600.0)
+    begun: list[float] = []
+    wait = looking._wait
+
+    def noted(seconds: float) -> None:
+        begun.append(seconds)
+        wait(seconds)
+
+    looking._wait = noted  # type: ignore[method-assign]
+    looking.start()
+    wait_for(lambda: bool(begun))
+    looking.stop()
+    assert begun == [3600.0]

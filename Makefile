@@ -1,7 +1,7 @@
 # The one place that says how this tree is worked on. `make` alone lists what there is.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
+.PHONY: help run test check bench soak cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
 
 bin := .venv/bin
 # The suite starts processes and database servers of its own beside its workers, so these are few.
@@ -23,8 +23,13 @@ check: check-environment ## What to run before a commit: lint, types and the qui
 	@$(MAKE) --no-print-directory lint
 	$(bin)/pytest -m "not slow and not servers and not openstack" -n $(workers)
 
-bench: test-environment ## Run the benchmarks
-	$(bin)/python -m bench
+bench: test-environment ## Run the benchmarks, or those that are named: make bench only="calendar post"
+	$(bin)/python -m bench $(only)
+
+seconds ?= 600
+database ?= mariadb
+soak: test-environment ## Everything at once for ten minutes: `make soak seconds=60 database=postgresql`
+	$(bin)/python -m tests.soak --seconds $(seconds) --database $(database)
 
 cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 	@$(bin)/python -m tests.openstack.cloud start

@@ -1,6 +1,7 @@
-"""Run the benchmarks: `python -m bench [--quick] [--write] [name ...]`.
+"""Run the benchmarks: `python -m bench [--quick] [--write] [name ...]`; `--list` says what there is.
 
-Exits with 1 when a budget is missed; `--quick` is for a first look and decides nothing.
+What was measured is left in `bench/out/`, as JSON and as plots. A missed budget is said and is no error; what cannot
+be measured is one.
 """
 
 from __future__ import annotations
@@ -10,42 +11,113 @@ import os
 import sys
 import time
 import traceback
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bench import cloud, decisions, delete, due, lag, listing, memory, post, start, statements, upstream
-from bench.results import CLOUD_PAGE, PAGE, as_lines, write_cloud_page, write_page
+from bench import (
+    claims,
+    cloud,
+    decisions,
+    delete,
+    due,
+    instructions,
+    lag,
+    listing,
+    memory,
+    plots,
+    post,
+    rush,
+    start,
+    statements,
+    throughput,
+    upstream,
+)
+from bench.reasons import reason, stale
+from bench.record import Group, Record
+from bench.results import (
+    CLOUD_PAGE,
+    DATABASES,
+    KEPT,
+    OUT,
+    PAGE,
+    as_lines,
+    record,
+    write_cloud_page,
+    write_page,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from bench.row import Row
 
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """What measures one group of rows; `seconds` is about how long that takes on two quiet cores."""
+
+    run: Callable[..., list[Row]]
+    seconds: int
+
+    @property
+    def title(self) -> str:
+        """The first line of the benchmark's own description."""
+        return (sys.modules[self.run.__module__].__doc__ or "").partition("\n")[0].rstrip(".")
+
+
 BENCHMARKS = {
-    "decisions": decisions.run,
-    "post": post.run,
-    "statements": statements.run,
-    "listing": listing.run,
-    "delete": delete.run,
-    "due": due.run,
-    "lag": lag.run,
-    "memory": memory.run,
-    "start": start.run,
-    "upstream": upstream.run,
-    "cloud": cloud.run,
+    "calendar": Benchmark(decisions.run, 120),
+    "instructions": Benchmark(instructions.run, 60),
+    "post": Benchmark(post.run, 60),
+    "throughput": Benchmark(throughput.run, 100),
+    "statements": Benchmark(statements.run, 20),
+    "listing": Benchmark(listing.run, 40),
+    "delete": Benchmark(delete.run, 15),
+    "due": Benchmark(due.run, 230),
+    "rush": Benchmark(rush.run, 240),
+    "claims": Benchmark(claims.run, 120),
+    "lag": Benchmark(lag.run, 45),
+    "memory": Benchmark(memory.run, 60),
+    "start": Benchmark(start.run, 15),
+    "upstream": Benchmark(upstream.run, 60),
+    "cloud": Benchmark(cloud.run, 150),
 }
 """In the order of the page; each one starts what it needs and leaves nothing behind."""
-
-
 CLOUD = "cloud"
 
 
 def main() -> int:
-    """Measure, print each benchmark's rows as they come, and write the page when that is asked for."""
+    """Measure, print each group's rows as they come, and write the pages when that is asked for."""
+    args = _arguments()
+    if args.list:
+        print("\n".join(f"{name:<14}{each.seconds:>4} s  {each.title}" for name, each in BENCHMARKS.items()))
+        return 0
+    if args.redraw:
+        write_page(Record.read(KEPT))
+        return 0
+    load = os.getloadavg()[0]
+    names = [name for name in BENCHMARKS if not args.names or name in args.names]
+    groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
+    failed = sorted(set(names) - {group.name for group in groups})
+    command = " ".join(["python -m bench", *args.names, *(["--write"] if args.write else [])])
+    run = record(command, load, groups)
+    _leave(run)
+    if args.write and not failed:
+        _write_pages(run, everything=not args.names)
+    _summarise(run.rows, failed)
+    return 1 if failed else 0
+
+
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what design §10 promises.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"which: {', '.join(BENCHMARKS)} (default all)")
-    parser.add_argument("--quick", action="store_true", help="less of everything, in about two minutes")
+    parser.add_argument("--quick", action="store_true", help="less of everything, in a few minutes; decides nothing")
+    parser.add_argument("--list", action="store_true", help="say what there is and how long it takes, and stop")
+    parser.add_argument("--redraw", action="store_true", help=f"write {PAGE.name} and its plots from {KEPT.name} again")
     parser.add_argument(
-        "--write", action="store_true", help=f"write {PAGE.name}, or with the name cloud alone {CLOUD_PAGE.name}"
+        "--write",
+        action="store_true",
+        help=f"write {PAGE.name}, {KEPT.name} and the plots, or with the name cloud alone {CLOUD_PAGE.name}",
     )
     args = parser.parse_args()
     unknown = sorted(set(args.names) - set(BENCHMARKS))
@@ -53,40 +125,50 @@ def main() -> int:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     if args.write and (args.quick or args.names not in ([], [CLOUD])):
         parser.error("the page is written from all benchmarks at their full size")
-    results: dict[str, list[Row]] = {}
-    failed: list[str] = []
-    load = os.getloadavg()[0]
-    for name, run in BENCHMARKS.items():
-        if not args.names or name in args.names:
-            begun = time.perf_counter()
-            try:
-                rows = results[_title(run)] = run(quick=args.quick)
-            except Exception:  # noqa: BLE001 - whatever it is, the other benchmarks are still worth their time.
-                traceback.print_exc()
-                failed.append(name)
-            else:
-                print(f"\n{name} ({time.perf_counter() - begun:.0f} s)\n{as_lines(rows)}", flush=True)
-    if args.write and not failed:
-        _write_pages(load, results, everything=not args.names)
-    missed = [row.name for rows in results.values() for row in rows if row.verdict == "MISSED"]
-    print(f"\n{len(missed)} budgets missed" + "".join(f"\n  {name}" for name in missed))
+    return args
+
+
+def _measure(name: str, *, quick: bool) -> Group | None:
+    """Return the group, or None when it cannot be measured, with the reason printed."""
+    benchmark = BENCHMARKS[name]
+    print(f"\n{name}: {benchmark.title} (about {benchmark.seconds} s)", flush=True)
+    begun = time.perf_counter()
+    try:
+        rows = benchmark.run(quick=quick)
+    except Exception:  # noqa: BLE001 - whatever it is, the other benchmarks are still worth their time.
+        traceback.print_exc()
+        return None
+    group = Group(name, benchmark.title, time.perf_counter() - begun, tuple(rows))
+    print(f"{as_lines(rows)}\n{name} took {group.seconds:.0f} s", flush=True)
+    return group
+
+
+def _leave(run: Record) -> None:
+    """Leave the run in `bench/out/`: the JSON of each group, and the plots that they give."""
+    for group in run.groups:
+        Record(run.command, run.date, run.machine, (group,)).write(OUT / f"{group.name}.json")
+    plots.draw(run.rows, OUT)
+
+
+def _write_pages(run: Record, *, everything: bool) -> None:
+    """Write the pages that are kept: of the real cloud where one was measured, of all else in a run of everything."""
+    facts = tuple(fact for fact in run.machine if fact[0] not in DATABASES)
+    on_cloud = tuple(group for group in run.groups if group.name == CLOUD and group.rows)
+    if on_cloud:
+        write_cloud_page(Record("python -m bench cloud --write", run.date, facts, on_cloud))
+    if everything:
+        others = Record(run.command, run.date, run.machine, tuple(each for each in run.groups if each.name != CLOUD))
+        others.write(KEPT)
+        write_page(others)
+        for name in stale(others.rows):
+            print(f"A reason is kept for {name!r}, but there is no such row: remove it from bench/reasons.py.")
+
+
+def _summarise(rows: Sequence[Row], failed: Sequence[str]) -> None:
+    missed = [row for row in rows if row.verdict == "MISSED"]
+    print(f"\n{len(missed)} budgets missed" + "".join(f"\n  {row.name}: {reason(row)}" for row in missed))
     if failed:
         print(f"These could not be measured, so no page was written: {', '.join(failed)}")
-    return 1 if missed or failed else 0
-
-
-def _write_pages(load: float, results: Mapping[str, list[Row]], *, everything: bool) -> None:
-    title = _title(cloud.run)
-    if results.get(title):
-        write_cloud_page("python -m bench cloud --write", load, {title: results[title]})
-    if everything:
-        others = {name: rows for name, rows in results.items() if name != title}
-        write_page("python -m bench --write", load, others)
-
-
-def _title(run: Callable[..., object]) -> str:
-    """Return the first line of the benchmark's own description."""
-    return (sys.modules[run.__module__].__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 if __name__ == "__main__":

@@ -57,11 +57,11 @@ class Result:
     budget: float | None = None
 
 
-def hosts() -> list[Resource]:
+def hosts(count: int = HOSTS) -> list[Resource]:
     """Return the pool: five models of host in ten zones."""
     rng = np.random.default_rng(SEED)
-    models = rng.integers(0, 5, HOSTS).tolist()
-    zones = rng.integers(0, 10, HOSTS).tolist()
+    models = rng.integers(0, 5, count).tolist()
+    zones = rng.integers(0, 10, count).tolist()
     return [
         Resource(
             number=n + 1,
@@ -85,15 +85,15 @@ def hosts() -> list[Resource]:
     ]
 
 
-def chunks(allocations: int) -> Iterator[AllocationColumns]:
-    """Yield the allocations as the database would: in the order of ids, not of hosts, 20,000 at a time."""
+def chunks(allocations: int, count: int = HOSTS) -> Iterator[AllocationColumns]:
+    """Yield the allocations as the database would: in the order of ids, not of hosts, two for each host at a time."""
     rng = np.random.default_rng(SEED)
-    per_chunk = 2 * HOSTS
+    per_chunk = 2 * count
     for chunk in range(allocations // per_chunk):
         order = rng.permutation(per_chunk)
-        number = order % HOSTS
+        number = order % count
         whole = number % 2 == 0
-        begin = NOW + (2 * chunk + order // HOSTS) * CELL - CELL
+        begin = NOW + (2 * chunk + order // count) * CELL - CELL
         start = begin + (CELL * rng.random(per_chunk) ** 3).astype(np.int64)
         tight = begin + CELL - ((begin + CELL - start) * rng.random(per_chunk) ** 3).astype(np.int64)
         loose = start + (rng.exponential(15 * 24 * HOUR, per_chunk)).astype(np.int64) + HOUR
@@ -117,11 +117,11 @@ def chunks(allocations: int) -> Iterator[AllocationColumns]:
         )
 
 
-def loaded(allocations: int) -> Calendar:
-    """Return a calendar with this many current and future allocations."""
+def loaded(allocations: int, count: int = HOSTS) -> Calendar:
+    """Return a calendar with this many current and future allocations on so many hosts."""
     calendar = Calendar(HOST_POOL)
-    calendar.update(0, hosts(), NOTHING)
-    for generation, chunk in enumerate(chunks(allocations)):
+    calendar.update(0, hosts(count), NOTHING)
+    for generation, chunk in enumerate(chunks(allocations, count)):
         calendar.update(generation, (), chunk)
     calendar.snapshot(from_seconds(NOW))
     return calendar
@@ -151,9 +151,10 @@ class Stopwatch:
 class Requests:
     """Repeatable requests: any start within the horizon, every duration, several expressions and amounts."""
 
-    def __init__(self, allocations: int) -> None:
+    def __init__(self, allocations: int, count: int = HOSTS) -> None:
+        self.hosts = count
         self._rng = np.random.default_rng(SEED + 1)
-        self._horizon = allocations // HOSTS * CELL
+        self._horizon = allocations // count * CELL
 
     def window(self) -> Window:
         start = NOW - NOW % 60 + int(self._rng.integers(0, self._horizon)) // 60 * 60
@@ -203,7 +204,7 @@ def count_instances(snapshot: Snapshot, requests: Requests) -> None:
 
 def find_hosts(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest host lease, for up to half of all hosts."""
-    amount, every = requests.amount(HOSTS // 2), snapshot.bookable()
+    amount, every = requests.amount(requests.hosts // 2), snapshot.bookable()
     earliest_free(snapshot, every, amount, from_seconds(NOW), requests.duration(), margin=timedelta(minutes=10))
 
 
@@ -211,22 +212,20 @@ def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     """Search the earliest instance lease for up to half of what the pool holds, in every way to spread the slots."""
     demand, every = requests.demand(), snapshot.bookable()
     spread = list(Spread)[requests.amount(1000) % 3]
-    room = {Spread.ANY: HOSTS * 64 // demand["VCPU"] // 2, Spread.ONE_HOST: 64 // demand["VCPU"]}
-    amount = requests.amount(room.get(spread, HOSTS // 2))
+    room = {Spread.ANY: requests.hosts * 64 // demand["VCPU"] // 2, Spread.ONE_HOST: 64 // demand["VCPU"]}
+    amount = requests.amount(room.get(spread, requests.hosts // 2))
     earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
 
 
 def measure(
-    name: str, allocations: int, calendar: Calendar, action: Callable[[Snapshot, Requests], None], times: int
+    calendar: Calendar, action: Callable[[Snapshot, Requests], None], times: int, requests: Requests
 ) -> Stopwatch:
     """Return the milliseconds of each of so many calls, a fresh snapshot included."""
-    requests = Requests(allocations)
     action(calendar.snapshot(from_seconds(NOW)), requests)
     clock = Stopwatch()
     for second in range(times):
         with clock:
             action(calendar.snapshot(from_seconds(NOW + second)), requests)
-    print(f"{name}, {allocations:,}: {times} calls", file=sys.stderr)
     return clock
 
 
@@ -242,7 +241,7 @@ def timings(allocations: int, calls: int = 500, searches: int = 200) -> Iterator
         ("earliest, hosts", find_hosts, searches, EARLIEST_MS),
         ("earliest, instances", find_instances, searches, EARLIEST_MS),
     ):
-        spent = measure(name, allocations, calendar, action, times)
+        spent = measure(calendar, action, times, Requests(allocations))
         yield from spent.results(name, allocations, budget.get(allocations))
     yield from updates(calendar, allocations, calls).results("update of 10 rows", allocations)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +16,7 @@ from leasehold.books.tables import allocations, events, leases, pools, reservati
 from leasehold.model.resource import HOST, HOST_POOL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from sqlalchemy import Connection, Engine, Table
 
@@ -41,12 +42,56 @@ def first_day() -> datetime:
 
 def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
     """Make the books in an empty database, with hosts enrolled and future leases on `per_lease` hosts each."""
-    build_hosts(url, hosts)
+
+    def day_by_day(number: int) -> Placed:
+        day, place = divmod(number * per_lease, hosts)
+        start = begin + day * CELL
+        return Placed(number, start, start + BUSY, place)
+
+    begin = first_day()
+    _filled(url, _Filling(hosts, count, per_lease, day_by_day))
+
+
+def filled_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
+    """Make the books with a host for each of these moments, and a lease of two hours on it; return the leases' ids.
+
+    Nothing is prepared for them in the cloud: all the work there is at their start.
+    """
+
+    def at_their_moment(number: int) -> Placed:
+        return Placed(number, starts[number], starts[number] + timedelta(hours=2), number)
+
+    _filled(url, _Filling(len(starts), len(starts), 1, at_their_moment))
+    return [_id(number, "lease") for number in range(len(starts))]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A lease to fill in: its number, its window, and the first of its hosts."""
+
+    number: int
+    start: datetime
+    end: datetime
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """What to fill a database with."""
+
+    hosts: int
+    count: int
+    per_lease: int
+    place: Callable[[int], Placed]
+
+
+def _filled(url: str, filling: _Filling) -> None:
+    build_hosts(url, filling.hosts)
     engine = open_engine(url)
     with writing(engine) as connection:
-        _enrol(connection, hosts)
-    if count:
-        _fill(engine, hosts, count, per_lease)
+        _enrol(connection, filling.hosts)
+    if filling.count:
+        _fill(engine, filling)
     engine.dispose()
 
 
@@ -89,31 +134,29 @@ def _attributes(hostname: str, service: str, vcpus: int, memory_mb: int) -> dict
     }
 
 
-def _fill(engine: Engine, hosts: int, count: int, per_lease: int) -> None:
+def _fill(engine: Engine, filling: _Filling) -> None:
     with writing(engine) as connection:
         first = connection.execute(select(func.min(resources.c.number))).scalar_one()
-    numbers = iter(range(count))
-    while chunk := list(islice(numbers, max(1, CHUNK // per_lease))):
+    numbers = iter(range(filling.count))
+    while chunk := list(islice(numbers, max(1, CHUNK // filling.per_lease))):
         with writing(engine) as connection:
-            for table, rows in _rows(chunk, hosts, per_lease, first).items():
+            for table, rows in _rows(filling, chunk, first).items():
                 connection.execute(insert(table), rows)
     with writing(engine) as connection:
         connection.execute(update(pools).where(pools.c.name == HOST_POOL).values(generation=2))
 
 
-def _rows(chunk: list[int], hosts: int, per_lease: int, first: int) -> dict[Table, list[dict[str, Any]]]:
+def _rows(filling: _Filling, chunk: list[int], first: int) -> dict[Table, list[dict[str, Any]]]:
     found: dict[Table, list[dict[str, Any]]] = {each: [] for each in (leases, reservations, events, allocations, tasks)}
-    now, begin = datetime.now(UTC), first_day()
+    now = datetime.now(UTC)
     for number in chunk:
-        day, place = divmod(number * per_lease, hosts)
-        start = begin + day * CELL
-        end = start + BUSY
+        placed = filling.place(number)
         lease_id, reservation_id = _id(number, "lease"), _id(number, "reservation")
-        found[leases].append(_lease(lease_id, number, start, end, now))
-        found[reservations].append(_reservation(reservation_id, lease_id, per_lease, now))
-        found[events] += _events(lease_id, number, start, end, now)
-        found[tasks].append({"kind": "lease", "subject": lease_id, "due_at": start, "attempts": 0})
-        found[allocations] += _allocations(reservation_id, lease_id, start, end, hosts, place, per_lease, first)
+        found[leases].append(_lease(lease_id, number, placed.start, placed.end, now))
+        found[reservations].append(_reservation(reservation_id, lease_id, filling.per_lease, now))
+        found[events] += _events(lease_id, number, placed.start, placed.end, now)
+        found[tasks].append({"kind": "lease", "subject": lease_id, "due_at": placed.start, "attempts": 0})
+        found[allocations] += _allocations(reservation_id, lease_id, placed, filling, first)
     return found
 
 
@@ -162,26 +205,19 @@ def _events(lease_id: str, number: int, start: datetime, end: datetime, now: dat
 
 
 def _allocations(
-    reservation_id: str,
-    lease_id: str,
-    start: datetime,
-    end: datetime,
-    hosts: int,
-    place: int,
-    count: int,
-    first: int,
+    reservation_id: str, lease_id: str, placed: Placed, filling: _Filling, first: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the promises of a lease; in the second half of the hosts they are slots, as of instance leases."""
-    for offset in range(count):
-        host = (place + offset) % hosts
+    for offset in range(filling.per_lease):
+        host = (placed.place + offset) % filling.hosts
         yield {
             "pool": HOST_POOL,
             "reservation_id": reservation_id,
             "lease_id": lease_id,
             "resource_number": first + host,
-            "starts_at": int(start.timestamp()),
-            "ends_at": int(end.timestamp()),
+            "starts_at": int(placed.start.timestamp()),
+            "ends_at": int(placed.end.timestamp()),
             "slots": 1,
-            "demand": DEMAND if count > 1 and host >= hosts // 2 else None,
+            "demand": DEMAND if filling.per_lease > 1 and host >= filling.hosts // 2 else None,
             "generation": 2,
         }

@@ -7,26 +7,23 @@ are taken in turn in one loop, so that whatever else the machine does hits all o
 from __future__ import annotations
 
 import tempfile
-import time
 from base64 import b64encode
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
+from typing import TYPE_CHECKING, Final
 
 import bcrypt
-import pymysql
-from pymysql.cursors import DictCursor
-from sqlalchemy import make_url
 
 from bench.client import ISO, VERSION_1_1, Client
+from bench.commit import committer
 from bench.deployment import host_lease
 from bench.figures import percentile
-from bench.fill import filled, first_day
-from bench.row import Row
+from bench.fill import BUSY, filled, first_day
+from bench.row import Point, Row
 from tests.processes import running
-from tests.servers import new_database
+from tests.servers import new_database, running_mariadb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,37 +32,77 @@ HOSTS: Final = 100
 WARM: Final = 20
 TIMES: Final = 300
 RATIO: Final = 3.0
+LEAST: Final = "request + commit"
 PASSWORD: Final = b"benchmark"
-TABLES: Final = ("leases", "reservations", "events", "allocations", "tasks", "outbox")
-COUNTED: Final = frozenset({"allocations", "tasks", "outbox"})
-"""Tables whose keys the database counts up."""
+PRESENT: Final = (1_000, 10_000, 50_000)
+"""Leases in the books when the curve is measured, beside none."""
+CURVE_HOSTS: Final = 500
+CURVE_TIMES: Final = 60
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """Measure requests of one client, one after the other."""
+    """Measure requests of one client, one after the other, on an empty calendar and with many leases present."""
+    with new_database("mariadb") as url:
+        filled(url, HOSTS)
+        times = _measure(url, TIMES // 5 if quick else TIMES)
+    rows = [
+        Row("trivial authenticated request, MariaDB, p50", times.trivial, "ms"),
+        Row("durable commit of a lease's rows by the bare driver, MariaDB, p50", times.commit, "ms"),
+        Row("POST a lease, MariaDB, p50", times.post, "ms", RATIO * times.least, times.least, LEAST, point=_point(0)),
+        Row("POST a lease, MariaDB, p99", times.post_p99, "ms"),
+    ]
+    return rows if quick else rows + list(_curve())
+
+
+def _curve() -> Iterator[Row]:
+    """Yield the same with more and more leases in the books."""
+    with running_mariadb() as server:
+        for present in PRESENT:
+            url = server.create_database()
+            filled(url, CURVE_HOSTS, present)
+            times = _measure(url, CURVE_TIMES)
+            server.drop_database(url)
+            name = f"POST a lease, {present:,} leases present, MariaDB, p50"
+            yield Row(name, times.post, "ms", RATIO * times.least, times.least, LEAST, point=_point(present))
+
+
+def _point(present: int) -> Point:
+    return Point("post", "POST a lease, p50", present)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What was measured in one loop, in milliseconds."""
+
+    post: float
+    post_p99: float
+    trivial: float
+    commit: float
+
+    @property
+    def least(self) -> float:
+        """The least that such a request could cost."""
+        return self.trivial + self.commit
+
+
+def _measure(url: str, times: int) -> Times:
     posts, trivials, commits = [], [], []
-    with new_database("mariadb") as url, _api(url) as client, _committer(url) as committer:
-        for number in range(WARM + (TIMES // 5 if quick else TIMES)):
+    with _api(url) as client, committer(url) as bare:
+        for number in range(WARM + times):
             trivials.append(client.ask("GET", "//versions").expect(300).seconds)
-            start = first_day() + timedelta(hours=number)
+            # In the hours in which the filled hosts are free.
+            start = first_day() + BUSY + timedelta(days=number // 3, hours=number % 3)
             body = host_lease(f"post-{number}", start.strftime(ISO), (start + timedelta(hours=1)).strftime(ISO))
             answer = client.ask("POST", "/leases", body).expect(201)
             posts.append(answer.seconds)
-            commits.append(committer.again(answer.body["lease"]["id"]))
+            commits.append(bare.again(answer.body["lease"]["id"]))
     post, trivial, commit = (1000 * percentile(each[WARM:], 50) for each in (posts, trivials, commits))
-    least = trivial + commit
-    return [
-        Row("trivial authenticated request, MariaDB, p50", trivial, "ms"),
-        Row("durable commit of a lease's rows by the bare driver, MariaDB, p50", commit, "ms"),
-        Row("POST a lease, MariaDB, p50", post, "ms", RATIO * least, least, "request + commit"),
-        Row("POST a lease, MariaDB, p99", 1000 * percentile(posts[WARM:], 99), "ms"),
-    ]
+    return Times(post, 1000 * percentile(posts[WARM:], 99), trivial, commit)
 
 
 @contextmanager
 def _api(url: str) -> Iterator[Client]:
-    """Run an API with passwords on a database with hosts."""
-    filled(url, HOSTS)
+    """Run an API with passwords."""
     with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
         users = Path(folder) / "users"
         users.write_text(f"bench:{bcrypt.hashpw(PASSWORD, bcrypt.gensalt(4)).decode()}:demo:member,admin\n")
@@ -76,63 +113,3 @@ def _api(url: str) -> Iterator[Client]:
             Client(api.url, {**VERSION_1_1, "Authorization": f"Basic {token}"}) as client,
         ):
             yield client
-
-
-class Committer:
-    """Writes the rows of a lease once more, under new names, in one transaction."""
-
-    def __init__(self, connection: pymysql.Connection[DictCursor]) -> None:
-        """Write through this connection."""
-        self._connection = connection
-
-    def again(self, lease_id: str) -> float:
-        """Copy the lease and return the seconds from the first statement to the end of the commit."""
-        rows = self._copied(lease_id)
-        begun = time.perf_counter()
-        with self._connection.cursor() as cursor:
-            self._connection.begin()
-            cursor.execute("UPDATE pools SET generation = generation + 1 WHERE name = 'hosts'")
-            for table, values in rows.items():
-                cursor.executemany(_insert(table, values[0]), [list(value.values()) for value in values])
-            self._connection.commit()
-        return time.perf_counter() - begun
-
-    def _copied(self, lease_id: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the rows with other ids, and of a generation that no calendar will look at."""
-        renamed: dict[Any, str] = {}
-        copies = {}
-        with self._connection.cursor() as cursor:
-            for table in TABLES:
-                column = {"leases": "id", "tasks": "subject"}.get(table, "lease_id")
-                cursor.execute(f"SELECT * FROM {table} WHERE {column} = %s", [lease_id])  # noqa: S608 - names of ours
-                rows: list[dict[str, Any]] = list(cursor.fetchall())
-                for row in rows:
-                    if table in COUNTED:
-                        del row["id"]
-                    else:
-                        renamed[row["id"]] = str(uuid4())
-                    if table == "allocations":
-                        row["generation"] = 0
-                copies[table] = [{key: renamed.get(value, value) for key, value in row.items()} for row in rows]
-        self._connection.commit()
-        return copies
-
-
-def _insert(table: str, row: dict[str, Any]) -> str:
-    names = ", ".join(f"`{name}`" for name in row)
-    return f"INSERT INTO {table} ({names}) VALUES ({', '.join(['%s'] * len(row))})"  # noqa: S608 - names of ours
-
-
-@contextmanager
-def _committer(url: str) -> Iterator[Committer]:
-    parts = make_url(url)
-    connection = pymysql.connect(
-        host=parts.host,
-        port=parts.port or 0,
-        user=parts.username,
-        database=parts.database,
-        charset="utf8mb4",
-        cursorclass=DictCursor,
-    )
-    with connection:
-        yield Committer(connection)

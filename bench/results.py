@@ -1,4 +1,4 @@
-"""The results as text: for a terminal, and as the page that is kept in the repository."""
+"""The results as text: for a terminal, and as the pages that are kept in the repository."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bench import machine
+from bench import machine, plots
+from bench.reasons import reason
+from bench.record import Record
 from bench.row import Row, number
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-PAGE: Final = Path(__file__).parent / "RESULTS.md"
-CLOUD_PAGE: Final = Path(__file__).parent / "CLOUD.md"
+    from bench.record import Group
+
+HERE: Final = Path(__file__).parent
+PAGE: Final = HERE / "RESULTS.md"
+KEPT: Final = HERE / "RESULTS.json"
+PLOTS: Final = HERE / "plots"
+OUT: Final = HERE / "out"
+"""Where every run leaves its JSON and its plots; what is kept is written only when that is asked for."""
+CLOUD_PAGE: Final = HERE / "CLOUD.md"
 """Apart, because it is measured where an OpenStack runs."""
 HEAD: Final = """# Results
 
@@ -23,18 +32,6 @@ without one is there to be compared. A ratio says how many times the figure besi
 | | |
 |---|---|
 {machine}
-"""
-REASONS: Final = """
-## Budgets that are missed, and why
-
-* **Decision and earliest slot for instances.** The p99 is a request for thousands of slots over weeks: every shared
-  promise in the window is swept, exactly, and their number is what the time grows with. The usual request (p50) is far
-  inside. An index of peaks by day would cut the sweep.
-* **Listing 1,000 leases.** Three statements, 5,000 rows, 1.5 MB of JSON; the time is Python's, spread evenly over the
-  driver (PyMySQL decodes rows in Python), the row objects, the dates and the JSON. v1 has no paging; limit and marker
-  will make it a question that nobody asks.
-* **1,000 leases due at one second, on MariaDB.** Each start is some twenty durable commits, most of them the sandbox
-  cloud's own, which a real cloud does elsewhere. On SQLite, where the sandbox lives by default, the budget is kept.
 """
 UPSTREAM: Final = """
 ## Upstream, for the record
@@ -67,8 +64,11 @@ COLUMNS: Final = ("what", "measured", "budget", "compared", "verdict")
 
 def cells(row: Row) -> tuple[str, ...]:
     """Return the row as text, cell by cell."""
-    budget = "" if row.budget is None else f"{'' if row.exact else '<= '}{number(row.budget)} {row.unit}".rstrip()
-    return (row.name, f"{number(row.measured)} {row.unit}".rstrip(), budget, row.comparison, row.verdict)
+    return (row.name, f"{number(row.measured)} {row.unit}".rstrip(), _budget(row), row.comparison, row.verdict)
+
+
+def _budget(row: Row) -> str:
+    return "" if row.budget is None else f"{'' if row.exact else '<= '}{number(row.budget)} {row.unit}".rstrip()
 
 
 def as_lines(rows: Sequence[Row]) -> str:
@@ -80,26 +80,56 @@ def as_lines(rows: Sequence[Row]) -> str:
     )
 
 
-def write_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
-    """Write the page that is kept, with the reasons for what is missed; see `tables`."""
-    PAGE.write_text(tables(command, load, results) + REASONS + UPSTREAM, encoding="utf-8")
-
-
-def write_cloud_page(command: str, load: float, results: Mapping[str, Sequence[Row]]) -> None:
-    """Write the page about the real cloud, which has a database of its own; see `tables`."""
-    CLOUD_PAGE.write_text(tables(command, load, results, without=DATABASES), encoding="utf-8")
-
-
-def tables(command: str, load: float, results: Mapping[str, Sequence[Row]], *, without: Collection[str] = ()) -> str:
-    """Return the machine and the results as Markdown; `results` are the rows of each benchmark under its title.
+def record(command: str, load: float, groups: Iterable[Group]) -> Record:
+    """Return what was measured with what is known of the machine.
 
     `load` is how many processes wanted to run before the first benchmark: near 0 on a machine of our own.
     """
-    described = [fact for fact in machine.describe() if fact[0] not in without]
-    described.append(("Load before the run", f"{load:.1f}"))
-    facts = "\n".join(f"| {name} | {value} |" for name, value in described)
-    text = HEAD.format(command=command, date=f"{datetime.now(UTC):%Y-%m-%d}", machine=facts)
-    for title, rows in results.items():
-        lines = "\n".join(f"| {' | '.join(cells(row))} |" for row in rows)
-        text += f"\n## {title}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{lines}\n"
-    return text
+    facts = (*machine.describe(), ("Load before the run", f"{load:.1f}"))
+    return Record(command, f"{datetime.now(UTC):%Y-%m-%d}", facts, tuple(groups))
+
+
+def write_page(run: Record) -> None:
+    """Write the page that is kept, and the plots on it, from a run of everything."""
+    drawn = plots.draw(run.rows, PLOTS)
+    pictures = "".join(f"\n![{title}](plots/{name})\n" for name, title in drawn.items())
+    text = _head(run) + _budgets(run.rows) + _missed(run.rows)
+    text += f"\n## How it grows\n\nHow to read the plots: [README.md](README.md).\n{pictures}"
+    PAGE.write_text(text + "".join(_tables(run)) + UPSTREAM, encoding="utf-8")
+
+
+def write_cloud_page(run: Record) -> None:
+    """Write the page about the real cloud."""
+    CLOUD_PAGE.write_text(_head(run) + "".join(_tables(run)) + _missed(run.rows), encoding="utf-8")
+
+
+def _head(run: Record) -> str:
+    facts = "\n".join(f"| {name} | {value} |" for name, value in run.machine)
+    return HEAD.format(command=run.command, date=run.date, machine=facts)
+
+
+def _budgets(rows: Iterable[Row]) -> str:
+    """Return the rows that have a budget, all in one table."""
+    lines = [
+        f"| {row.name} | {number(row.measured)} {row.unit} | {_budget(row)} | {_share(row)} | {row.verdict} |"
+        for row in rows
+        if row.budget is not None
+    ]
+    head = "| what | measured | budget | of the budget | verdict |\n|---|---|---|---|---|"
+    return "\n".join(["\n## The budgets\n", head, *lines, ""])
+
+
+def _share(row: Row) -> str:
+    return "" if row.exact or not row.budget else f"{100 * row.measured / row.budget:.0f} %"
+
+
+def _missed(rows: Iterable[Row]) -> str:
+    """Return why budgets are missed, nothing when all are kept."""
+    missed = [f"* **{row.name}.** {reason(row)}\n" for row in rows if row.verdict == "MISSED"]
+    return "\n".join(["\n## Budgets that are missed, and why\n", "".join(missed)]) if missed else ""
+
+
+def _tables(run: Record) -> Iterator[str]:
+    for group in run.groups:
+        lines = "\n".join(f"| {' | '.join(cells(row))} |" for row in group.rows)
+        yield f"\n## {group.title}\n\n| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n{lines}\n"

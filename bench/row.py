@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """Where a figure lies on a plot: on which one, on which of its lines, and at which `x`."""
+
+    plot: str
+    line: str
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One measured figure, in `unit`.
 
     `budget` is what it may be at most, or exactly where `exact`; without one it is there to be compared. `baseline` is
-    what it is compared with, in the same unit, and `against` says what that is.
+    what it is compared with, in the same unit, and `against` says what that is. `point` is its place on a plot.
     """
 
     name: str
@@ -20,6 +29,7 @@ class Row:
     baseline: float | None = None
     against: str = ""
     exact: bool = False
+    point: Point | None = None
 
     @property
     def verdict(self) -> str:

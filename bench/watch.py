@@ -17,13 +17,15 @@ LOOK_EVERY: Final = 0.02
 PATIENCE: Final = 180.0
 
 
-def seconds_until_active(database_url: str, due: Mapping[str, datetime]) -> dict[str, float]:
+def seconds_until_active(
+    database_url: str, due: Mapping[str, datetime], *, look_every: float = LOOK_EVERY, patience: float = PATIENCE
+) -> dict[str, float]:
     """Return for each lease how long after its due time it was first seen active.
 
     Raises TimeoutError when one of them is still not active long after the last due time.
     """
     lags: dict[str, float] = {}
-    deadline = max(due.values()).timestamp() + PATIENCE
+    deadline = max(due.values()).timestamp() + patience
     engine = create_engine(database_url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     query = select(leases.c.id).where(leases.c.status == "ACTIVE")
     with engine.connect() as connection:
@@ -34,7 +36,7 @@ def seconds_until_active(database_url: str, due: Mapping[str, datetime]) -> dict
             for lease_id in (due.keys() & active) - lags.keys():
                 lags[lease_id] = (now - due[lease_id]).total_seconds()
             if now.timestamp() > deadline:
-                raise TimeoutError(f"{len(due) - len(lags)} of {len(due)} leases are not active after {PATIENCE:g} s.")
-            time.sleep(LOOK_EVERY)
+                raise TimeoutError(f"{len(due) - len(lags)} of {len(due)} leases are not active after {patience:g} s.")
+            time.sleep(look_every)
     engine.dispose()
     return lags

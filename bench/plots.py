@@ -1,0 +1,152 @@
+"""The plots: lines over what grows, and how much of each budget is used. Drawn from rows, so also from kept ones."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from bench.row import Row
+
+mpl.use("Agg")  # Pictures in files; there may be no screen.
+
+COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+"""Okabe and Ito's, which people who see colours differently tell apart; the markers say the same once more."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")
+BUDGET: Final = "#000000"
+GREY: Final = "#777777"
+USED: Final = "budgets.png"
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """How one plot is labelled; `log` names its logarithmic axes, `baseline` the line of what rows compare with."""
+
+    title: str
+    x: str
+    y: str
+    log: str = "xy"
+    baseline: str = ""
+
+
+PLOTS: Final[Mapping[str, Plot]] = {
+    "decision": Plot("A decision, 10,000 hosts", "current and future allocations", "processor time, ms"),
+    "decision-hosts": Plot("A decision, 20 allocations on each host", "hosts", "processor time, ms"),
+    "earliest": Plot("The earliest slot, 10,000 hosts", "current and future allocations", "processor time, ms"),
+    "earliest-hosts": Plot("The earliest slot, 20 allocations on each host", "hosts", "processor time, ms"),
+    "memory": Plot("Memory of a process, 10,000 hosts", "current and future allocations", "resident memory, MiB", "x"),
+    "post": Plot(
+        "POST of a lease, MariaDB", "leases in the books", "milliseconds", "", "trivial request + bare durable commit"
+    ),
+    "list": Plot("GET of all leases, MariaDB", "leases in the list", "milliseconds"),
+    "admission": Plot(
+        "Leases granted, 8 clients, one pool", "API processes", "a second", "", "bare durable commits, one connection"
+    ),
+    "claims": Plot("Leases started, MariaDB", "managers", "a second", ""),
+}
+"""By the name that points carry."""
+
+
+def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
+    """Draw what these rows give, and return the titles by file name; plots that lack points are left out."""
+    rows = list(rows)
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn: dict[str, str] = {}
+    if budgeted := [row for row in rows if row.budget and not row.exact]:
+        drawn[USED] = "How much of each budget is used"
+        _draw_used(budgeted, drawn[USED]).savefig(folder / USED)
+    for name, plot in PLOTS.items():
+        lines = _lines(rows, name)
+        if any(len(points) > 1 for points in lines.values()):
+            drawn[f"{name}.png"] = plot.title
+            _draw_lines(plot, lines).savefig(folder / f"{name}.png")
+    return drawn
+
+
+def _lines(rows: Sequence[Row], plot: str) -> dict[str, list[tuple[float, Row]]]:
+    """Return the rows on each line of a plot, in the order of the axis."""
+    lines: defaultdict[str, list[tuple[float, Row]]] = defaultdict(list)
+    for row in rows:
+        if row.point is not None and row.point.plot == plot:
+            lines[row.point.line].append((row.point.x, row))
+    return {line: sorted(points, key=lambda point: point[0]) for line, points in lines.items()}
+
+
+def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Figure:
+    figure = Figure(figsize=(6.4, 4.2), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    for number, (line, points) in enumerate(lines.items()):
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        dashes = "--" if line.endswith("p50") and len(lines) > 1 else "-"
+        xs, ys = [x for x, _ in points], [row.measured for _, row in points]
+        axes.plot(xs, ys, label=line, color=colour, marker=marker, markersize=5, linestyle=dashes)
+        if plot.baseline and (compared := [(x, row.baseline) for x, row in points if row.baseline is not None]):
+            label = plot.baseline if len(lines) == 1 else f"{line}: {plot.baseline}"
+            axes.plot(*zip(*compared, strict=True), label=label, color=colour, linestyle=":")
+    _draw_budget(axes, lines)
+    _dress(axes, plot, sorted({x for points in lines.values() for x, _ in points}))
+    return figure
+
+
+def _draw_budget(axes: Axes, lines: Mapping[str, list[tuple[float, Row]]]) -> None:
+    """Draw what the figures may be at most: a line where several points have a budget, a bar where one has."""
+    budgets = sorted({(x, row.budget) for points in lines.values() for x, row in points if row.budget is not None})
+    if len(budgets) == 1:
+        axes.plot(*budgets[0], label="budget", color=BUDGET, marker="_", markersize=26, markeredgewidth=2, linestyle="")
+    elif budgets:
+        axes.plot(
+            *zip(*budgets, strict=True), label="budget", color=BUDGET, marker="_", markersize=14, linestyle=(0, (5, 2))
+        )
+
+
+def _dress(axes: Axes, plot: Plot, xs: Sequence[float]) -> None:
+    axes.set_title(plot.title)
+    axes.set_xlabel(plot.x)
+    axes.set_ylabel(plot.y)
+    if "x" in plot.log:
+        axes.set_xscale("log")
+    if "y" in plot.log:
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.set_ylim(bottom=0)
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    if len(xs) <= 4:
+        axes.set_xticks(xs)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.grid(visible=True, which="major", color="#DDDDDD", linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(frameon=False, fontsize=8)
+
+
+def _draw_used(rows: Sequence[Row], title: str) -> Figure:
+    """Draw a bar for each budget: how much of it was used; what goes beyond the line is missed."""
+    figure = Figure(figsize=(9.0, 0.9 + 0.27 * len(rows)), dpi=110, layout="constrained")
+    axes = figure.subplots()
+    shares = [100 * row.measured / (row.budget or 1) for row in rows]
+    colours = [COLOURS[0] if row.verdict == "kept" else COLOURS[5] for row in rows]
+    axes.barh(range(len(rows)), shares, color=colours, height=0.65)
+    axes.axvline(100, color=BUDGET, linewidth=1.5, linestyle=(0, (5, 2)))
+    for place, share in enumerate(shares):
+        axes.text(share, place, f" {share:.0f} %", va="center", fontsize=8, color=GREY)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(0, max(115.0, 1.1 * max(shares)))
+    axes.set_xlabel("measured, % of the budget (the dashed line is the budget; what is beyond it is missed)")
+    axes.set_title(title)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure

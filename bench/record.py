@@ -1,0 +1,73 @@
+"""What a run has measured: its groups of rows with where and when, kept as JSON so that it can be drawn again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from bench.row import Point, Row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one benchmark, and how many seconds it took to measure them."""
+
+    name: str
+    title: str
+    seconds: float
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run: its command, its day, facts of the machine by name, and what was measured."""
+
+    command: str
+    date: str
+    machine: tuple[tuple[str, str], ...]
+    groups: tuple[Group, ...]
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, in the order of the page."""
+        return tuple(row for group in self.groups for row in group.rows)
+
+    def write(self, path: Path) -> None:
+        """Keep the run as JSON, one row in each line, each with its verdict."""
+        groups = ",\n".join(_as_text(group) for group in self.groups)
+        head = json.dumps({"command": self.command, "date": self.date, "machine": dict(self.machine)}, indent=1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f'{head.removesuffix("}").rstrip()},\n "groups": [\n{groups}\n ]\n}}\n', encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return a run that was kept."""
+        found = json.loads(path.read_text(encoding="utf-8"))
+        groups = tuple(
+            Group(each["name"], each["title"], each["seconds"], tuple(map(_as_row, each["rows"])))
+            for each in found["groups"]
+        )
+        return cls(found["command"], found["date"], tuple(found["machine"].items()), groups)
+
+
+def _as_text(group: Group) -> str:
+    rows = ",\n".join(f"   {json.dumps(_as_fields(row))}" for row in group.rows)
+    head = json.dumps({"name": group.name, "title": group.title, "seconds": round(group.seconds, 1)})
+    return f'  {head.removesuffix("}")}, "rows": [\n{rows}\n  ]}}'
+
+
+def _as_fields(row: Row) -> dict[str, Any]:
+    """Return what there is to say of the row: what is empty is left out."""
+    fields = {**asdict(row), "measured": float(f"{row.measured:.5g}"), "verdict": row.verdict}
+    return {name: value for name, value in fields.items() if value not in (None, "", False)}
+
+
+def _as_row(fields: dict[str, Any]) -> Row:
+    kept = {name: value for name, value in fields.items() if name != "verdict"}
+    if "point" in kept:
+        kept["point"] = Point(**kept["point"])
+    return Row(**{"unit": "", **kept})

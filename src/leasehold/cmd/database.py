@@ -90,10 +90,10 @@ def explained(url: str) -> Iterator[None]:
 
 
 def hidden(url: str) -> str:
-    """Return the URL, which has been opened before, with stars for its password."""
+    """Return the URL, which has been opened before, with stars for its password and without options."""
     from sqlalchemy import make_url  # noqa: PLC0415
 
-    return make_url(url).render_as_string(hide_password=True)
+    return make_url(url).set(query={}).render_as_string(hide_password=True)
 
 
 def _first_line(error: DBAPIError) -> str:

@@ -1,0 +1,249 @@
+"""Passwords and tokens stay where they belong: not in logs, answers, tracebacks, settings or the list of processes.
+
+The programs are real ones with debugging on, and go through what an operator's day has: good callers and bad ones, a
+Keystone that refuses, fails and is gone, a database that dies, a defect, settings that cannot be used.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import bcrypt
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from leasehold import conf
+from leasehold.books.engine import open_engine
+from tests.api.keystone.server import SERVICES_OWN, running_keystone
+from tests.processes import prepare_database, running, wait_for
+from tests.security.planted import (
+    ACCOUNT,
+    BAD_TOKEN,
+    BEARER,
+    CLOUD,
+    DATABASE,
+    GUESS,
+    MEMCACHED,
+    PASSWORD,
+    SERVICE_TOKEN,
+    TOKEN,
+    Watch,
+    basic,
+    options,
+    write,
+)
+from tests.servers import MariaDB, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.api.keystone.server import Keystone
+    from tests.processes import Program
+
+pytestmark = pytest.mark.slow
+
+LEASE = {"name": "n", "start_date": "2040-01-01 10:00", "end_date": "2040-01-01 11:00"}
+PATHS = ("/", "/healthcheck", "/metrics", "/v1/openapi.json", "/v1/leases", "/v1/os-hosts", "/v1/leases/nonsense")
+BODIES: tuple[dict[str, Any], ...] = (
+    {"json": LEASE},
+    {"json": {**LEASE, "start_date": "nonsense"}},
+    {"json": {"name": 3}},
+    {"data": b"nonsense", "headers": {"Content-Type": "application/json"}},
+    {"data": b"x", "headers": {"Content-Type": "text/nonsense"}},
+)
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Yield what remembers all that is let out, and search it in the end."""
+    watch = Watch()
+    yield watch
+    watch.clean()
+
+
+@pytest.fixture
+def keystone() -> Iterator[Keystone]:
+    """Yield a Keystone that knows the token of a caller and of a service."""
+    with running_keystone() as keystone:
+        keystone.tokens[TOKEN] = keystone.tokens.pop(keystone.issue("t", "admin", "member", "reader"))
+        keystone.tokens[SERVICE_TOKEN] = keystone.tokens.pop(keystone.issue("s", "service", project="service"))
+        yield keystone
+
+
+def visit(watch: Watch, program: Program, **headers: str) -> set[int]:
+    """Ask for everything, well and badly, and return the statuses."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    found = {watch.ask(program, "GET", path, headers=named) for path in PATHS}
+    for body in BODIES:
+        sent = {**body, "headers": {**named, **body.get("headers", {})}}
+        found.add(watch.ask(program, "POST", "/v1/leases", **sent))
+    return found
+
+
+def test_keystone(watch: Watch, keystone: Keystone, tmp_path: Path) -> None:
+    """Good tokens and bad ones, a Keystone that is well, refuses us, fails, and says strange things."""
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(url)
+    wanted = options(url, keystone.url)
+    with running("leasehold-api", options=wanted) as api, running("leasehold-manager", options=wanted) as manager:
+        assert {200, 201, 300, 400, 404} <= visit(watch, api, X_Auth_Token=TOKEN)
+        visit(watch, api, X_Auth_Token=TOKEN, X_Service_Token=SERVICE_TOKEN)
+        assert 401 in visit(watch, api, X_Auth_Token=BAD_TOKEN)
+        visit(watch, api, X_Auth_Token=TOKEN, X_Service_Token=BAD_TOKEN)
+        visit(watch, api, X_Auth_Token=f"{BAD_TOKEN} {BAD_TOKEN}", Authorization=f"Bearer {BEARER}")
+        # Enrolling asks the cloud, where this Keystone knows of no Nova.
+        watch.ask(api, "POST", "/v1/os-hosts", json={"name": "h"}, headers={"X-Auth-Token": TOKEN})
+        for status in (401, 403, 500, 503):
+            keystone.failing = status
+            visit(watch, api, X_Auth_Token=f"{BAD_TOKEN}-{status}")
+        corrupt(url)
+        keystone.failing = None
+        assert 500 in visit(watch, api, X_Auth_Token=TOKEN)
+        wait_for(lambda: "Traceback" in api.log.read_text(errors="replace"))
+        wait_for(lambda: manager.log.read_text(errors="replace"))
+        for program in (api, manager):
+            watch.process(program)
+    # It would be no use to look for secrets that nobody had.
+    assert TOKEN in keystone.asked
+    assert len(watch.seen["output of leasehold-api"].splitlines()) > 50
+    assert SERVICES_OWN not in watch.seen["output of leasehold-api"]
+
+
+def corrupt(url: str) -> None:
+    """Spoil a lease in a way that nothing foresees."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE leases SET status = 'NONSENSE'"))
+    engine.dispose()
+
+
+def test_http_basic(watch: Watch, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(url)
+    users = tmp_path / "users"
+    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
+    users.write_text(f"alice:{hashed}:demo:admin,member,reader\n", encoding="utf-8")
+    rates = {"max_failed_logins_per_minute": 15, "max_requests_per_minute": 1000}
+    wanted: dict[str, dict[str, object]] = {"DEFAULT": {"debug": True}}
+    wanted["api"] = {"auth_strategy": "http_basic", "users_file": users, **rates}
+    with running("leasehold-api", database_url=url, options=wanted) as api:
+        assert 201 in visit(watch, api, Authorization=basic("alice", PASSWORD))
+        users.write_text(f"alice:{PASSWORD}:demo:admin\n", encoding="utf-8")
+        visit(watch, api, Authorization=basic("alice", PASSWORD))
+        assert 401 in visit(watch, api, Authorization=basic("alice", GUESS))
+        assert 429 in visit(watch, api, Authorization=basic(GUESS, GUESS))
+        watch.process(api)
+        assert hashed not in watch.seen["output of leasehold-api"]
+        assert "users stay as they were" in watch.seen["output of leasehold-api"]
+
+
+@pytest.mark.servers
+def test_a_database_that_dies(watch: Watch, keystone: Keystone) -> None:
+    """It goes while the programs run, comes back, and refuses the password."""
+    with MariaDB() as server:
+        root = server.create_database()
+        name = make_url(root).database
+        server._execute(f"CREATE USER leasehold@'127.0.0.1' IDENTIFIED BY '{DATABASE}'")
+        server._execute(f"GRANT ALL ON {name}.* TO leasehold@'127.0.0.1'")
+        url = f"mysql+pymysql://leasehold:{quote(DATABASE, safe='')}@127.0.0.1:{server.port}/{name}"
+        prepare_database(url)
+        wanted = options(url, keystone.url)
+        with running("leasehold-api", options=wanted) as api, running("leasehold-manager", options=wanted) as manager:
+            assert 201 in visit(watch, api, X_Auth_Token=TOKEN)
+            # Its first round is over: it asked the cloud, in vain.
+            wait_for(lambda: "nova" in manager.log.read_text(errors="replace").lower(), within=60)
+            server.kill()
+            assert 503 in visit(watch, api, X_Auth_Token=TOKEN)
+            wait_for(lambda: "Traceback" in manager.log.read_text(errors="replace"), within=60)
+            server.start()
+            server._execute(f"SET PASSWORD FOR leasehold@'127.0.0.1' = PASSWORD('{GUESS}')")
+            server.kill()
+            server.start()
+            assert 503 in visit(watch, api, X_Auth_Token=TOKEN)
+            for program in (api, manager):
+                watch.process(program)
+    assert "Traceback" in watch.seen["output of leasehold-api"]
+
+
+WORDS = quote(DATABASE, safe="")
+UNUSABLE = {
+    "nobody there": f"mysql+pymysql://leasehold:{WORDS}@127.0.0.1:{{port}}/leasehold",
+    "nobody there either": f"postgresql+psycopg://leasehold:{WORDS}@127.0.0.1:{{port}}/leasehold",
+    "no port": f"mysql+pymysql://leasehold:{WORDS}@127.0.0.1:nonsense/leasehold",
+    "no such driver": f"oracle://leasehold:{WORDS}@127.0.0.1/leasehold",
+    "no such option": f"postgresql+psycopg://leasehold:{WORDS}@127.0.0.1/leasehold?nonsense={WORDS}",
+    "an at sign": f"mysql+pymysql://leasehold:{DATABASE}@{DATABASE}@127.0.0.1:{{port}}/leasehold",
+    "no URL": f"{DATABASE}",
+    "half a URL": f"//leasehold:{DATABASE}@127.0.0.1",
+}
+PROGRAMS = (
+    ("leasehold-api",),
+    ("leasehold-manager",),
+    ("leasehold-manage", "db", "upgrade"),
+    ("leasehold-manage", "audit"),
+    ("leasehold-status", "upgrade", "check"),
+)
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_databases_that_cannot_be_used(watch: Watch, tmp_path: Path, name: str) -> None:
+    """A program ends, and says why without the password."""
+    port = free_port()
+    wanted = options(UNUSABLE[name].format(port=port), f"http://127.0.0.1:{port}/v3")
+    wanted["api"]["auth_strategy"] = "none"
+    wanted["DEFAULT"] |= {"host": "127.0.0.1", "port": port}
+    config = write(tmp_path, wanted)
+    # Two of them each time, and every program with several of the URLs: starting one takes a second.
+    first = list(UNUSABLE).index(name)
+    for number in (first, first + 2):
+        program, *words = PROGRAMS[number % len(PROGRAMS)]
+        assert watch.run(config, program, *words) != 0, program
+        assert watch.seen[f"output of {program} {' '.join(words)}"], program
+
+
+@pytest.mark.parametrize(
+    ("section", "option", "value"),
+    [
+        ("keystone_authtoken", "password", f"{ACCOUNT}$nonsense"),
+        ("keystone_authtoken", "auth_type", "nonsense"),
+        ("keystone_authtoken", "memcache_security_strategy", "nonsense"),
+        ("cloud", "auth_type", "nonsense"),
+        ("api", "port", "nonsense"),
+        ("enforcement", "max_open_leases", "nonsense"),
+    ],
+)
+def test_settings_that_cannot_be_used(watch: Watch, tmp_path: Path, section: str, option: str, value: str) -> None:
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(url)
+    wanted = options(url, f"http://127.0.0.1:{free_port()}/v3")
+    wanted.setdefault(section, {})[option] = value
+    wanted["DEFAULT"] |= {"host": "127.0.0.1", "port": "nonsense" if option == "port" else free_port()}
+    config = tmp_path / "leasehold.conf"
+    lines = [f"[{name}]\n" + "".join(f"{k} = {v}\n" for k, v in values.items()) for name, values in wanted.items()]
+    config.write_text("".join(lines), encoding="utf-8")
+    assert watch.run(config, "leasehold-api") != 0
+
+
+@pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
+def test_settings_do_not_show_them(watch: Watch, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever somebody prints while they look for a fault: the settings, the engine, all options of oslo.config."""
+    url = f"mysql+pymysql://leasehold:{quote(DATABASE, safe='')}@127.0.0.1:1/leasehold"
+    path = write(tmp_path, options(url, "http://127.0.0.1:1/v3"))
+    config = conf.load(["--config-file", str(path)])
+    from leasehold.api.auth.keystone import KeystoneAuthentication  # noqa: PLC0415 - it warns when it is loaded.
+
+    KeystoneAuthentication(config.raw)
+    assert config.raw["keystone_authtoken"].password == ACCOUNT
+    assert config.raw["cloud"].password == CLOUD
+    with caplog.at_level("DEBUG"):
+        config.raw.log_opt_values(logging.getLogger("all"), logging.DEBUG)
+    watch.add("options", caplog.text)
+    assert config.raw["keystone_authtoken"].memcache_secret_key == MEMCACHED
+    assert "keystone_authtoken.memcache_secret_key = ****" in caplog.text
+    engine = open_engine(url)
+    for thing in (config, config.settings, config.api, engine, engine.url):
+        watch.add(f"a {type(thing).__name__}", f"{thing!r} {thing}")
+    engine.dispose()

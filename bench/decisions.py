@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from bench import calendar
@@ -38,11 +39,28 @@ def run(*, quick: bool = False) -> list[Row]:
     rows += [_row(each) for size in (BETWEEN[0], *calendar.SIZES) for each in calendar.memory(size)]
     rows += [row for size in BETWEEN for row in _curve(size, calendar.HOSTS, "allocations", size)]
     rows += [row for count in HOSTS for row in _curve(PER_HOST * count, count, "hosts", count)]
-    return rows + [
+    rows += [
         _on_hosts(row, row.point)
         for row in rows
         if row.point and row.point.plot in PLOTS and row.point.x == PER_HOST * calendar.HOSTS
     ]
+    return _compared(rows)
+
+
+def _compared(rows: list[Row]) -> list[Row]:
+    """Return the rows with each point compared with the first one on its line."""
+    first: dict[tuple[str, str], Row] = {}
+    for row in sorted((row for row in rows if row.point), key=lambda row: row.point.x if row.point else 0):
+        if row.point:
+            first.setdefault((row.point.plot, row.point.line), row)
+    return [row if row.point is None else _beside(row, first[row.point.plot, row.point.line]) for row in rows]
+
+
+def _beside(row: Row, first: Row) -> Row:
+    if row is first or first.point is None:
+        return row
+    axis = "hosts'" if first.point.plot.endswith("-hosts") else "allocations'"
+    return replace(row, baseline=first.measured, against=f"{first.point.x:,.0f} {axis}")
 
 
 def _row(result: Result) -> Row:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,17 +26,25 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 BUDGET: Final = "#000000"
 GREY: Final = "#777777"
 USED: Final = "budgets.png"
+FIRST_DECADE: Final = 1_000
+"""Up to here an axis that begins with zero is linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """How one plot is labelled; `log` names its logarithmic axes, `baseline` the line of what rows compare with."""
+    """How one plot is labelled; `baseline` names the line of what its rows compare with.
+
+    `x_scale` is log, linear, or symlog where zero is on the axis. With `times` the ends of the lines say how many
+    times their beginning they are.
+    """
 
     title: str
     x: str
     y: str
-    log: str = "xy"
+    x_scale: Literal["log", "linear", "symlog"] = "log"
+    y_scale: Literal["log", "linear"] = "log"
     baseline: str = ""
+    times: bool = False
 
 
 PLOTS: Final[Mapping[str, Plot]] = {
@@ -44,15 +52,28 @@ PLOTS: Final[Mapping[str, Plot]] = {
     "decision-hosts": Plot("A decision, 20 allocations on each host", "hosts", "processor time, ms"),
     "earliest": Plot("The earliest slot, 10,000 hosts", "current and future allocations", "processor time, ms"),
     "earliest-hosts": Plot("The earliest slot, 20 allocations on each host", "hosts", "processor time, ms"),
-    "memory": Plot("Memory of a process, 10,000 hosts", "current and future allocations", "resident memory, MiB", "x"),
+    "memory": Plot(
+        "Memory of a process, 10,000 hosts", "current and future allocations", "resident memory, MiB", y_scale="linear"
+    ),
     "post": Plot(
-        "POST of a lease, MariaDB", "leases in the books", "milliseconds", "", "trivial request + bare durable commit"
+        "POST of a lease, MariaDB",
+        "leases in the books",
+        "milliseconds",
+        "symlog",
+        "linear",
+        "trivial request + bare durable commit",
     ),
     "list": Plot("GET of all leases, MariaDB", "leases in the list", "milliseconds"),
     "admission": Plot(
-        "Leases granted, 8 clients, one pool", "API processes", "a second", "", "bare durable commits, one connection"
+        "Leases granted, 8 clients, one pool",
+        "API processes",
+        "leases a second",
+        "linear",
+        "linear",
+        "bare durable commits, one connection",
+        times=True,
     ),
-    "claims": Plot("Leases started, MariaDB", "managers", "a second", ""),
+    "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
 }
 """By the name that points carry."""
 
@@ -93,6 +114,10 @@ def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Fig
         if plot.baseline and (compared := [(x, row.baseline) for x, row in points if row.baseline is not None]):
             label = plot.baseline if len(lines) == 1 else f"{line}: {plot.baseline}"
             axes.plot(*zip(*compared, strict=True), label=label, color=colour, linestyle=":")
+        if plot.times:
+            end = (xs[-1], ys[-1])
+            times = f"{ys[-1] / ys[0]:.1f} x"
+            axes.annotate(times, end, xytext=(7, -3), textcoords="offset points", color=colour, fontsize=9)
     _draw_budget(axes, lines)
     _dress(axes, plot, sorted({x for points in lines.values() for x, _ in points}))
     return figure
@@ -113,23 +138,23 @@ def _dress(axes: Axes, plot: Plot, xs: Sequence[float]) -> None:
     axes.set_title(plot.title)
     axes.set_xlabel(plot.x)
     axes.set_ylabel(plot.y)
-    if "x" in plot.log:
-        axes.set_xscale("log")
-    if "y" in plot.log:
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xscale(plot.x_scale, **({"linthresh": FIRST_DECADE} if plot.x_scale == "symlog" else {}))
+    axes.set_yscale(plot.y_scale)
+    axes.set_xticks(xs)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    if plot.y_scale == "log":
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
     else:
         axes.set_ylim(bottom=0)
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    if len(xs) <= 4:
-        axes.set_xticks(xs)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 10 else f"{value:g}"))
     axes.grid(visible=True, which="major", color="#DDDDDD", linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
+    axes.tick_params(labelsize=8.5)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.5)
 
 
 def _draw_used(rows: Sequence[Row], title: str) -> Figure:
@@ -141,7 +166,8 @@ def _draw_used(rows: Sequence[Row], title: str) -> Figure:
     axes.barh(range(len(rows)), shares, color=colours, height=0.65)
     axes.axvline(100, color=BUDGET, linewidth=1.5, linestyle=(0, (5, 2)))
     for place, share in enumerate(shares):
-        axes.text(share, place, f" {share:.0f} %", va="center", fontsize=8, color=GREY)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+        axes.text(share + 1, place, f"{share:.0f} %", va="center", fontsize=8, color=GREY, bbox=behind)
     axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(115.0, 1.1 * max(shares)))

@@ -62,8 +62,11 @@ def _as_text(group: Group) -> str:
 
 def _as_fields(row: Row) -> dict[str, Any]:
     """Return what there is to say of the row: what is empty is left out."""
-    fields = {**asdict(row), "measured": float(f"{row.measured:.5g}"), "verdict": row.verdict}
-    return {name: value for name, value in fields.items() if value not in (None, "", False)}
+    fields = {**asdict(row), "verdict": row.verdict}
+    for name in ("measured", "budget", "baseline"):
+        if fields[name] is not None:
+            fields[name] = float(f"{fields[name]:.5g}")
+    return {name: value for name, value in fields.items() if value is not None and value is not False and value != ""}
 
 
 def _as_row(fields: dict[str, Any]) -> Row:

@@ -10,6 +10,7 @@ import falcon
 from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
+from leasehold.api.door import Door
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
 from leasehold.api.rate_limit import RateLimit
@@ -27,11 +28,14 @@ App = falcon.App[falcon.Request, falcon.Response]
 """What a WSGI server is given."""
 
 
-def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None = None) -> App:
+def make_app(
+    service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None = None, door: Door | None = None
+) -> App:
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
-    read their own options. Raises `ConfigurationError` with what to change.
+    read their own options; `door` is for a process that says beforehand when it stops. Raises `ConfigurationError`
+    with what to change.
     """
     api = Api(
         service=service,
@@ -39,6 +43,7 @@ def make_app(service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None
         authenticator=open_authenticator(settings, raw or unset()),
         policies=Policies(settings.policy),
         rates=RateLimit(settings.rates),
+        door=door or Door(settings),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import falcon
 
     from leasehold.api.auth.base import Authenticator
+    from leasehold.api.door import Door
     from leasehold.api.policies.enforcer import Policies
     from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
@@ -33,6 +34,7 @@ class Api:
     authenticator: Authenticator
     policies: Policies
     rates: RateLimit
+    door: Door
     document: Callable[[], Mapping[str, Any]]
 
 

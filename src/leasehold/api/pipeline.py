@@ -29,7 +29,7 @@ JSON_TYPE = "application/json"
 
 
 def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.Response) -> None:
-    """Answer `request`: request id, caller, version, route, policy, body, handler.
+    """Answer `request`: request id, turn, caller, version, route, policy, body, handler.
 
     The caller comes before the route, so that strangers cannot tell which paths exist.
     """
@@ -38,15 +38,16 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
     try:
         place, values = routes.find(request.path)
         public = place is not None and place.public
-        caller = NOBODY if public else identify(api, request)
-        request_ids.name(caller)
-        version = versions.requested(None if public else request.get_header(versions.HEADER))
-        route = routes.choose(place, request.method, version)
-        call = Call(api, request, caller, version)
-        arguments = authorize(call, route, values)
-        if route.request is not None:
-            arguments["body"] = read(route.request, body.read(request, api.settings.max_body))
-        reply = route.handler(call, **arguments)
+        with api.door.passing(public=public):
+            caller = NOBODY if public else identify(api, request)
+            request_ids.name(caller)
+            version = versions.requested(None if public else request.get_header(versions.HEADER))
+            route = routes.choose(place, request.method, version)
+            call = Call(api, request, caller, version)
+            arguments = authorize(call, route, values)
+            if route.request is not None:
+                arguments["body"] = read(route.request, body.read(request, api.settings.max_body))
+            reply = route.handler(call, **arguments)
     except Exception as error:  # noqa: BLE001 - the one place where errors become answers, whatever they are.
         failure = errors.answer_for(error, challenge=api.authenticator.challenge)
         marks = versions.headers(version) if version is not None and failure.versioned else {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, func, insert, or_, select, update
+from sqlalchemy import bindparam, case, func, insert, or_, select, update
 
 from leasehold.books.tables import tasks
 
@@ -121,6 +121,13 @@ def finish_task(
     attempts = claim.attempts if keep_attempts else 0
     values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts}
     connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
+
+
+def give_back(connection: Connection, claims: Collection[Claim]) -> None:
+    """Let anybody have these claims at once; what was not finished because its manager stopped has not failed."""
+    ours = (tasks.c.id.in_([each.id for each in claims]), tasks.c.claimed_by.in_({each.claimer for each in claims}))
+    attempts = case((tasks.c.attempts > 0, tasks.c.attempts - 1), else_=0)
+    connection.execute(update(tasks).where(*ours).values(claimed_by=None, claim_until=None, attempts=attempts))
 
 
 def next_due(connection: Connection, now: datetime) -> datetime | None:

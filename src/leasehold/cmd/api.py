@@ -6,6 +6,7 @@ import sys
 from threading import Event
 
 from leasehold.api.app import make_app
+from leasehold.api.door import Door
 from leasehold.cmd.compose import build_service
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve
@@ -18,5 +19,6 @@ def main() -> None:
     config = configure(PROG, sys.argv[1:])
     with explained(PROG):
         service = build_service(config, Event())
-        server = listen(make_app(service, config.api, config.raw), config.api)
+        door = Door(config.api)
+        server = listen(make_app(service, config.api, config.raw, door), config.api, door)
     serve(server)

@@ -83,6 +83,6 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
         with metrics_served(service):
             yield
     finally:
+        worker.stop()
         for lookout in lookouts:
             lookout.stop()
-        worker.stop()

@@ -1,21 +1,29 @@
-"""Serve a WSGI application over HTTP until a signal asks to stop."""
+"""Serve a WSGI application over HTTP until a signal asks to stop, and then leave nobody without an answer."""
 
 from __future__ import annotations
 
 import logging
 import signal
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any
 
-from waitress.server import create_server
+from waitress import wasyncore
+from waitress.channel import HTTPChannel
+from waitress.server import BaseWSGIServer, create_server
+from waitress.task import WSGITask
 
+from leasehold.api.door import PUBLIC
 from leasehold.conf.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
-    from waitress.server import BaseWSGIServer, MultiSocketServer
+    from waitress.task import ThreadedTaskDispatcher
 
     from leasehold.api.app import App
+    from leasehold.api.door import Door
     from leasehold.conf.settings import ApiSettings
 
 log = logging.getLogger(__name__)
@@ -23,16 +31,77 @@ log = logging.getLogger(__name__)
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 BODY_SLACK = 64 * 1024
 """What the server reads beyond the API's own limit, so that the API can say in JSON that a body is too large."""
+SENDING_AWAY = 2
+"""Threads that always find time for those for whom there is no room."""
+CONNECTIONS = 512
+"""Open at the same time; more wait in the kernel. Each takes a file, of which a process has 1,024 by default."""
+LINGER_SECONDS = 0.5
+"""How long after its last request a connection may bring another one to a server that is stopping."""
+TURN_SECONDS = 0.05
 
 
-def listen(app: App, settings: ApiSettings) -> MultiSocketServer | BaseWSGIServer:
-    """Return a server that holds its port already; raises ConfigurationError when it cannot have it."""
+class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
+    """An answer that tells the client not to send more on its connection once the server takes no new ones."""
+
+    def build_response_header(self) -> bytes:
+        """Return the status line and the headers."""
+        if not self.channel.server.accepting:
+            self.request.headers["CONNECTION"] = "close"
+        header: bytes = super().build_response_header()
+        return header
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
+    """A connection."""
+
+    task_class = LastWords
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being received, worked on or sent."""
+        return not (self.requests or self.request or self.total_outbufs_len)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """waitress, holding its port, with all its sockets by file number."""
+
+    settings: ApiSettings
+    door: Door
+    sockets: dict[int, Any]
+    dispatcher: ThreadedTaskDispatcher
+
+    def turn(self, seconds: float) -> None:
+        """Do what the sockets ask for, waiting up to so long for the first of them."""
+        wasyncore.loop(timeout=seconds, use_poll=True, map=self.sockets, count=1)
+
+    def listeners(self) -> Iterator[Any]:
+        """Yield what takes new connections."""
+        return (each for each in list(self.sockets.values()) if isinstance(each, BaseWSGIServer))
+
+    def channels(self) -> list[Channel]:
+        """Return the connections."""
+        return [each for each in self.sockets.values() if isinstance(each, Channel)]
+
+    def wake(self) -> None:
+        """End the turn that is under way; a signal handler may call this."""
+        next(self.listeners()).pull_trigger()
+
+
+def listen(app: App, settings: ApiSettings, door: Door) -> Server:
+    """Return a server that holds its port already; raises ConfigurationError when it cannot have it.
+
+    It has a thread for each request that is inside the `door` or waits there, and some for those that are sent away.
+    """
+    sockets: dict[int, Any] = {}
     try:
-        return create_server(
+        found = create_server(
             app,
+            sockets,
             host=settings.host,
             port=settings.port,
-            threads=settings.threads,
+            threads=settings.threads + settings.waiting + PUBLIC + SENDING_AWAY,
+            connection_limit=CONNECTIONS,
             ident="leasehold",
             max_request_body_size=16 * settings.max_body + BODY_SLACK,
             # Whose headers are believed is for the API to say, the same under every server.
@@ -44,19 +113,60 @@ def listen(app: App, settings: ApiSettings) -> MultiSocketServer | BaseWSGIServe
             "Stop what uses that port, or choose another with --config-file and [DEFAULT] port."
         )
         raise ConfigurationError(message) from error
+    server = Server(settings, door, sockets, found.task_dispatcher)
+    for listener in server.listeners():
+        listener.channel_class = Channel
+    return server
 
 
-def serve(server: MultiSocketServer | BaseWSGIServer) -> None:
-    """Answer requests until SIGINT or SIGTERM; those under way are answered before this returns."""
+def serve(server: Server) -> None:
+    """Answer requests until SIGINT or SIGTERM; those under way are answered before this returns, within a limit."""
+    stopping: list[int] = []
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # Stopping has begun; a second signal must not break into it.
-        raise KeyboardInterrupt
+    def stop(signal_number: int, _frame: FrameType | None) -> None:
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_IGN)  # Stopping has begun; a second signal must not break into it.
+        stopping.append(signal_number)
+        server.wake()
 
-    for number in SIGNALS:
-        signal.signal(number, stop)
-    try:
-        server.run()  # It catches KeyboardInterrupt, answers what is under way and returns.
-    finally:
-        server.close()
+    for each in SIGNALS:
+        signal.signal(each, stop)
+    while not stopping:
+        server.turn(1.0)
+    _give_notice(server)
+    _refuse_newcomers(server)
+    _finish(server)
+
+
+def _give_notice(server: Server) -> None:
+    """Go on as before, while the health check says that this will end."""
+    server.door.closing = True
+    end = monotonic() + server.settings.shutdown_notice_seconds
+    while monotonic() < end:
+        server.turn(TURN_SECONDS)
+
+
+def _refuse_newcomers(server: Server) -> None:
+    """Give the port back, after taking in who has been let into the kernel's queue already."""
+    for listener in server.listeners():
+        known = -1
+        while known < len(server.sockets):
+            known = len(server.sockets)
+            listener.handle_accept()
+        # Its own `close` would also end what wakes the loop, which the connections still need.
+        wasyncore.dispatcher.close(listener)
+
+
+def _finish(server: Server) -> None:
+    """Answer what has been asked, and hang up where nothing comes; then end, whatever is left."""
+    end = monotonic() + server.settings.shutdown_seconds
+    while (channels := server.channels()) and monotonic() < end:
+        for channel in channels:
+            if channel.idle and time() - channel.last_activity > LINGER_SECONDS:
+                channel.will_close = True
+        server.turn(TURN_SECONDS)
+    left = sum(not channel.idle for channel in server.channels())
+    if left:
+        log.warning("Stopped with %d requests unanswered after %g s", left, server.settings.shutdown_seconds)
+    server.dispatcher.shutdown(timeout=0.1)
+    wasyncore.close_all(server.sockets, ignore_all=True)

@@ -7,6 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold.api.app import make_app
+from leasehold.api.door import Door
 from leasehold.books import schema
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
@@ -54,7 +55,8 @@ def main() -> None:
         wake = Event()
         service = build_service(config, wake)
         _enrol(service)
-        server = listen(make_app(service, config.api, config.raw), config.api)
+        door = Door(config.api)
+        server = listen(make_app(service, config.api, config.raw, door), config.api, door)
     with explained(PROG), managing(service, wake):
         sys.stdout.write(
             WELCOME.format(

@@ -55,6 +55,13 @@ MANAGER_OPTIONS = [
         help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes that soon.",
     ),
     cfg.FloatOpt(
+        "shutdown_seconds",
+        default=DEFAULTS.shutdown_seconds,
+        min=0.0,
+        help="Seconds in which a manager that was told to stop finishes what it works on; the rest it gives back, so "
+        "that another one takes it at once.",
+    ),
+    cfg.FloatOpt(
         "audit_seconds",
         default=DEFAULTS.audit_seconds,
         min=0.0,
@@ -103,6 +110,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         poll_seconds=conf.manager.poll_seconds,
         retry_first_seconds=conf.manager.retry_first_seconds,
         retry_most_seconds=conf.manager.retry_most_seconds,
+        shutdown_seconds=conf.manager.shutdown_seconds,
         health_seconds=float(host.polling_interval),
         healing=host.enable_polling_monitor,
         healing_interval=timedelta(minutes=host.healing_interval),

@@ -69,6 +69,7 @@ class ManagerSettings:
     retry_first_seconds: float = 1.0
     retry_most_seconds: float = 60.0
     health_seconds: float = 60.0
+    shutdown_seconds: float = 30.0
     healing: bool = True
     healing_interval: timedelta = timedelta(minutes=60)
     audit_seconds: float = 600.0
@@ -110,6 +111,7 @@ class RateSettings:
 class ApiSettings:
     """How the HTTP API listens, knows its callers and limits what they send.
 
+    `threads` requests are worked on at the same time, and `waiting` more wait for their turn up to `wait_seconds`.
     `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers.
     `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses
     and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
@@ -118,6 +120,10 @@ class ApiSettings:
     host: str = "127.0.0.1"
     port: int = 1234
     threads: int = 16
+    waiting: int = 64
+    wait_seconds: float = 10.0
+    shutdown_notice_seconds: float = 0.0
+    shutdown_seconds: float = 30.0
     auth_strategy: str = "none"
     users_file: str = "/etc/leasehold/users"
     delete_wait_seconds: float = 10.0

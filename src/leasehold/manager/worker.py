@@ -8,19 +8,20 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from threading import Event, Lock, Thread
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.books.task import claim_tasks, next_due, postpone_task, renew_claims
+from leasehold.books.task import claim_tasks, give_back, next_due, postpone_task, renew_claims
+from leasehold.manager.crew import Crew
 from leasehold.manager.settle import settle
 from leasehold.metrics.task import LOST, count_task
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from collections.abc import Collection
 
     from leasehold.books.task import Claim
     from leasehold.leasing.service import Service
@@ -40,28 +41,40 @@ class Worker:
         self._settings = service.settings.manager
         self._wake = wake
         self._stopping = Event()
+        self._stopped = Event()
         self._name = f"{socket.gethostname()[:20]}:{os.getpid()}"
-        self._lock = Lock()
-        # By claim, not by task: a finished task may be claimed again before its first claim is struck off here.
-        self._running: set[Claim] = set()
-        self._pool = ThreadPoolExecutor(self._settings.workers, thread_name_prefix="settle")
-        self._threads = [
-            Thread(target=self._claim_loop, name="claims", daemon=True),
-            Thread(target=self._renew_loop, name="renewals", daemon=True),
-        ]
+        self._crew = Crew(self._settings.workers, self._work, wake.set)
+        self._claiming = Thread(target=self._claim_loop, name="claims", daemon=True)
+        self._renewing = Thread(target=self._renew_loop, name="renewals", daemon=True)
 
     def start(self) -> None:
         """Begin to work."""
-        for thread in self._threads:
-            thread.start()
+        self._crew.start()
+        self._claiming.start()
+        self._renewing.start()
 
     def stop(self) -> None:
-        """Claim nothing more, wait for what is running, and return."""
+        """Claim nothing more, finish what is running within `shutdown_seconds`, and give the rest back."""
+        end = monotonic() + self._settings.shutdown_seconds
         self._stopping.set()
         self._wake.set()
-        for thread in self._threads:
-            thread.join()
-        self._pool.shutdown(wait=True)
+        self._claiming.join(self._settings.shutdown_seconds)
+        self._give_back(self._crew.close())
+        unfinished = self._crew.wait(max(0.0, end - monotonic()))
+        self._stopped.set()
+        if unfinished:
+            subjects = ", ".join(sorted(each.subject for each in unfinished))
+            log.warning("Stopped before the work was done on %s; another manager may take it", subjects)
+            self._give_back(unfinished)
+        self._renewing.join(PAUSE_AFTER_TROUBLE)
+
+    def _give_back(self, claims: Collection[Claim]) -> None:
+        if not claims:
+            return
+        try:
+            self._service.books.transact(lambda connection: give_back(connection, claims))
+        except Exception:
+            log.exception("Claims cannot be given back; another manager may take them when they run out")
 
     def _claim_loop(self) -> None:
         while not self._stopping.is_set():
@@ -79,8 +92,7 @@ class Worker:
 
         A finished task wakes the loop, so with all threads busy there is no need to look.
         """
-        with self._lock:
-            free = 2 * self._settings.workers - len(self._running)
+        free = 2 * self._settings.workers - len(self._crew.claims())
         if free <= self._settings.workers // 2:
             return self._settings.poll_seconds
         claimer = f"{self._name}:{uuid4().hex[:12]}"
@@ -88,23 +100,18 @@ class Worker:
         claims = self._service.books.transact(
             lambda connection: claim_tasks(connection, claimer, self._service.now(), lasts, free)
         )
-        for claim in claims:
-            with self._lock:
-                self._running.add(claim)
-            self._pool.submit(settle, self._service, claim).add_done_callback(partial(self._done, claim))
+        self._crew.add(claims)
         return 0.0 if claims else self._until_next()
 
-    def _done(self, claim: Claim, done: Future[None]) -> None:
-        with self._lock:
-            self._running.remove(claim)
-        error = done.exception()
-        if error is not None:
-            log.error("Task %s of %s failed; it will be tried again", claim.kind, claim.subject, exc_info=error)
+    def _work(self, claim: Claim) -> None:
+        try:
+            settle(self._service, claim)
+        except Exception as error:
+            log.exception("Task %s of %s failed; it will be tried again", claim.kind, claim.subject)
             count_task(claim.kind, "", LOST)
             self._postpone(claim, error)
-        self._wake.set()
 
-    def _postpone(self, claim: Claim, error: BaseException) -> None:
+    def _postpone(self, claim: Claim, error: Exception) -> None:
         settings = self._settings
         pause = min(settings.retry_first_seconds * 2 ** min(claim.attempts, 20), settings.retry_most_seconds)
         due = self._service.now() + timedelta(seconds=pause)
@@ -122,9 +129,8 @@ class Worker:
         return min(max((due - now).total_seconds(), LEAST_SLEEP), self._settings.poll_seconds)
 
     def _renew_loop(self) -> None:
-        while not self._stopping.wait(self._settings.claim_seconds / 3):
-            with self._lock:
-                claims = list(self._running)
+        while not self._stopped.wait(self._settings.claim_seconds / 3):
+            claims = self._crew.claims()
             if not claims:
                 continue
             until = self._service.now() + timedelta(seconds=self._settings.claim_seconds)

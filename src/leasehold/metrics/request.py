@@ -5,6 +5,8 @@ from __future__ import annotations
 from prometheus_client import Counter, Histogram
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+FULL, LATE = "full", "late"
+"""Why a request was not worked on: nobody else may wait, or it has waited for too long."""
 OTHER = "other"
 """Any path that is no route, and any method that is not HTTP's: a stranger cannot make up new series."""
 
@@ -15,6 +17,12 @@ SECONDS = Histogram(
     ["route", "method"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
+SHED = Counter("leasehold_requests_shed", "Requests sent away with 503 because there were too many.", ["reason"])
+
+
+def count_shed(reason: str) -> None:
+    """Count one request that is not worked on."""
+    SHED.labels(reason).inc()
 
 
 def count_request(route: str | None, method: str, status: int, seconds: float) -> None:

@@ -231,6 +231,13 @@ class BooksUnavailableError(LeaseholdError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
+class OverloadedError(LeaseholdError):
+    """There are more requests than can be answered; this one was not begun."""
+
+    code = "leasehold.overloaded"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+
 class CloudUnavailableError(LeaseholdError):
     """The cloud did not answer, so an admin's request that needs it cannot be done now."""
 

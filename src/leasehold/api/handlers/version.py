@@ -26,7 +26,10 @@ def show_document(call: Call) -> Reply:
 
 
 def check_health(call: Call) -> Reply:
-    """Say whether the database answers: 200, or 503 so that a load balancer asks another process."""
+    """Say whether this process serves: 200, or 503 so that a load balancer asks another one."""
+    if call.api.door.closing:
+        body = {"status": "draining", "error_message": "This process is about to stop. Ask another one."}
+        return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
     try:
         with call.service.books.reading() as connection:
             connection.exec_driver_sql("SELECT 1")

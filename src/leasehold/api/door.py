@@ -1,0 +1,65 @@
+"""How many requests are worked on, how many may wait for their turn, and who is sent away at once.
+
+A queue without an end helps nobody: whoever is at its back has given up before the answer comes, and the work is done
+all the same. So as many requests are let in as there are threads for them, some more may wait a little, and the rest
+learn within milliseconds that they have to come again.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from threading import Semaphore
+from typing import TYPE_CHECKING
+
+from leasehold.metrics.request import FULL, LATE, count_shed
+from leasehold.model.errors import OverloadedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.conf.settings import ApiSettings
+
+PUBLIC = 2
+"""Questions that need no identity, such as the health check: let in beside the others, so few at the same time."""
+
+MESSAGE = "The service has more requests than it can answer now; nothing was changed. Try again in a moment."
+
+
+class Door:
+    """Stands in front of everything that a request costs; one for each process."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        """Let in `threads` requests, have `waiting` more wait for up to `wait_seconds`."""
+        self._inside = Semaphore(settings.threads)
+        self._waiting = Semaphore(settings.waiting)
+        self._public = Semaphore(PUBLIC)
+        self._patience = settings.wait_seconds
+        self.closing = False
+        """Whether this process is about to stop, and a balancer should choose another one."""
+
+    @contextmanager
+    def passing(self, *, public: bool) -> Iterator[None]:
+        """Hold a place inside for the length of the block; raises OverloadedError when there is none in time."""
+        place = self._public if public else self._inside
+        if not place.acquire(blocking=False):
+            if public:
+                raise _sent_away(FULL)
+            self._wait()
+        try:
+            yield
+        finally:
+            place.release()
+
+    def _wait(self) -> None:
+        if not self._waiting.acquire(blocking=False):
+            raise _sent_away(FULL)
+        try:
+            if not self._inside.acquire(timeout=self._patience):
+                raise _sent_away(LATE)
+        finally:
+            self._waiting.release()
+
+
+def _sent_away(reason: str) -> OverloadedError:
+    count_shed(reason)
+    return OverloadedError(MESSAGE)

@@ -1,0 +1,124 @@
+"""Real processes with more to do than they can, on a database that a test can make as slow as it likes."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.pool import lock_pools
+from leasehold.cloud.sandbox import seed
+from leasehold.model.resource import HOST_POOL
+from tests.processes import prepare_database, running
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from tests.processes import Program
+
+WITHIN = 60.0
+SIZE = 24
+"""Clients of a crowd."""
+VERSION = {"OpenStack-API-Version": "reservation 1.1"}
+HOST = {
+    "resource_type": "physical:host",
+    "min": 1,
+    "max": 1,
+    "hypervisor_properties": "",
+    "resource_properties": "",
+}
+
+
+@pytest.fixture
+def url(mariadb_url: str) -> str:
+    """Return a database with a sandbox. A test that uses it carries the marker `servers`."""
+    prepare_database(mariadb_url)
+    return mariadb_url
+
+
+@pytest.fixture
+def file_url(tmp_path: Path) -> str:
+    """Return the same on SQLite, for what is not about the database."""
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(url)
+    return url
+
+
+def enrol(api: Program) -> None:
+    """Enrol the sandbox's hosts."""
+    for hostname, _ in seed.SUGGESTED_HOSTS:
+        requests.post(f"{api.url}/os-hosts", json={"name": hostname}, timeout=WITHIN).raise_for_status()
+
+
+@contextlib.contextmanager
+def serving(database_url: str, **options: object) -> Iterator[Program]:
+    """Run an API with these options of `[api]`, and hosts to lease."""
+    with running("leasehold-api", database_url=database_url, options={"api": options}) as api:
+        enrol(api)
+        yield api
+
+
+@contextlib.contextmanager
+def no_decisions(database_url: str) -> Iterator[None]:
+    """Hold the lock that every decision needs, so that all who want a lease wait until the block ends."""
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        lock_pools(connection, {HOST_POOL})
+        yield
+    engine.dispose()
+
+
+def wanted(number: int, *, starts: datetime | None = None) -> dict[str, Any]:
+    """Return a lease of one host for an hour; another hour for each number, or from a moment of the test's choice."""
+    start = starts or datetime.now(UTC) + timedelta(days=1, hours=number)
+    shown = [f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (start, start + timedelta(hours=1))]
+    return {"name": f"lease-{number}", "start_date": shown[0], "end_date": shown[1], "reservations": [HOST]}
+
+
+def ask(api: Program, number: int, *, starts: datetime | None = None) -> requests.Response:
+    """Ask for a lease on a connection of its own."""
+    body = wanted(number, starts=starts)
+    return requests.post(f"{api.url}/leases", json=body, headers=VERSION, timeout=WITHIN)
+
+
+class Crowd:
+    """Clients that all ask at the same time."""
+
+    def __init__(self, api: Program) -> None:
+        """Ask this process."""
+        self._api = api
+        self._threads = ThreadPoolExecutor(SIZE)
+        self._asked: list[Future[requests.Response]] = []
+
+    def ask(self, size: int) -> None:
+        """Have so many clients ask for a lease, each for another hour."""
+        first = len(self._asked)
+        self._asked += [self._threads.submit(ask, self._api, first + number) for number in range(size)]
+
+    def answered(self) -> list[requests.Response]:
+        """Return the answers that have come so far; raises what a client met instead of one."""
+        return [each.result() for each in self._asked if each.done()]
+
+    def statuses(self) -> list[int]:
+        """Wait for all answers, and return their statuses in order."""
+        return sorted(each.result(WITHIN).status_code for each in self._asked)
+
+    def close(self) -> None:
+        """Wait for the threads."""
+        self._threads.shutdown(wait=True)
+
+
+@contextlib.contextmanager
+def crowd(api: Program) -> Iterator[Crowd]:
+    clients = Crowd(api)
+    try:
+        yield clients
+    finally:
+        clients.close()

@@ -1,0 +1,154 @@
+"""An API that is told to stop: whoever got through to it is answered, and who comes later goes elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+from tests.load.conftest import VERSION, WITHIN, crowd, no_decisions, serving, wanted
+from tests.processes import running, wait_for
+
+if TYPE_CHECKING:
+    from tests.processes import Program
+
+pytestmark = pytest.mark.slow
+
+CLIENTS = 4
+ROUNDS = 2
+
+
+def refuses(api: Program) -> bool:
+    """Say whether nobody listens any more."""
+    try:
+        requests.get(f"{api.root}/healthcheck", timeout=WITHIN)
+    except requests.ConnectionError:
+        return True
+    return False
+
+
+@pytest.mark.servers
+def test_who_was_let_in_is_answered_and_the_exit_is_clean(url: str) -> None:
+    with serving(url, threads=2) as api, crowd(api) as clients:
+        with no_decisions(url):
+            clients.ask(6)
+            wait_for(lambda: connections(api) >= 6, within=WITHIN)
+            api.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: refuses(api), within=WITHIN)
+            api.process.send_signal(signal.SIGTERM)
+            api.process.send_signal(signal.SIGINT)
+            assert api.process.poll() is None
+        assert clients.statuses() == [201] * 6
+        assert {answer.headers["Connection"] for answer in clients.answered()} == {"close"}
+        assert api.process.wait(WITHIN) == 0
+
+
+def connections(api: Program) -> int:
+    """Return how many connections the process has accepted: each of a crowd's clients has one."""
+    port = int(api.root.rpartition(":")[2])
+    found = 0
+    with open("/proc/net/tcp", encoding="ascii") as table:  # noqa: PTH123 - a file of the kernel, not of ours
+        for line in list(table)[1:]:
+            _, local, _, state, *_ = line.split()
+            found += state == "01" and int(local.rpartition(":")[2], 16) == port
+    return found
+
+
+def test_after_its_time_it_ends_whatever_is_left(file_url: str) -> None:
+    options = {"threads": 1, "max_waiting": 0, "shutdown_seconds": 0.5}
+    with serving(file_url, **options) as api, crowd(api) as clients, no_decisions(file_url):
+        clients.ask(2)
+        # When one has found no room, the other is inside.
+        wait_for(clients.answered, within=WITHIN)
+        api.process.send_signal(signal.SIGTERM)
+        assert api.process.wait(WITHIN) == 0
+        assert "Stopped with 1 requests unanswered" in api.log.read_text()
+        with pytest.raises(requests.ConnectionError):
+            clients.statuses()
+
+
+def test_a_balancer_learns_of_it_before_it_happens(file_url: str) -> None:
+    with serving(file_url, shutdown_notice_seconds=2.0) as api:
+        api.process.send_signal(signal.SIGTERM)
+        health = []
+
+        def draining() -> bool:
+            health.append(requests.get(f"{api.root}/healthcheck", timeout=WITHIN))
+            return health[-1].status_code == 503
+
+        wait_for(draining, within=WITHIN)
+        assert health[-1].json()["status"] == "draining"
+        assert requests.get(f"{api.url}/leases", timeout=WITHIN).status_code == 200
+        assert api.process.wait(WITHIN) == 0
+
+
+class Visitor(threading.Thread):
+    """A client that goes round all APIs there are, and turns to the next one only where nobody listens."""
+
+    def __init__(self, apis: list[Program], number: int) -> None:
+        super().__init__()
+        self._apis = apis
+        self._number = number
+        self._session = requests.Session()
+        self.stop = threading.Event()
+        self.granted: list[str] = []
+        self.trouble: list[object] = []
+
+    def run(self) -> None:
+        for turn in itertools.count():
+            if self.stop.is_set():
+                self._session.close()
+                return
+            self._ask(turn)
+
+    def _ask(self, turn: int) -> None:
+        body = wanted(self._number * 1000 + turn)
+        for api in [self._apis[(turn + each) % len(self._apis)] for each in range(len(self._apis))]:
+            try:
+                answer = self._session.post(f"{api.url}/leases", json=body, headers=VERSION, timeout=WITHIN)
+            except requests.ConnectionError as error:
+                if "Connection refused" in str(error):
+                    continue
+                self.trouble.append(error)
+                return
+            if answer.status_code == 201:
+                self.granted.append(answer.json()["lease"]["id"])
+            else:
+                self.trouble.append(answer.text)
+            return
+        self.trouble.append("nobody listens")
+
+
+def served(visitors: list[Visitor]) -> int:
+    return sum(len(visitor.granted) for visitor in visitors)
+
+
+def served_more(visitors: list[Visitor], than: int) -> bool:
+    return served(visitors) > than
+
+
+@pytest.mark.servers
+def test_a_rolling_restart_loses_nothing(url: str) -> None:
+    """Each API in turn is replaced by another one while clients go round them; every request is answered, once."""
+    with ExitStack() as stack:
+        apis = [stack.enter_context(serving(url)), stack.enter_context(running("leasehold-api", database_url=url))]
+        visitors = [Visitor(apis, number) for number in range(CLIENTS)]
+        for visitor in visitors:
+            visitor.start()
+        for _ in range(ROUNDS):
+            apis.append(stack.enter_context(running("leasehold-api", database_url=url)))
+            assert apis[0].stop() == 0
+            wait_for(partial(served_more, visitors, served(visitors) + CLIENTS), within=WITHIN)
+            del apis[0]
+        for visitor in visitors:
+            visitor.stop.set()
+            visitor.join()
+        assert [visitor.trouble for visitor in visitors] == [[]] * CLIENTS
+        leases = requests.get(f"{apis[0].url}/leases", timeout=WITHIN).json()["leases"]
+    assert {lease["id"] for lease in leases} == {each for visitor in visitors for each in visitor.granted}

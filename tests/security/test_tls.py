@@ -1,0 +1,129 @@
+"""The API behind a proxy that speaks TLS: links, addresses, and who is believed, with real sockets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import bcrypt
+import pytest
+import requests
+from requests.adapters import HTTPAdapter
+
+from tests.processes import prepare_database, running, wait_for
+from tests.security.planted import basic
+from tests.security.tls_proxy import running_tls_proxy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.processes import Program
+    from tests.security.tls_proxy import TlsProxy
+
+pytestmark = pytest.mark.slow
+
+LEASE = {"name": "n", "start_date": "2040-01-01 10:00", "end_date": "2040-01-01 11:00"}
+SPOOFED = {
+    "X-Forwarded-For": "203.0.113.9",
+    "X-Forwarded-Proto": "https",
+    "X-Forwarded-Host": "evil.example",
+    "Forwarded": "for=203.0.113.9;proto=https;host=evil.example",
+}
+RIGHT = "right"
+CLIENT = "127.0.0.2"
+"""Where clients come from; the proxy comes from 127.0.0.1."""
+
+
+class From(HTTPAdapter):
+    """Connections from this address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        super().__init__()
+
+    def init_poolmanager(self, *args: Any, **more: Any) -> None:
+        super().init_poolmanager(*args, **more, source_address=(self._address, 0))  # type: ignore[no-untyped-call]
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Yield an API with passwords, which trusts the proxy and limits who guesses."""
+    folder = tmp_path_factory.mktemp("tls")
+    url = f"sqlite:///{folder}/leasehold.db"
+    prepare_database(url)
+    hashed = bcrypt.hashpw(RIGHT.encode(), bcrypt.gensalt(4)).decode()
+    users = folder / "users"
+    users.write_text(f"alice:{hashed}:demo:member,reader\n", encoding="utf-8")
+    wanted = {
+        "api": {
+            "auth_strategy": "http_basic",
+            "users_file": users,
+            "trusted_proxies": "127.0.0.1",
+            "max_failed_logins_per_minute": 3,
+        }
+    }
+    with running("leasehold-api", database_url=url, options=wanted) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def proxy(api: Program, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsProxy]:
+    with running_tls_proxy(api.root, tmp_path_factory.mktemp("proxy")) as started:
+        yield started
+
+
+def ask(url: str, method: str = "GET", *, address: str = CLIENT, password: str = RIGHT, **more: Any) -> Any:
+    """Send a request from an address of the client's own, and check the certificate if there is one to check."""
+    with requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, From(address))
+        headers = {"Authorization": basic("alice", password), **more.pop("headers", {})}
+        return session.request(method, url, headers=headers, timeout=60, **more)
+
+
+def link(answer: Any) -> str:
+    return str(answer.json()["versions"][0]["links"][0]["href"])
+
+
+def last_failure(api: Program) -> str:
+    """Return the address of the last login that failed, as the log names it."""
+    lines = [line for line in api.log.read_text(errors="replace").splitlines() if "A login from" in line]
+    return lines[-1].partition("A login from ")[2].partition(" ")[0] if lines else ""
+
+
+@pytest.mark.parametrize("headers", [{}, SPOOFED], ids=["plain", "spoofed"])
+def test_links_lead_through_the_proxy_by_tls(proxy: TlsProxy, headers: dict[str, str]) -> None:
+    answer = ask(f"{proxy.url}/versions", headers=headers, verify=proxy.certificate)
+    assert link(answer) == f"{proxy.url}/v1"
+
+
+def test_the_whole_api_works_through_it(proxy: TlsProxy) -> None:
+    made = ask(f"{proxy.url}/v1/leases", "POST", json=LEASE, verify=proxy.certificate)
+    assert made.status_code == 201, made.text
+    lease = f"{proxy.url}/v1/leases/{made.json()['lease']['id']}"
+    assert ask(lease, verify=proxy.certificate).json()["lease"]["project_id"] == "demo"
+    assert ask(lease, "DELETE", verify=proxy.certificate).status_code == 204
+
+
+def test_who_is_no_proxy_is_not_believed(api: Program) -> None:
+    """Neither for the scheme, nor for the address: not even from this machine."""
+    answer = ask(f"{api.root}/versions", headers=SPOOFED)
+    assert link(answer) == f"{api.url}"
+    address = "127.0.0.3"
+    assert ask(f"{api.url}/leases", headers=SPOOFED, address=address, password="wrong").status_code == 401
+    wait_for(lambda: last_failure(api) == address)
+
+
+def test_the_log_and_the_limit_know_the_client_behind_the_proxy(api: Program, proxy: TlsProxy) -> None:
+    """The proxy appends whom it sees to what the client says of itself; the next client is not the one who guessed."""
+    guesses, other = "127.0.0.4", "127.0.0.5"
+    statuses = []
+    for number in range(4):
+        spoofed = {**SPOOFED, "X-Forwarded-For": f"203.0.113.{number}"}
+        answer = ask(
+            f"{proxy.url}/v1/leases", headers=spoofed, address=guesses, password="wrong", verify=proxy.certificate
+        )
+        statuses.append(answer.status_code)
+    assert statuses == [401, 401, 401, 429]
+    wait_for(lambda: last_failure(api) == guesses)
+    assert ask(f"{proxy.url}/v1/leases", address=guesses, verify=proxy.certificate).status_code == 429
+    assert ask(f"{proxy.url}/v1/leases", address=other, verify=proxy.certificate).status_code == 200

@@ -157,6 +157,11 @@ class Server(ABC):
             raise ServerFailedError(f"{self.kind} is not running")
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it was started and not killed since."""
+        return self._process is not None
+
     def create_database(self) -> str:
         """Create an empty database and return its SQLAlchemy URL."""
         name = f"d{os.getpid()}_{next(self._numbers)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
+from typing import ClassVar
 
 import pymysql
 
@@ -14,7 +15,7 @@ class MariaDB(Server):
     kind = "mariadb"
     package = "mariadb-server-core mariadb-client-core"
     # The second runs the third.
-    programs = ("mariadbd", "mariadb-install-db", "my_print_defaults")
+    programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb-install-db", "my_print_defaults")
     # The package without the system service comes without a user of its own.
     users = ("mysql", "nobody")
     stop_signal = signal.SIGKILL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import ClassVar
 
 import psycopg
 
@@ -12,7 +13,7 @@ from tests.servers.base import Server
 class PostgreSQL(Server):
     kind = "postgresql"
     package = "postgresql"
-    programs = ("initdb", "postgres")
+    programs: ClassVar[tuple[str, ...]] = ("initdb", "postgres")
     users = ("postgres", "nobody")
     # An immediate shutdown. Killing the first process would leave the others to find out, and shared memory behind.
     stop_signal = signal.SIGQUIT

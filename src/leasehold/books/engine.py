@@ -20,12 +20,17 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 
+from leasehold.books.galera import attend_to_galera
+from leasehold.conf.database import PATIENT
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import URL, Connection, Engine
     from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
+
+    from leasehold.conf.database import DatabaseSettings
 
 SQLITE_WAIT_SECONDS = 30
 TRUSTED_SECONDS = 1.0
@@ -38,13 +43,13 @@ _WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 """SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
 
 
-def open_engine(url: str, *, pool_size: int = 20) -> Engine:
+def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = PATIENT) -> Engine:
     """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg)."""
     backend = make_url(url).get_backend_name()
     if backend == "sqlite":
         return _open_sqlite(url)
     options: dict[str, Any] = {
-        "connect_args": _pymysql_options() if backend == "mysql" else {},
+        "connect_args": _driver_options(make_url(url), settings),
         "pool_size": pool_size,
         "pool_reset_on_return": None,
         "max_overflow": pool_size,
@@ -55,6 +60,8 @@ def open_engine(url: str, *, pool_size: int = 20) -> Engine:
     event.listen(engine, "engine_disposed", lambda _engine: reader.dispose())
     for each in (engine, reader):
         _spare_round_trips(each)
+        if backend == "mysql":
+            attend_to_galera(each, settings.wsrep_sync_wait)
     return engine
 
 
@@ -90,6 +97,24 @@ def _spare_round_trips(engine: Engine) -> None:
             stands = False
         if not stands:
             raise InvalidatePoolError
+
+
+def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
+    """Return what the driver is told beside the URL, which is stronger."""
+    if url.get_backend_name() == "mysql":
+        silence = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
+        options = {**_pymysql_options(), **silence}
+    else:
+        options = _silence_of_the_network(settings.read_timeout) if settings.read_timeout else {}
+    options["connect_timeout"] = settings.connect_timeout
+    return {name: value for name, value in options.items() if name not in url.query}
+
+
+def _silence_of_the_network(seconds: int) -> dict[str, Any]:
+    """Return after how long libpq finds a machine gone, be it one that should answer or one that should take data."""
+    pause = max(1, seconds // 4)
+    probes = {"keepalives_idle": pause, "keepalives_interval": pause, "keepalives_count": 3}
+    return {**probes, "tcp_user_timeout": seconds * 1000}
 
 
 def _pymysql_options() -> dict[str, Any]:

@@ -6,12 +6,17 @@ Alembic takes longer to import than all else here takes to run, so only what mig
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import column, inspect, select, table, text
+from sqlalchemy.exc import DBAPIError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from leasehold.books.engine import reading, writing
+from leasehold.books.galera import is_galera
+from leasehold.books.store import error_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +28,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 BASE = "base"
 LOCK_NUMBER = 0x1EA5E401D
 LOCK_SECONDS = 120
+MADE_MEANWHILE = frozenset({1050, 1061, 1062, 1213, 1412, 1684})
+"""A table, an index or a row that is there already, a lost race, and a table that is just being changed."""
 
 _VERSION = table("alembic_version", column("version_num"))
 _TAKE_LOCK = text("SELECT GET_LOCK(CONCAT('leasehold.', MD5(DATABASE())), :seconds)")
@@ -85,6 +92,16 @@ def upgrade(engine: Engine) -> None:
 
     What broke off half-way is taken up again. Raises SchemaError for a database that is not ours.
     """
+    attempts = Retrying(
+        retry=retry_if_exception(partial(_met_another, engine)),
+        wait=wait_random(0.1, 1.0),
+        stop=stop_after_delay(LOCK_SECONDS),
+        reraise=True,
+    )
+    attempts(_upgrade, engine)
+
+
+def _upgrade(engine: Engine) -> None:
     if current(engine) == head():
         return
     with writing(engine) as connection, _alone(connection):
@@ -92,6 +109,21 @@ def upgrade(engine: Engine) -> None:
         from alembic import command  # noqa: PLC0415 - slow, see above.
 
         command.upgrade(_config(connection), "head")
+
+
+def _met_another(engine: Engine, error: BaseException) -> bool:
+    """Say whether somebody migrates through another node of a Galera cluster, on which our lock is none.
+
+    One of the two is refused at every table, and finds it there when it tries again: the steps take up what is begun.
+    """
+    from alembic.util import CommandError  # noqa: PLC0415 - slow, see above.
+
+    # The latter is how Alembic says that its table has another revision than a moment ago.
+    same = (isinstance(error, DBAPIError) and error_number(error) in MADE_MEANWHILE) or isinstance(error, CommandError)
+    if not same:
+        return False
+    with reading(engine) as connection:
+        return is_galera(connection)
 
 
 def downgrade(engine: Engine, revision: str) -> None:

@@ -42,7 +42,9 @@ def build_service(config: Config, wake: Event) -> Service:
     keep_freed_memory()
     settings = config.settings
     engine = open_engine(
-        config.database_url, pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS
+        config.database_url,
+        pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS,
+        settings=config.database,
     )
     schema.check(engine)
     service = service_on(engine, config, wake)
@@ -54,7 +56,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     """Return the service that `config` describes on a database that is open already."""
     settings = config.settings
     return Service(
-        books=Books(engine),
+        books=Books(engine, config.database.retry_seconds),
         calendars=Calendars(),
         types=load_types(settings.plugins),
         cloud=_open_cloud(config, engine),

@@ -16,6 +16,8 @@ from leasehold.conf.settings import ApiSettings, Settings
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from leasehold.conf.database import DatabaseSettings
+
 FILE_NAME = "leasehold.conf"
 SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
@@ -31,6 +33,7 @@ class Config:
     settings: Settings
     api: ApiSettings
     database_url: str = field(repr=False)
+    database: DatabaseSettings
     raw: cfg.ConfigOpts = field(repr=False, compare=False)
 
 
@@ -66,7 +69,13 @@ def load(
             manager=manager.read(conf),
             plugins=manager.read_plugins(conf),
         )
-        return Config(settings=settings, api=api.read(conf), database_url=database.read(conf), raw=conf)
+        return Config(
+            settings=settings,
+            api=api.read(conf),
+            database_url=database.read(conf),
+            database=database.read_settings(conf),
+            raw=conf,
+        )
     except cfg.NoSuchOptError:
         # Its text has what follows the dollar, which may be half a password.
         raise ConfigurationError(f"The configuration cannot be used: {LONE_DOLLAR}") from None

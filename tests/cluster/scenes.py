@@ -1,0 +1,193 @@
+"""What happens to a database of several servers in a storm: one of them dies, or is cut off, and comes back."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import requests
+import sqlalchemy as sa
+
+from leasehold.books.engine import open_engine, reading
+from leasehold.cloud.sandbox.seed import NETWORK_ID
+from tests.processes import wait_for
+from tests.race.report import OUTAGE, StormReport
+from tests.race.storm import SEED, storm
+from tests.race.verdict import audit_findings
+from tests.race.visitor import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tests.race.fleet import Fleet
+    from tests.servers.galera import GaleraCluster
+    from tests.servers.standby import PrimaryAndStandby
+
+CUT_OFF = 2
+"""The number of the node that something happens to, and of the API that uses it."""
+NOTICED_WITHIN = 30.0
+"""A node that hears nothing from the others gives up after 5 s, and a statement that waits for them then as well."""
+BACK_WITHIN = 60.0
+
+
+@dataclass
+class Seen:
+    """What a client of the unlucky API saw, and how long things took: by name, in seconds."""
+
+    answers: list[tuple[str, int, str | None]] = field(default_factory=list)
+    took: dict[str, float] = field(default_factory=dict)
+    creations: list[Asked] = field(default_factory=list)
+
+    def create(self, what: str, url: str, body: dict[str, Any]) -> str:
+        """Ask for a lease and return its id, or "" when it was refused."""
+        answer = self.ask(what, "POST", f"{url}/leases", json=body)
+        lease_id = answer.json()["lease"]["id"] if answer.ok else ""
+        told = Asked("POST", what, body["name"], answer.status_code, answer.json(), lease_id, body, generation=1)
+        self.creations.append(told)
+        return lease_id
+
+    def ask(self, what: str, method: str, url: str, **more: Any) -> requests.Response:
+        """Send a request and note its answer."""
+        begun = time.monotonic()
+        headers = {"OpenStack-API-Version": "reservation 1.1"}
+        answer = requests.request(method, url, timeout=90, headers=headers, **more)
+        self.took[what] = round(time.monotonic() - begun, 2)
+        self.answers.append((what, answer.status_code, answer.headers.get("Retry-After")))
+        return answer
+
+
+def lease_far_ahead() -> dict[str, Any]:
+    """Return the body of a request for an address in a time when nobody else wants one."""
+    network = {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID, "amount": 1}
+    window = {"start_date": "2099-01-01T00:00:00+00:00", "end_date": "2099-01-02T00:00:00+00:00"}
+    return {"name": uuid4().hex, "reservations": [network], **window}
+
+
+def well(url: str) -> bool:
+    """Say whether an API tells a load balancer that it can serve."""
+    return requests.get(f"{url.removesuffix('/v1')}/healthcheck", timeout=60).ok
+
+
+# ---------------------------------------------------------------- Galera
+
+
+def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
+    """Return what kills a node and starts it again, asking its API meanwhile."""
+
+    def meanwhile(site: Fleet) -> None:
+        node, api = cluster.nodes[CUT_OFF], site.apis[CUT_OFF].url
+        time.sleep(1)  # So that there are leases and work under way when it happens.
+        node.kill()
+        seen.ask("health, dead", "GET", api.replace("/v1", "/healthcheck"))
+        seen.ask("read, dead", "GET", f"{api}/leases")
+        seen.create("create, dead", api, lease_far_ahead())
+        begun = time.monotonic()
+        node.start()
+        seen.took["node back"] = round(time.monotonic() - begun, 1)
+        wait_for(lambda: well(api), within=BACK_WITHIN)
+        seen.took["API well again"] = round(time.monotonic() - begun, 1)
+
+    return meanwhile
+
+
+def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
+    """Return what cuts a node off and lets it back in, asking its API for what the others know meanwhile."""
+
+    def meanwhile(site: Fleet) -> None:
+        node, api, other = cluster.nodes[CUT_OFF], site.apis[CUT_OFF].url, site.apis[0].url
+        time.sleep(1)
+        node.cut_off()
+        # The others decide without it, be it after a pause; it must not answer from what it knew before.
+        lease = seen.create("create, on the others", other, lease_far_ahead())
+        seen.ask("read, cut off", "GET", f"{api}/leases/{lease}")
+        seen.create("create, cut off", api, lease_far_ahead())
+        begun = time.monotonic()
+        node.wait_until(synced=False)
+        seen.took["node knows"] = round(time.monotonic() - begun, 1)
+        seen.ask("health, cut off", "GET", api.replace("/v1", "/healthcheck"))
+        seen.ask("read, known", "GET", f"{api}/leases/{lease}")
+        seen.create("create, known", api, lease_far_ahead())
+        seen.ask("health, the others", "GET", other.replace("/v1", "/healthcheck"))
+        begun = time.monotonic()
+        node.reconnect()
+        node.wait_until(synced=True)
+        seen.took["node back"] = round(time.monotonic() - begun, 1)
+        wait_for(lambda: well(api), within=BACK_WITHIN)
+        seen.ask("read, back", "GET", f"{api}/leases/{lease}")
+
+    return meanwhile
+
+
+def galera_storm(
+    urls: Sequence[str],
+    *,
+    seconds: float,
+    seed: int = SEED,
+    meanwhile: Callable[[Fleet], None] | None = None,
+) -> StormReport:
+    """Let a storm loose with an API and a manager on every node."""
+    nodes = len(urls)
+    return storm(urls, apis=nodes, managers=nodes, seconds=seconds, seed=seed, meanwhile=meanwhile, settle_within=120.0)
+
+
+def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage: bool) -> None:
+    """Compare the books with every answer, and every node with the first; raises AssertionError."""
+    report = replace(report, answers=[*report.answers, *seen.creations])
+    report.check(urls[0], tolerated=OUTAGE if outage else (), shared=not outage)
+    first = all_rows(urls[0])
+    for url in urls[1:]:
+        assert all_rows(url) == first, f"seed {report.seed}: {url} differs"
+        assert audit_findings(url) == [], f"seed {report.seed}: {url}"
+
+
+def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all that a node has, by table, in the order of the keys; it first catches up with the others."""
+    engine = open_engine(url)
+    metadata = sa.MetaData()
+    with reading(engine) as connection:
+        metadata.reflect(connection)
+        rows = {
+            table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by(*table.primary_key))]
+            for table in metadata.sorted_tables
+        }
+    engine.dispose()
+    return rows
+
+
+# ---------------------------------------------------------------- PostgreSQL
+
+
+def fail_over(pair: PrimaryAndStandby, seen: Seen) -> Callable[[Fleet], None]:
+    """Return what kills the primary and promotes the standby."""
+
+    def meanwhile(site: Fleet) -> None:
+        api = site.apis[0].url
+        time.sleep(1)
+        pair.primary.kill()
+        seen.ask("health, no primary", "GET", api.replace("/v1", "/healthcheck"))
+        seen.create("create, no primary", api, lease_far_ahead())
+        begun = time.monotonic()
+        pair.standby.promote()
+        seen.took["promoted"] = round(time.monotonic() - begun, 1)
+        for member in site.apis:
+            wait_for(lambda url=member.url: well(url), within=BACK_WITHIN)  # type: ignore[misc]
+        seen.took["all APIs well again"] = round(time.monotonic() - begun, 1)
+        for member in site.apis:
+            seen.create("create, new primary", member.url, lease_far_ahead())
+
+    return meanwhile
+
+
+def standby_storm(
+    url: str, *, seconds: float, seed: int = SEED, meanwhile: Callable[[Fleet], None] | None = None
+) -> StormReport:
+    """Let a storm loose on whichever server takes writes."""
+    return storm([url], apis=2, managers=2, seconds=seconds, seed=seed, meanwhile=meanwhile, settle_within=120.0)
+
+
+def check_standby(report: StormReport, seen: Seen, url: str) -> None:
+    """Compare the books of the server that took over with every answer; raises AssertionError."""
+    report = replace(report, answers=[*report.answers, *seen.creations])
+    report.check(url, tolerated=OUTAGE, shared=False)

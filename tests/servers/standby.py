@@ -1,0 +1,101 @@
+"""A PostgreSQL primary with a standby that follows it, and takes its place when it is told to.
+
+with PrimaryAndStandby() as pair:
+    url = pair.create_database()
+    pair.primary.kill()
+    pair.standby.promote()
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar, Self
+
+from tests.servers.base import ServerFailedError
+from tests.servers.postgresql import PostgreSQL
+
+_FOLLOWS_WITHIN = 30.0
+_POLL_EVERY = 0.05
+
+
+class Standby(PostgreSQL):
+    """A copy that receives what the primary writes."""
+
+    programs: ClassVar[tuple[str, ...]] = (*PostgreSQL.programs, "pg_basebackup")
+
+    def __init__(self, primary: PostgreSQL) -> None:
+        """Prepare to follow a primary that runs."""
+        super().__init__()
+        self._primary = primary
+
+    def _initialise_command(self) -> list[str]:
+        return [
+            self._paths["pg_basebackup"],
+            "--host=127.0.0.1",
+            f"--port={self._primary.port}",
+            "--username=postgres",
+            f"--pgdata={self.data}",
+            "--wal-method=stream",
+            "--checkpoint=fast",
+            "--write-recovery-conf",
+        ]
+
+    def promote(self) -> None:
+        """Make it the primary: it takes writes when this returns."""
+        self._execute("SELECT pg_promote()")
+
+
+class PrimaryAndStandby:
+    """Two servers; what the first has told a client is committed, the second has on its disk."""
+
+    def __init__(self) -> None:
+        """Prepare both."""
+        self.primary = PostgreSQL()
+        self._standby: Standby | None = None
+
+    @property
+    def standby(self) -> Standby:
+        """The second server."""
+        if self._standby is None:
+            raise ServerFailedError("the standby is made when the primary runs")
+        return self._standby
+
+    def __enter__(self) -> Self:
+        try:
+            self.primary.__enter__()
+            self._standby = Standby(self.primary)
+            self._standby.__enter__()
+            self._make_commits_wait()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop both; the standby would complain of a primary that is gone, so it goes first."""
+        if self._standby is not None:
+            self._standby.close()
+        self.primary.close()
+
+    def create_database(self) -> str:
+        """Create an empty database and return a URL that leads to whichever server takes writes."""
+        name = self.primary.create_database().rpartition("/")[2]
+        hosts = "&".join(f"host=127.0.0.1:{server.port}" for server in (self.primary, self.standby))
+        return f"postgresql+psycopg://postgres@/{name}?{hosts}&target_session_attrs=read-write"
+
+    def _make_commits_wait(self) -> None:
+        """Have the primary answer a commit only when the standby has it as well."""
+        self.primary._execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.primary._execute("SELECT pg_reload_conf()")
+        found: list[tuple[object, ...]] = []
+        deadline = time.monotonic() + _FOLLOWS_WITHIN
+        while time.monotonic() < deadline:
+            with self.primary._connect() as connection:
+                found = connection.execute("SELECT sync_state FROM pg_stat_replication").fetchall()
+            if found == [("sync",)]:
+                return
+            time.sleep(_POLL_EVERY)
+        raise ServerFailedError(f"the standby does not follow: {found}")

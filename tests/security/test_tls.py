@@ -41,7 +41,7 @@ class From(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **more: Any) -> None:
-        super().init_poolmanager(*args, **more, source_address=(self._address, 0))  # type: ignore[no-untyped-call]
+        super().init_poolmanager(*args, **more, source_address=(self._address, 0))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEASES: Final = 1_000
 SECONDS: Final = 10.0
-AHEAD_PER_LEASE: Final = 0.08
+AHEAD_PER_LEASE: Final = 0.05
 """Seconds of preparation for each lease before they are due: enough to create it and its aggregate."""
 
 

@@ -92,6 +92,9 @@ def record(command: str, load: float, groups: Iterable[Group]) -> Record:
 def write_page(run: Record) -> None:
     """Write the page that is kept, and the plots on it, from a run of everything."""
     drawn = plots.draw(run.rows, PLOTS)
+    for picture in PLOTS.glob("*.png"):
+        if picture.name not in drawn:
+            picture.unlink()
     pictures = "".join(f"\n![{title}](plots/{name})\n" for name, title in drawn.items())
     text = _head(run) + _budgets(run.rows) + _missed(run.rows)
     text += f"\n## How it grows\n\nHow to read the plots: [README.md](README.md).\n{pictures}"

@@ -1,0 +1,84 @@
+"""What was measured, as the pages show it: nothing is lost on the way, and reasons belong to their rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench import plots, results
+from bench.reasons import NONE_YET, REASONS, stale
+from bench.record import Group, Record
+from bench.row import Point, Row
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MISSED = Row(
+    "list 1,000 leases, MariaDB, p50", 169.0, "ms", 150.0, 0.7, "trivial requests", point=Point("list", "GET", 1_000)
+)
+KEPT = Row("calendar, 200,000 allocations: decision, instances, p99", 1.5, "ms", 2.0)
+EXACT = Row("15 simultaneous requests: granted", 15, "", 15, exact=True)
+SMALLER = Row("list 100 leases, MariaDB, p50", 18.0, "ms", point=Point("list", "GET", 100))
+PNG = b"\x89PNG\r\n"
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(results, "PAGE", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(results, "PLOTS", tmp_path / "plots")
+    return tmp_path / "RESULTS.md"
+
+
+def run_of(*rows: Row) -> Record:
+    return Record("python -m bench --write", "2026-11-21", (("CPU", "one"),), (Group("some", "Some rows", 1.5, rows),))
+
+
+def test_a_run_is_read_as_it_was_kept(tmp_path: Path) -> None:
+    run = run_of(MISSED, KEPT, EXACT, SMALLER, Row("nothing", 0.0, ""))
+    run.write(tmp_path / "out" / "run.json")
+    assert Record.read(tmp_path / "out" / "run.json") == run
+
+
+def test_a_reason_stands_on_the_page_when_its_row_is_missed_and_only_then(page: Path) -> None:
+    results.write_page(run_of(MISSED, KEPT, EXACT, SMALLER))
+    text = page.read_text()
+    assert f"* **{MISSED.name}.** {REASONS[MISSED.name]}" in text
+    assert f"* **{KEPT.name}" not in text
+    assert f"| {KEPT.name} | 1.5 ms | <= 2 ms | 75 % | kept |" in text
+    assert f"| {MISSED.name} | 169 ms | <= 150 ms | 113 % | MISSED |" in text
+
+
+def test_a_page_without_missed_budgets_has_no_word_of_them(page: Path) -> None:
+    results.write_page(run_of(KEPT, EXACT))
+    assert "missed" not in page.read_text().partition("## Some rows")[0]
+
+
+def test_a_row_that_nobody_has_explained_says_so(page: Path) -> None:
+    results.write_page(run_of(Row("new", 3.0, "s", 2.0)))
+    assert f"* **new.** {NONE_YET}" in page.read_text()
+
+
+def test_every_plot_on_the_page_is_there(page: Path) -> None:
+    results.write_page(run_of(MISSED, KEPT, EXACT, SMALLER))
+    pictures = sorted(path.name for path in (page.parent / "plots").iterdir())
+    assert pictures == ["budgets.png", "list.png"]
+    for name in pictures:
+        assert f"(plots/{name})" in page.read_text()
+        assert (page.parent / "plots" / name).read_bytes().startswith(PNG)
+
+
+def test_a_plot_that_is_no_longer_drawn_goes(page: Path) -> None:
+    (page.parent / "plots").mkdir()
+    (page.parent / "plots" / "old.png").touch()
+    results.write_page(run_of(KEPT))
+    assert [path.name for path in (page.parent / "plots").iterdir()] == ["budgets.png"]
+
+
+def test_one_point_makes_no_line(tmp_path: Path) -> None:
+    assert plots.draw([SMALLER], tmp_path) == {}
+
+
+def test_reasons_without_a_row_are_named() -> None:
+    assert MISSED.name not in stale([MISSED])
+    assert set(stale([])) == set(REASONS)

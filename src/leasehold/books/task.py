@@ -7,7 +7,8 @@ the lease is still as it was when the work began.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, case, func, insert, or_, select, update
@@ -57,7 +58,10 @@ _FINISH = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A piece of work that belongs to one worker until the claim runs out."""
+    """A piece of work that belongs to one worker until the claim runs out.
+
+    `made_at` is when the worker began to ask for it, by its own steady clock: others wait from then on at least.
+    """
 
     id: int
     kind: str
@@ -65,6 +69,7 @@ class Claim:
     claimer: str
     attempts: int
     due_at: datetime
+    made_at: float = field(default_factory=time.monotonic, compare=False)
 
 
 def add_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
@@ -84,6 +89,7 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
     The update is the compare-and-swap that decides who gets one.
     `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
     """
+    made_at = time.monotonic()
     ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
     if not ids:
         return []
@@ -91,14 +97,14 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
     if connection.execute(_CLAIM, values).rowcount == 0:
         return []
     rows = connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})
-    return [Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at) for row in rows]
+    return [Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at, made_at) for row in rows]
 
 
-def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> None:
-    """Extend claims that are still ours."""
-    connection.execute(
+def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> int:
+    """Extend claims that are still ours, and return how many are."""
+    return connection.execute(
         update(tasks).where(tasks.c.id.in_(ids), tasks.c.claimed_by.in_(claimers)).values(claim_until=until)
-    )
+    ).rowcount
 
 
 def still_ours(connection: Connection, claim: Claim) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy import inspect
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import VERBS, SandboxCloud, sandbox
-from leasehold.cloud.sandbox.faults import Fault
+from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.cloud.sandbox.tables import state
 
 if TYPE_CHECKING:
@@ -51,7 +51,12 @@ def add_commands(subparsers: _SubParsersAction[ArgumentParser]) -> None:
     slow.add_argument("seconds", type=float, metavar="SECONDS", help="0 is at once")
     fault = _add(subparsers, "fault", _fault, "make calls to the cloud slow or wrong")
     fault.add_argument("verb", metavar="VERB", help="a call such as aggregates.add_host, or a pattern such as '*'")
-    fault.add_argument("--error", choices=("none", "before", "after"), default="none", help="fail before or after it")
+    fault.add_argument(
+        "--error",
+        choices=ERRORS,
+        default="none",
+        help="fail before, after or half-way through it, or lose the connection",
+    )
     fault.add_argument("--permanent", action="store_true", help="fail as if it could never work")
     fault.add_argument("--latency-ms", type=int, default=0, metavar="N")
     fault.add_argument("--times", type=int, default=None, metavar="N", help="how many calls; default: until cleared")

@@ -64,7 +64,7 @@ class ManagerSettings:
     """How due work is claimed and retried (design §5)."""
 
     workers: int = 8
-    claim_seconds: float = 60.0
+    claim_seconds: float = 30.0
     poll_seconds: float = 1.0
     retry_first_seconds: float = 1.0
     retry_most_seconds: float = 60.0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.books.task import LEASE, finish_task
+from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.leasing.host import HOST_TASK, settle_host
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
-from leasehold.metrics.task import DONE, FAILED, RETRIED, count_task, task_begun
+from leasehold.manager.hold import ClaimLostError, Hold
+from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,9 +30,17 @@ NO_STEP = "none"
 
 
 def settle(service: Service, claim: Claim) -> None:
-    """Do the claimed work and give the claim back; whatever fails is rescheduled, never lost."""
+    """Do the claimed work and give the claim back; whatever fails is rescheduled, never lost.
+
+    Work whose claim has run out meanwhile, because this process stood still, is left where it is: others do it.
+    """
+    ours = replace(service, cloud=fenced(service.cloud, Hold(service, claim).check))
     with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
-        _KINDS[claim.kind](service, claim)
+        try:
+            _KINDS[claim.kind](ours, claim)
+        except ClaimLostError as error:
+            log.warning("Task %s of %s is left to others: %s", claim.kind, claim.subject, error)
+            count_task(claim.kind, "", LOST)
 
 
 def _settle_lease(service: Service, claim: Claim) -> None:
@@ -77,6 +88,8 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}")
     except CloudPermanentError as error:
         return Outcome(job.name, Result.FAILED, f"The cloud refused: {error}")
+    except ClaimLostError:
+        raise
     except Exception:
         message = "A bug in %s: reservation %s of lease %s could not be made to match"
         log.exception(message, kind.name, job.name, step.lease.id)

@@ -1,4 +1,4 @@
-"""A cloud that misbehaves on request: calls that take long, fail before they did anything, or fail after they did.
+"""A cloud that misbehaves on request: calls that take long, fail before, after or in the middle of what they do.
 
 A fault is a row, so it can be set from another process and outlives a restart. Each process reads the rows at most once
 a second; as long as there are none, a call pays one comparison.
@@ -10,11 +10,13 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ECONNRESET
 from fnmatch import fnmatchcase
 from functools import wraps
-from typing import TYPE_CHECKING, ClassVar, Concatenate, Literal, ParamSpec, Protocol, TypeVar
+from os import strerror
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Literal, ParamSpec, Protocol, TypeVar, get_args
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, event, insert, select, update
 from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -25,9 +27,12 @@ from leasehold.cloud.sandbox import tables
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
 REFRESH_SECONDS = 1.0
+
+_WRITES = frozenset({"INSERT", "UPDATE", "DELETE"})
+_WHEN = {"before": "before its effect", "half": "half-way", "after": "after its effect"}
 
 _ALL = select(tables.faults).order_by(tables.faults.c.id)
 _USE_ONE = (
@@ -37,17 +42,22 @@ _USE_ONE = (
 )
 
 
+Moment = Literal["none", "before", "after", "half", "reset"]
+ERRORS: tuple[Moment, ...] = get_args(Moment)
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """How the calls that match `verb` misbehave. `verb` is a pattern over names such as `aggregates.add_host`.
 
-    `error` says when the call fails, before or after its effect; `permanent` with which error; `remaining` for how
-    many more calls, None until cleared.
+    `error` says when the call fails: before or after its effect, `half` after the first thing that it writes, or by a
+    connection that is `reset` when all is done; `permanent` with which error; `remaining` for how many more calls, None
+    until cleared.
     """
 
     verb: str
     latency_ms: int = 0
-    error: Literal["none", "before", "after"] = "none"
+    error: Moment = "none"
     permanent: bool = False
     remaining: int | None = None
     id: int = 0
@@ -105,9 +115,36 @@ class Faults:
         """Raise the fault's error if it belongs to this `moment` of the call (`before` or `after`)."""
         if moment == "before" and fault.latency_ms:
             self._sleep(fault.latency_ms / 1000)
+        if moment == "after" and fault.error == "reset":
+            raise ConnectionResetError(ECONNRESET, strerror(ECONNRESET))
         if fault.error == moment:
             error = CloudPermanentError if fault.permanent else CloudTransientError
-            raise error(f"sandbox {verb}: failed {moment} its effect, because a fault was set")
+            raise error(f"sandbox {verb}: failed {_WHEN[moment]}, because a fault was set")
+
+    @contextmanager
+    def halved(self, fault: Fault, verb: str) -> Iterator[None]:
+        """Break off what this thread writes in the block, if the fault says so: the first part of it stays.
+
+        A call that writes one thing or nothing is either done or not, so it goes well.
+        """
+        if fault.error != "half":
+            yield
+            return
+        thread, written = threading.get_ident(), 0
+
+        def before_the_second(connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+            nonlocal written
+            if threading.get_ident() == thread and statement.split(maxsplit=1)[0].upper() in _WRITES:
+                written += 1
+                if written > 1:
+                    connection.connection.commit()
+                    self.suffer(fault, verb, "half")
+
+        event.listen(self._engine, "before_cursor_execute", before_the_second)
+        try:
+            yield
+        finally:
+            event.remove(self._engine, "before_cursor_execute", before_the_second)
 
     def _current(self) -> tuple[Fault, ...]:
         now = self._seconds()
@@ -128,10 +165,13 @@ class Faults:
 
 @contextmanager
 def database_errors(name: str) -> Iterator[None]:
-    """Say of a database that does not answer or sees a conflict that the cloud may do this call later."""
+    """Say of a database that does not answer or sees a conflict that the cloud may do this call later.
+
+    The same is said of a connection that broke.
+    """
     try:
         yield
-    except (OperationalError, InterfaceError, IntegrityError, PoolTimeoutError) as error:
+    except (ConnectionError, OperationalError, InterfaceError, IntegrityError, PoolTimeoutError) as error:
         raise CloudTransientError(f"sandbox {name}: {type(error).__name__}: {error}") from error
 
 
@@ -160,7 +200,8 @@ def verb(method: Callable[Concatenate[_Self, _Params], _Result]) -> Callable[Con
             if fault is None:
                 return method(self, *args, **kwargs)
             self.faults.suffer(fault, name, "before")
-            result = method(self, *args, **kwargs)
+            with self.faults.halved(fault, name):
+                result = method(self, *args, **kwargs)
             self.faults.suffer(fault, name, "after")
             return result
 

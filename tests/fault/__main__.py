@@ -1,0 +1,63 @@
+"""Kill our programs at every step and print what became of the leases: `python -m tests.fault --help`."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from tests.fault import campaign
+from tests.servers import KINDS, server_of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def main() -> int:
+    """Carry out the kills that the arguments ask for; returns 1 when anything was wrong."""
+    names = [scene.name for scene in campaign.SCENES]
+    parser = argparse.ArgumentParser(prog="python -m tests.fault", description=__doc__)
+    parser.add_argument("--database", choices=KINDS, default="sqlite")
+    parser.add_argument("--seed", type=int, default=1, help="which way each kill is recovered from, and which sample")
+    parser.add_argument("--most", type=int, default=None, help="a sample of so many kills instead of every step")
+    parser.add_argument("--all", action="store_true", help="recover from each kill in both ways")
+    parser.add_argument("--lanes", type=int, default=campaign.LANES, help="databases to use at the same time")
+    parser.add_argument("scene", nargs="*", help=f"of {', '.join(names)}; default: all")
+    asked = parser.parse_args()
+    if unknown := set(asked.scene) - set(names):
+        parser.error(f"There is no scene {', '.join(sorted(unknown))}; there are {', '.join(names)}.")
+    scenes = [scene for scene in campaign.SCENES if not asked.scene or scene.name in asked.scene]
+    with _databases(asked.database) as create, campaign.stages(create, asked.lanes) as stages:
+        rehearsed = campaign.rehearsals(stages, scenes)
+        kills = campaign.choose(rehearsed, asked.seed, both=asked.all, most=asked.most)
+        steps = sum(len(each.steps) for each in rehearsed)
+        _say(f"{steps} steps in {len(rehearsed)} scenes, {len(kills)} kills on {asked.database}, seed {asked.seed}")
+        verdicts = campaign.carry_out(stages, kills, _say)
+    wrong = [verdict for verdict in verdicts if verdict.trouble]
+    slowest = max(verdict.seconds for verdict in verdicts)
+    _say(f"{len(verdicts) - len(wrong)} of {len(verdicts)} right, the slowest after {slowest:.1f} s")
+    return 1 if wrong else 0
+
+
+@contextmanager
+def _databases(kind: str) -> Iterator[Callable[[], str]]:
+    """Yield what makes an empty database of this kind and returns its URL."""
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-"))
+            numbers = itertools.count()
+            yield lambda: f"sqlite:///{folder}/{next(numbers)}.db"
+        else:
+            yield stack.enter_context(server_of_kind(kind)).create_database
+
+
+def _say(text: object) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

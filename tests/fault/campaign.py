@@ -1,0 +1,88 @@
+"""Every scene with every kill, or a sample of them, over several databases at once; most of the time is waiting."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TypeVar
+
+from tests.fault.asking import API_SCENES
+from tests.fault.kills import WAYS, kill, rehearse
+from tests.fault.scenes import MANAGER_SCENES
+from tests.fault.stage import new_stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tests.fault.kills import Rehearsal, Verdict
+    from tests.fault.scenes import Scene
+    from tests.fault.stage import Stage
+    from tests.fault.steps import Moment
+
+LANES = 6
+"""Databases that kills happen in at the same time: nearly all of a kill is waiting for a claim to run out."""
+SCENES: tuple[Scene, ...] = (*MANAGER_SCENES, *API_SCENES)
+Thing = TypeVar("Thing")
+Made = TypeVar("Made")
+Kill = tuple["Rehearsal", "Moment", str]
+
+
+@contextmanager
+def stages(create: Callable[[], str], lanes: int = LANES) -> Iterator[Sequence[Stage]]:
+    """Yield stages in fresh databases; `create` makes an empty one and returns its URL."""
+    with ExitStack() as stack:
+        made = []
+        for _ in range(lanes):
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-")))
+            made.append(stack.enter_context(new_stage(create(), folder)))
+        yield made
+
+
+def rehearsals(stages: Sequence[Stage], scenes: Sequence[Scene] = SCENES) -> list[Rehearsal]:
+    """Play every scene once without a kill."""
+    empties = {stage.url: stage.rows() for stage in stages}
+    return _in_lanes(stages, scenes, lambda stage, scene: rehearse(stage, scene, empties[stage.url]))
+
+
+def choose(rehearsed: Sequence[Rehearsal], seed: int, *, both: bool, most: int | None = None) -> list[Kill]:
+    """Return the kills to be done: every moment of every scene, in one of the two ways or in both, or a sample."""
+    dice = random.Random(seed)  # noqa: S311  a repeatable choice, not a secret
+    kills = [
+        (rehearsal, moment, way)
+        for rehearsal in rehearsed
+        for moment in rehearsal.moments
+        for way in (WAYS if both else (dice.choice(WAYS),))
+    ]
+    return kills if most is None else dice.sample(kills, min(most, len(kills)))
+
+
+def carry_out(stages: Sequence[Stage], kills: Sequence[Kill], told: Callable[[Verdict], object]) -> list[Verdict]:
+    """Do these kills, and tell the verdict of each as it is known."""
+
+    def one(stage: Stage, planned: Kill) -> Verdict:
+        verdict = kill(stage, *planned)
+        told(verdict)
+        return verdict
+
+    return _in_lanes(stages, kills, one)
+
+
+def _in_lanes(stages: Sequence[Stage], things: Sequence[Thing], work: Callable[[Stage, Thing], Made]) -> list[Made]:
+    """Do something for each thing, on whichever stage is free, and return what was made in their order."""
+    free: SimpleQueue[Stage] = SimpleQueue()
+    for stage in stages:
+        free.put(stage)
+
+    def one(thing: Thing) -> Made:
+        stage = free.get()
+        try:
+            return work(stage, thing)
+        finally:
+            free.put(stage)
+
+    with ThreadPoolExecutor(len(stages)) as threads:
+        return list(threads.map(one, things))

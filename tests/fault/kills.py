@@ -1,0 +1,134 @@
+"""A program killed at every step of a scene, and what becomes of the lease."""
+
+from __future__ import annotations
+
+import signal
+import textwrap
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.fault.program import launched
+from tests.fault.stage import RIGHT_WITHIN
+from tests.fault.steps import Moment, Place, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from tests.fault.program import Launched
+    from tests.fault.scenes import Scene
+    from tests.fault.stage import Rows, Stage
+
+RESTARTED, TAKEN_OVER = "restarted", "taken over"
+KILLING = (Place.BEFORE, Place.AFTER)
+WAYS = (RESTARTED, TAKEN_OVER)
+"""Who goes on: the same program started again, or another one that runs already."""
+SHORT_CLAIMS: Mapping[str, Mapping[str, object]] = {
+    "manager": {"claim_seconds": 1, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
+    "api": {"auth_strategy": "none", "delete_wait_seconds": 0.2},
+    "physical:host": {"polling_interval": 3600},
+}
+"""A claim that runs out soon, so that hundreds of kills take minutes. The default has a test of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a kill led to: the step, who went on, and how many seconds after that everything was right."""
+
+    scene: str
+    moment: str
+    step: str
+    way: str
+    seconds: float
+    trouble: str = ""
+
+    def __str__(self) -> str:
+        """Return one line of the table."""
+        verdict = self.trouble or f"right after {self.seconds:.1f} s"
+        return f"{self.scene:<12} {self.moment:<10} {textwrap.shorten(self.step, 60):<60} {self.way:<12} {verdict}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A scene that was played once without a kill: what was there before, and the steps there are."""
+
+    scene: Scene
+    before: Rows
+    steps: tuple[str, ...]
+
+    @property
+    def moments(self) -> list[Moment]:
+        """Every place where a kill makes a difference."""
+        return [Moment(number, place) for number in range(1, len(self.steps) + 1) for place in KILLING]
+
+
+def options_of(scene: Scene) -> dict[str, dict[str, object]]:
+    """Return the manager's options in a scene."""
+    sections = {name: dict(values) for name, values in SHORT_CLAIMS.items()}
+    for name, values in scene.options.items():
+        sections.setdefault(name, {}).update(values)
+    return sections
+
+
+def rehearse(stage: Stage, scene: Scene, empty: Rows) -> Rehearsal:
+    """Set the scene up and play it without a kill, which lists the steps."""
+    stage.restore(empty)
+    scene.set_up(stage)
+    before = stage.rows()
+    with program_of(stage, scene) as program:
+        scene.act(stage, program)
+        steps = program.plan.steps()
+    return Rehearsal(scene, before, tuple(steps))
+
+
+def kill(stage: Stage, rehearsal: Rehearsal, moment: Moment, way: str) -> Verdict:
+    """Play the scene again, kill its program at a moment, let another one go on, and look at what there is."""
+    scene, step = rehearsal.scene, rehearsal.steps[moment.number - 1]
+    stage.restore(rehearsal.before)
+    try:
+        seconds = _kill(stage, scene, moment, way)
+    except AssertionError as error:
+        return Verdict(scene.name, str(moment), step, way, RIGHT_WITHIN, f"WRONG: {error}")
+    return Verdict(scene.name, str(moment), step, way, seconds)
+
+
+def _kill(stage: Stage, scene: Scene, moment: Moment, way: str) -> float:
+    plan = Plan(steps_file(stage), moment, signal.SIGKILL if way == RESTARTED else signal.SIGSTOP)
+    with ExitStack() as stack:
+        doomed = stack.enter_context(program_of(stage, scene, plan))
+        asked = scene.begin(stage, doomed)
+        if way == TAKEN_OVER:
+            doomed.wait_for_stop()
+            others = [stack.enter_context(each) for each in _others(stage, scene)]
+            doomed.kill()
+        else:
+            doomed.wait_for_death()
+            others = [stack.enter_context(each) for each in _others(stage, scene)]
+        seconds = scene.finish(stage, asked, others)
+        stage.check()
+        return seconds
+
+
+def program_of(
+    stage: Stage, scene: Scene, plan: Plan | None = None, **manager: object
+) -> AbstractContextManager[Launched]:
+    """Return the scene's program, which runs as the plan says; `manager` are more options of that section."""
+    options = options_of(scene)
+    return launched(
+        scene.program, stage.folder, stage.url, plan, options={**options, "manager": {**options["manager"], **manager}}
+    )
+
+
+def _others(stage: Stage, scene: Scene) -> list[AbstractContextManager[Launched]]:
+    """Return who goes on: another one of the same, and a manager in any case."""
+    names = dict.fromkeys((scene.program, "leasehold-manager"))
+    return [launched(name, stage.folder, stage.url, options=options_of(scene)) for name in names]
+
+
+def steps_file(stage: Stage) -> Path:
+    """Return where a doomed program notes its steps; nothing is there yet."""
+    file = stage.folder / "doomed.steps"
+    file.unlink(missing_ok=True)
+    return file

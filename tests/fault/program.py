@@ -1,0 +1,174 @@
+"""Our real programs, forked from a process that has them loaded, with their steps counted and their clock moved.
+
+with launched("leasehold-manager", place, Plan(...)) as manager:
+    manager.wait_for_death()
+"""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import requests
+
+from leasehold.cmd import api, manager
+from leasehold.cmd.compose import build_service
+from tests.fault.steps import Plan, Steps
+from tests.processes import as_text, wait_for
+from tests.servers import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from multiprocessing.context import ForkServerProcess
+    from threading import Event
+
+    from leasehold.conf import Config
+    from leasehold.leasing.service import Service
+
+PROGRAMS = {"leasehold-api": api, "leasehold-manager": manager}
+WITHIN = 30.0
+DEATH_SIGNAL = 1
+"""The number of PR_SET_PDEATHSIG."""
+
+_forking = multiprocessing.get_context("forkserver")
+_forking.set_forkserver_preload(["tests.fault.program", "alembic.command"])
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A program that runs, or has died. `url` is the v1 endpoint of an API."""
+
+    process: ForkServerProcess
+    url: str
+    log: Path
+    plan: Plan
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        assert self.process.pid is not None
+        return self.process.pid
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def stands_still(self) -> bool:
+        """Say whether it was stopped by a signal."""
+        status = Path(f"/proc/{self.pid}/stat").read_text()
+        return status.rpartition(")")[2].split()[0] == "T"
+
+    def wait_for_death(self) -> None:
+        """Wait until it has been killed, as its plan says."""
+        self.process.join(WITHIN)
+        assert self.process.exitcode == -signal.SIGKILL, (
+            f"It ended with {self.process.exitcode} {self.plan}:\n{self.story()}"
+        )
+
+    def wait_for_stop(self) -> None:
+        """Wait until it has stopped itself, as its plan says."""
+        wait_for(self.stands_still, WITHIN)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.join()
+
+    def stop(self) -> None:
+        """Ask it to stop, and see that it does by itself."""
+        self.process.terminate()
+        self.process.join(WITHIN)
+        if self.process.exitcode is None:
+            self.signal(signal.SIGUSR1)
+            self.process.join(1.0)
+        assert self.process.exitcode == 0, f"It did not stop by itself ({self.process.exitcode}):\n{self.story()}"
+
+    def story(self) -> str:
+        """Return the end of its log and the steps that it took."""
+        return "\n".join([*self.log.read_text(errors="replace").splitlines()[-40:], *self.plan.steps()])
+
+
+@contextmanager
+def launched(
+    name: str,
+    folder: Path,
+    database_url: str,
+    plan: Plan | None = None,
+    *,
+    options: Mapping[str, Mapping[str, object]] | None = None,
+    offset: Path | None = None,
+) -> Iterator[Launched]:
+    """Run a program until the block ends; `offset` is a file that says by how many seconds its clock is wrong."""
+    label = f"{name}-{time.monotonic_ns()}"
+    plan = plan or Plan(folder / f"{label}.steps")
+    port = free_port()
+    sections: dict[str, dict[str, object]] = {
+        "DEFAULT": {"host": "127.0.0.1", "port": port},
+        "api": {"auth_strategy": "none"},
+        "cloud": {"driver": "sandbox"},
+        "database": {"connection": database_url},
+    }
+    for section, values in (options or {}).items():
+        sections.setdefault(section, {}).update(values)
+    config, log = folder / f"{label}.conf", folder / f"{label}.log"
+    config.write_text(as_text(sections))
+    process = _forking.Process(target=_run, args=(name, config, log, plan, offset), name=label)
+    process.start()
+    url = f"http://127.0.0.1:{port}/v1" if name == "leasehold-api" else ""
+    program = Launched(process, url, log, plan)
+    try:
+        wait_for(lambda: _works(program), WITHIN)
+        yield program
+    finally:
+        if process.exitcode is None:
+            program.signal(signal.SIGCONT)
+            if plan.moment:
+                program.kill()
+            else:
+                program.stop()
+        process.close()
+        config.unlink()
+
+
+def _works(program: Launched) -> bool:
+    """Say whether it answers requests or looks for work, or has died of its plan already."""
+    if program.process.exitcode is not None:
+        assert program.plan.moment, f"It did not start:\n{program.story()}"
+        return True
+    if not program.url:
+        return program.plan.log.exists()
+    try:
+        return requests.get(f"{program.url.removesuffix('/v1')}/healthcheck", timeout=WITHIN).ok
+    except requests.ConnectionError:
+        return False
+
+
+def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) -> None:
+    """Be the program, in the forked process."""
+    ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
+    with log.open("wb") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    faulthandler.register(signal.SIGUSR1)
+    sys.argv = [name, "--config-file", str(config)]
+    module: Any = PROGRAMS[name]
+    if offset is not None:
+        module.build_service = lambda config, wake: _with_wrong_clock(config, wake, offset)
+    Steps(plan).install()
+    module.main()
+
+
+def _with_wrong_clock(config: Config, wake: Event, offset: Path) -> Service:
+    return replace(
+        build_service(config, wake), now=lambda: datetime.now(UTC) + timedelta(seconds=float(offset.read_text()))
+    )

@@ -1,0 +1,221 @@
+"""The scenes in which programs are killed: what is there before, what the program is to do, how it has to end.
+
+Each is about one lease that has reservations of all four types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.create import create_lease
+from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.queries import list_leases
+from leasehold.model.draft import LeaseChanges, LeaseDraft
+from leasehold.model.resource import HOST
+from leasehold.model.states import EventType
+from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+    from tests.fault.program import Launched
+    from tests.fault.stage import Stage
+
+NAME = "lease"
+BIG = '[">=", "$vcpus", "16"]'
+HOUR = timedelta(hours=1)
+
+
+class Scene(Protocol):
+    """Something that a program does and is killed in."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the table."""
+
+    @property
+    def program(self) -> str:
+        """Which program is killed."""
+
+    @property
+    def options(self) -> Mapping[str, Mapping[str, object]]:
+        """The program's options beside those of all scenes, by section."""
+
+    def set_up(self, stage: Stage) -> None:
+        """Make what is there before the program starts."""
+
+    def act(self, stage: Stage, program: Launched) -> None:
+        """Let the program do all of it, and wait until it has."""
+
+    def begin(self, stage: Stage, program: Launched) -> Any:
+        """Let the program begin; whatever is returned goes to `finish`."""
+
+    def finish(self, stage: Stage, begun: Any, others: Sequence[Launched]) -> float:
+        """Wait until all is right, return how many seconds that took, and see that who asked was told the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerScene:
+    """What a manager does by itself; `right` says of the world whether the lease is where the books want it."""
+
+    name: str
+    setting: Callable[[Stage], object]
+    right: Callable[[World], bool]
+    options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    program: str = "leasehold-manager"
+
+    def set_up(self, stage: Stage) -> None:
+        """Make what is there before the manager starts."""
+        self.setting(stage)
+
+    def act(self, stage: Stage, program: Launched) -> None:
+        """Wait until the manager has done its work."""
+        self.finish(stage, None, [program])
+        stage.check()
+
+    def begin(self, stage: Stage, program: Launched) -> None:
+        """Leave the manager to itself."""
+
+    def finish(self, stage: Stage, begun: None, others: Sequence[Launched]) -> float:
+        """Wait until the lease is where it has to be."""
+        return stage.wait_until(self.right)
+
+
+def lease_of(world: World) -> Lease | None:
+    """Return the lease of the scene, None when it is gone."""
+    found = list_leases(world.service, None)
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def wishes() -> tuple[dict[str, Any], ...]:
+    """Return what the lease asks for: all four types."""
+    return (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
+
+
+def grant(stage: Stage, *, start: timedelta, end: timedelta, before_end: timedelta | None = None) -> Lease:
+    """Grant the lease; the times are from the stage's present on."""
+    now = stage.world.now().replace(microsecond=0)
+    warning = None if before_end is None else now + before_end
+    draft = LeaseDraft(NAME, now + start, now + end, warning, wishes(), fingerprint="a")
+    return create_lease(stage.world.service, DEMO, draft)
+
+
+def _past(stage: Stage, age: timedelta) -> None:
+    """Go back, so that what is done now was done then."""
+    stage.clock.behind = age
+
+
+def _present(stage: Stage) -> None:
+    stage.clock.behind = timedelta(0)
+
+
+def _pending(stage: Stage) -> None:
+    grant(stage, start=HOUR, end=5 * HOUR)
+
+
+def _prepared(stage: Stage) -> Lease:
+    lease = grant(stage, start=HOUR, end=5 * HOUR)
+    run_manager(stage.world)
+    return lease
+
+
+def _due(stage: Stage) -> None:
+    _past(stage, 2 * HOUR)
+    _prepared(stage)
+    _present(stage)
+
+
+def _due_at_once(stage: Stage) -> None:
+    grant(stage, start=timedelta(0), end=5 * HOUR)
+
+
+def active(stage: Stage, before_end: timedelta | None = None) -> Lease:
+    """Start the lease an hour ago, for five hours, and boot servers in it."""
+    _past(stage, HOUR)
+    lease = grant(stage, start=timedelta(0), end=5 * HOUR, before_end=before_end)
+    run_manager(stage.world)
+    assert is_active(stage.world), lease_of(stage.world)
+    for part in lease.reservations[:3]:
+        flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
+        server = stage.world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints)
+        assert server.service_host is not None, stage.world.cloud.servers.fault(server.id)
+    _present(stage)
+    return lease
+
+
+def _amended(stage: Stage) -> None:
+    """Ask for more of what an active lease may have more of, and for a longer time."""
+    lease = active(stage)
+    wanted = (
+        {"id": lease.reservations[0].id, "min": 2, "max": 2},
+        {"id": lease.reservations[1].id, "amount": 3},
+        {"id": lease.reservations[3].id, "amount": 2},
+    )
+    amend_lease(stage.world.service, lease.id, LeaseChanges(end=lease.window.end + HOUR, reservations=wanted))
+
+
+def _failed(stage: Stage) -> None:
+    """Break the host of the host reservation; nobody has noticed yet."""
+    lease = active(stage)
+    (label,) = stage.world.holds(lease)
+    stage.world.cloud.hypervisors.fail(label)
+
+
+def _ending(stage: Stage) -> None:
+    active(stage)
+    lease = lease_of(stage.world)
+    assert lease is not None
+    now = stage.world.now()
+    amend_lease(stage.world.service, lease.id, LeaseChanges(end=now))
+
+
+def _deleting(stage: Stage) -> None:
+    delete_lease(stage.world.service, active(stage).id)
+
+
+def _warning(stage: Stage) -> None:
+    active(stage, before_end=HOUR / 2)
+
+
+def _is(status: str) -> Callable[[World], bool]:
+    def right(world: World) -> bool:
+        lease = lease_of(world)
+        return lease is not None and lease.status == status
+
+    return right
+
+
+def is_gone(world: World) -> bool:
+    return lease_of(world) is None
+
+
+def _healed(world: World) -> bool:
+    lease = lease_of(world)
+    return lease is not None and lease.status == "ACTIVE" and lease.degraded
+
+
+def _warned(world: World) -> bool:
+    lease = lease_of(world)
+    event = lease and lease.event(EventType.BEFORE_END)
+    images = [name for server in world.cloud.servers.all() for name in world.cloud.images.of_server(server.id)]
+    return bool(event and event.status == "DONE" and images == ["reserved_on-physical:host"])
+
+
+is_active = _is("ACTIVE")
+
+MANAGER_SCENES = (
+    ManagerScene("prepare", _pending, _is("PENDING")),
+    ManagerScene("start", _due, is_active),
+    ManagerScene("start now", _due_at_once, is_active),
+    ManagerScene("amend", _amended, is_active),
+    ManagerScene("heal", _failed, _healed, {"physical:host": {"polling_interval": 1}}),
+    ManagerScene("before_end", _warning, _warned),
+    ManagerScene("end", _ending, _is("TERMINATED")),
+    ManagerScene("delete", _deleting, is_gone),
+)

@@ -1,0 +1,145 @@
+"""A database with books and a cloud that can be put back to where it was, and what must be true of both at the end."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert, or_, select, text
+
+from leasehold.books import tables as books
+from leasehold.books.engine import writing
+from leasehold.books.tables import tasks
+from leasehold.cloud.sandbox import tables as cloud
+from tests.factory import Clock, World, make_schema, open_service
+from tests.race.ledger import read_ledger
+from tests.stateful.audit import audit, audit_cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Table
+
+RIGHT_WITHIN = 60.0
+"""Seconds after a restart or a takeover within which everything has to be right again (the issue's own number)."""
+HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+ADDRESSES = (200, 201, 202)
+_TABLES = (*books.metadata.sorted_tables, *cloud.metadata.sorted_tables)
+_SOON = timedelta(seconds=0.2)
+_LOOK_EVERY = 0.02
+
+
+class RealClock(Clock):
+    """The machine's time, moved while a scene is set: what has happened before its beginning is in the past."""
+
+    def __init__(self) -> None:
+        """Begin at the present."""
+        super().__init__(datetime.now(UTC))
+        self.behind = timedelta(0)
+
+    def now(self) -> datetime:
+        """Return the machine's time less what the clock is behind."""
+        return datetime.now(UTC) - self.behind
+
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(slots=True)
+class Stage:
+    """The world of one database, on real time, and a folder for what programs write; `begun` is when it was made."""
+
+    url: str
+    folder: Path
+    world: World
+    begun: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+
+    @property
+    def clock(self) -> RealClock:
+        """The clock of the world, which can be moved."""
+        assert isinstance(self.world.clock, RealClock)
+        return self.world.clock
+
+    def rows(self) -> Rows:
+        """Return everything there is."""
+        with self.world.service.books.reading() as connection:
+            return {
+                table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in _TABLES
+            }
+
+    def restore(self, rows: Rows) -> None:
+        """Put everything back, and forget what this process remembers of it, because generations go backwards."""
+        with writing(self.world.engine) as connection:
+            for table in reversed(_TABLES):
+                if "parent_id" in table.c:
+                    connection.execute(table.delete().where(table.c.parent_id.is_not(None)))
+                connection.execute(table.delete())
+            for table in _TABLES:
+                if rows[table.name]:
+                    connection.execute(insert(table), _parents_first(table, rows[table.name]))
+                    _count_on(connection, table)
+        self.world.engine.dispose()
+        self.world = open_service(self.url, clock=self.world.clock)
+
+    def wait_until(self, condition: Callable[[World], bool]) -> float:
+        """Wait until no work is open and the condition holds, and return for how many seconds that took."""
+        begun = time.monotonic()
+        while not (condition(self.world) and _nothing_open(self.world)):
+            if time.monotonic() > begun + RIGHT_WITHIN:
+                message = f"Not right within {RIGHT_WITHIN} s:\n{_state(self.world)}"
+                raise AssertionError(message)
+            time.sleep(_LOOK_EVERY)
+        return time.monotonic() - begun
+
+    def check(self) -> None:
+        """Raise AssertionError unless the books agree by three independent counts, and the cloud with the books."""
+        audit(self.world)
+        audit_cloud(self.world)
+        assert not read_ledger(self.url).problems()
+
+
+def _count_on(connection: Connection, table: Table) -> None:
+    """Let PostgreSQL go on counting where these rows end; the other databases look by themselves."""
+    counted = table.autoincrement_column
+    if connection.dialect.name == "postgresql" and counted is not None:
+        query = "SELECT setval(pg_get_serial_sequence(:name, :key), (SELECT MAX({0}) FROM {1}))"
+        connection.execute(text(query.format(counted.name, table.name)), {"name": table.name, "key": counted.name})
+
+
+def _parents_first(table: Table, rows: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the rows so that one that refers to another of the same table comes later."""
+    return sorted(rows, key=lambda row: row.get("parent_id") or 0) if "parent_id" in table.c else list(rows)
+
+
+def _nothing_open(world: World) -> bool:
+    """Say whether nobody works and nothing is due."""
+    query = select(tasks.c.id).where(or_(tasks.c.claimed_by.is_not(None), tasks.c.due_at <= world.now() + _SOON))
+    with world.service.books.reading() as connection:
+        return connection.execute(query).first() is None
+
+
+def _state(world: World) -> str:
+    with world.service.books.reading() as connection:
+        rows = [
+            *connection.execute(select(books.leases.c.id, books.leases.c.status, books.leases.c.status_reason)),
+            *connection.execute(select(tasks)),
+        ]
+    return "\n".join(map(str, rows))
+
+
+@contextmanager
+def new_stage(url: str, folder: Path) -> Iterator[Stage]:
+    """Yield a stage in an empty database, with five hosts and three addresses enrolled."""
+    make_schema(url)
+    world = open_service(url, clock=RealClock())
+    world.enrol(*HOSTS)
+    world.enrol_addresses(*ADDRESSES)
+    stage = Stage(url, folder, world)
+    try:
+        yield stage
+    finally:
+        stage.world.engine.dispose()

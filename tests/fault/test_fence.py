@@ -1,0 +1,57 @@
+"""A worker whose claim has run out does nothing more to the cloud; one that is merely slow keeps its claim."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.conf.settings import ManagerSettings, Settings
+from tests.factory import Clock, during_a_step, floating_ips, hosts, instances, make_service, run_manager
+from tests.stateful.audit import audit, audit_cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.factory import World
+
+INSTANT = Settings(manager=ManagerSettings(claim_seconds=1e-6))
+"""A claim of which nobody can be sure, so that it is asked about before every call."""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with make_service(
+        tmp_path, clock=Clock(), settings=INSTANT, hosts=("cmp-01", "cmp-02"), addresses=(200, 201)
+    ) as made:
+        yield made
+
+
+def test_a_worker_that_was_overtaken_does_nothing_more(world: World) -> None:
+    lease = world.lease(hosts(), instances(), floating_ips(), start=0, end=1)
+
+    def overtake() -> None:
+        """Let another manager start the lease, and its owner delete it, while this one stands still in a call."""
+        world.cloud.faults.clear()
+        world.clock.advance(seconds=1)
+        run_manager(world)
+        assert world.get(lease).status == "ACTIVE"
+        world.delete(lease)
+        run_manager(world)
+        assert not world.exists(lease)
+
+    during_a_step(world, overtake)
+    # What it had asked for when it stood still is there: an empty aggregate. Nothing that came after it is.
+    assert [each.name for each in world.cloud.aggregates.list()] == ["freepool", lease.reservations[0].id]
+    assert world.members("freepool") == {"cmp-01", "cmp-02"}
+    world.cloud.aggregates.delete(lease.reservations[0].id)
+    audit(world)
+    audit_cloud(world)
+
+
+def test_a_worker_that_is_slow_keeps_its_claim_and_finishes(world: World) -> None:
+    lease = world.lease(hosts(), instances(), floating_ips(), start=0, end=1)
+    during_a_step(world, lambda: world.clock.advance(seconds=30))
+    assert world.get(lease).status == "ACTIVE"
+    audit_cloud(world)

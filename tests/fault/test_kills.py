@@ -1,0 +1,58 @@
+"""Programs killed at every step: afterwards every lease is where the books say, and the cloud is what they want."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.conftest import SERVERS, server_database
+from tests.fault import campaign
+from tests.fault.campaign import SCENES
+from tests.fault.kills import WAYS
+from tests.servers import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.fault.stage import Stage
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+SEED = 20_261
+SAMPLE = 16
+"""Kills on each database server; `python -m tests.fault --database mariadb --all` does all of them."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
+)
+def stages(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Any
+) -> Iterator[Sequence[Stage]]:
+    """Yield a few stages in databases of one kind."""
+    with ExitStack() as stack:
+
+        def create() -> str:
+            if request.param in SERVERS:
+                return stack.enter_context(server_database(databases, request.param))
+            folder: Path = tmp_path_factory.mktemp("fault")
+            return f"sqlite:///{folder}/leasehold.db"
+
+        yield stack.enter_context(campaign.stages(create))
+
+
+def test_whatever_step_a_program_dies_at_everything_is_right_afterwards(
+    stages: Sequence[Stage], request: pytest.FixtureRequest
+) -> None:
+    """Every step on SQLite; a sample on the servers. Each kill is recovered from in one way, by the seed's choice."""
+    on_server = not stages[0].url.startswith("sqlite")
+    rehearsed = campaign.rehearsals(stages)
+    kills = campaign.choose(rehearsed, SEED, both=False, most=SAMPLE if on_server else None)
+    verdicts = campaign.carry_out(stages, kills, lambda _verdict: None)
+    assert [str(verdict) for verdict in verdicts if verdict.trouble] == [], f"seed {SEED}"
+    assert {verdict.way for verdict in verdicts} == set(WAYS)
+    assert on_server or {verdict.scene for verdict in verdicts} == {scene.name for scene in SCENES}

@@ -1,0 +1,36 @@
+"""A cloud that fails at random: every call may be slow, refused, half-done or lost, as the dice of a seed fall."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from leasehold.cloud.sandbox.faults import ERRORS, Fault, Faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Engine
+
+READS = frozenset({"get", "list", "list_floating_ips", "on_host", "with_flavor", "names", "classes", "inventories"})
+
+
+class Weather(Faults):
+    """Faults that fall on calls by themselves, at a rate from 0 to 1; a slow call lets the given time pass."""
+
+    def __init__(self, engine: Engine, seed: int, sleep: Callable[[float], None]) -> None:
+        """Begin fair."""
+        super().__init__(engine, sleep=sleep)
+        self._dice = random.Random(seed)  # noqa: S311  repeatable, not secret
+        self.rate = 0.0
+        self.struck = dict.fromkeys(ERRORS, 0)
+
+    def take(self, verb: str) -> Fault | None:
+        """Return what happens to this call; None for a call that goes well."""
+        if self._dice.random() >= self.rate:
+            return None
+        error = self._dice.choice(ERRORS)
+        if error == "half" and verb.partition(".")[2] in READS:
+            error = "before"
+        self.struck[error] += 1
+        return Fault(verb, latency_ms=self._dice.choice((0, 0, 500, 5000)), error=error)

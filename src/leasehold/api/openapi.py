@@ -34,6 +34,8 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "reservation_id": ("query", "Only promises to this reservation, whenever they are", ID),
     "detail": ("query", "Any value: show values and privacy as well", {"type": "string"}),
     "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
+    "limit": ("query", "From 1.1 on: no more than so many", {"type": "integer", "minimum": 1, "maximum": 1000}),
+    "marker": ("query", "From 1.1 on: only what follows the lease with this id", ID),
     "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
 }

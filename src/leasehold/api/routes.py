@@ -75,7 +75,15 @@ ROUTES: tuple[Route, ...] = (
         public=True,
     ),
     Route("GET", "/v1/openapi.json", version.show_document, "Describe this API", answer=dict[str, Any], public=True),
-    Route("GET", "/v1/leases", lease.list_leases, "List leases", (_L.GET,), answer=LeaseList),
+    Route(
+        "GET",
+        "/v1/leases",
+        lease.list_leases,
+        "List leases",
+        (_L.GET,),
+        answer=LeaseList,
+        query=("limit", "marker"),
+    ),
     Route(
         "POST",
         "/v1/leases",

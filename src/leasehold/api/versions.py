@@ -2,7 +2,8 @@
 
 1.0  Blazar's v1 as it is.
 1.1  Dates may be ISO 8601 with a time zone, to the second. Leases show `status_reason`. Leases carry an `ETag`, and
-     `If-Match` makes an amendment or a deletion conditional on it.
+     `If-Match` makes an amendment or a deletion conditional on it. Leases are listed in pages, with `limit` and
+     `marker`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ MAXIMUM = V1_1
 ISO_DATES = V1_1
 STATUS_REASON = V1_1
 GENERATIONS = V1_1
+PAGES = V1_1
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.books.allocation import as_allocation
 from leasehold.books.tables import allocations, events, leases, reservations
@@ -113,16 +113,39 @@ def lock_generation(connection: Connection, lease_id: str) -> int | None:
     return generation
 
 
-def list_leases(connection: Connection, project_id: str | None) -> list[Lease]:
-    """Return all leases that are not deleted, of one project or of all, oldest first: three statements.
+def place_of(connection: Connection, project_id: str | None, lease_id: str) -> tuple[datetime, str] | None:
+    """Return where a lease stands in the list, also one that is deleted by now; None: it never was in this list."""
+    query = select(leases.c.created_at, leases.c.id).where(leases.c.id == lease_id)
+    if project_id is not None:
+        query = query.where(leases.c.project_id == project_id)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.created_at, row.id)
 
-    What they are promised is left out: a list never shows it, and it may be most of the books.
+
+def list_leases(
+    connection: Connection,
+    project_id: str | None,
+    *,
+    after: tuple[datetime, str] | None = None,
+    limit: int | None = None,
+) -> list[Lease]:
+    """Return the leases that are not deleted, of one project or of all, oldest first: three statements.
+
+    With `after` only those that follow this place, and no more than `limit`. What they are promised is left out: a list
+    never shows it, and it may be most of the books.
     """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
-    rows = connection.execute(query.order_by(leases.c.created_at, leases.c.id)).all()
-    ids = [row.id for row in rows] if len(rows) <= MANY else query.with_only_columns(leases.c.id)
+    if after is not None:
+        moment, last = after
+        same_moment = and_(leases.c.created_at == moment, leases.c.id > last)
+        query = query.where(or_(leases.c.created_at > moment, same_moment))
+    ordered = query.order_by(leases.c.created_at, leases.c.id)
+    rows = connection.execute(ordered if limit is None else ordered.limit(limit)).all()
+    # MariaDB takes no LIMIT in a condition, and a page is short enough for a list of ids.
+    by_id = limit is not None or len(rows) <= MANY
+    ids = [row.id for row in rows] if by_id else query.with_only_columns(leases.c.id)
     return _assemble(connection, rows, ids, _NO_PROMISES) if rows else []
 
 

@@ -8,7 +8,7 @@ from leasehold.books import allocation as allocation_rows
 from leasehold.books import lease as lease_rows
 from leasehold.books import property as property_rows
 from leasehold.books import resource as resource_rows
-from leasehold.model.errors import NotFoundError
+from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
@@ -32,10 +32,19 @@ def get_lease(service: Service, lease_id: str) -> Lease:
     return lease
 
 
-def list_leases(service: Service, project_id: str | None) -> Sequence[Lease]:
-    """Return the leases of a project, or of all with None, oldest first."""
+def list_leases(
+    service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
+) -> Sequence[Lease]:
+    """Return the leases of a project, or of all with None, oldest first; up to `limit`, from the one after `marker` on.
+
+    A marker may have been deleted since it was listed. Raises InvalidInputError for one that never was in this list.
+    """
     with service.books.reading() as connection:
-        return lease_rows.list_leases(connection, project_id)
+        after = None if marker is None else lease_rows.place_of(connection, project_id, marker)
+        if marker is not None and after is None:
+            message = "marker has to be the id of a lease of this list: that of the last one which the page before had."
+            raise InvalidInputError(message, field="marker")
+        return lease_rows.list_leases(connection, project_id, after=after, limit=limit)
 
 
 def get_resource(service: Service, resource_type: str, ident: str) -> Resource:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.versions import GENERATIONS
+from leasehold.api.versions import GENERATIONS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 IDEMPOTENCY_KEY = "Idempotency-Key"
 LONGEST_KEY = 255
 IF_MATCH = "If-Match"
+LONGEST_PAGE = 1_000
+LIMIT = re.compile(r"[1-9]\d{0,3}", re.ASCII)
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
 def list_leases(call: Call) -> Reply:
-    """Show the leases of the caller's project; administrators see those of all."""
+    """Show the leases of the caller's project; administrators see those of all. From 1.1 on in pages, if asked to."""
     project = None if call.is_admin else call.caller.project_id
-    leases = queries.list_leases(call.service, project)
+    page = _page(call) if call.version >= PAGES else {}
+    leases = queries.list_leases(call.service, project, **page)
     return Reply({"leases": [show_lease(lease, call.service.types, call.version) for lease in leases]})
 
 
@@ -62,6 +65,14 @@ def delete(call: Call, lease: Lease) -> Reply:
     delete_lease(call.service, lease.id, _wanted_generation(call, lease))
     wait_until_gone(call.service, lease.id, call.api.settings.delete_wait_seconds)
     return Reply()
+
+
+def _page(call: Call) -> dict[str, Any]:
+    """Return which part of a list is asked for; raises the 400 for a limit that is none."""
+    text = call.query("limit")
+    if text is not None and not (LIMIT.fullmatch(text) and int(text) <= LONGEST_PAGE):
+        raise InvalidInputError(f"limit has to be a whole number from 1 to {LONGEST_PAGE}.", field="limit")
+    return {"limit": None if text is None else int(text), "marker": call.query("marker")}
 
 
 def _reply(call: Call, lease: Lease) -> Reply:

@@ -1,7 +1,7 @@
 # The one place that says how this tree is worked on. `make` alone lists what there is.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench soak cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
+.PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
 
 bin := .venv/bin
 # The suite starts processes and database servers of its own beside its workers, so these are few.
@@ -62,6 +62,9 @@ cloud-pins: check-environment ## The same for the OpenStack to test on
 		$(compile) tests/openstack/requirements/$$name.in -o tests/openstack/requirements/$$name.txt || exit 1; \
 	done
 
+audit-dependencies: check-environment ## Look at pins, licences and known vulnerabilities of what this depends on
+	$(bin)/python tools/audit_dependencies.py
+
 clean: ## Remove what was built or measured here, the environment and the local state included
 	rm -rf .venv .state .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist bench/out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -71,6 +74,7 @@ lint:
 	$(bin)/ruff format --check .
 	$(bin)/mypy
 	$(bin)/lint-imports
+	$(bin)/python tools/audit_dependencies.py
 
 runtime-environment:
 	@tools/bootstrap runtime

@@ -10,7 +10,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from leasehold.books.lease import find_lease, save_lease
+from leasehold.books.store import UnknownOutcomeError
 from leasehold.cloud.ports import CloudError
 from leasehold.resource_types.slots import SERVER_GROUP, group_of
 
@@ -31,7 +34,8 @@ TOGETHER = "server_group_together"
 def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
     """Return the lease with a server group for each reservation that has an affinity, made in the caller's name.
 
-    A cloud that has none, or does not give one now, leaves the lease as it is: it is promised all the same.
+    A cloud that has none, or does not give one now, leaves the lease as it is: it is promised all the same. So does a
+    database that goes away after the promise was committed.
     """
     groups = service.cloud.server_groups
     if token is None or groups is None:
@@ -40,7 +44,7 @@ def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
         if _differs(part):
             try:
                 lease = _replace_group(service, groups, lease, part, token)
-            except CloudError as error:
+            except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
                 log.warning("Reservation %s has no server group of its own: %s", part.id, error)
     return lease
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from sqlalchemy import select
 
 from leasehold.books.tables import allocations, leases, outbox, tasks
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.delete import delete_lease, wait_until_gone
 from leasehold.model.errors import NotFoundError, StaleError
 from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import cloud_state
@@ -106,3 +107,14 @@ def test_a_lease_that_changed_since_it_was_read_is_not_deleted(world: World) -> 
     with pytest.raises(StaleError):
         delete_lease(world.service, lease.id, lease.generation)
     assert world.exists(lease)
+
+
+def test_a_database_that_goes_away_while_somebody_waits_takes_no_deletion_back(world: World) -> None:
+    """The deletion is committed: an error here would be answered with a 503 that says that nothing was changed."""
+    lease = put_in_state(world, "ACTIVE")
+    world.delete(lease)
+    world.engine.dispose()
+    file = Path(world.engine.url.database or "")
+    file.rename(file.with_name("away.db"))
+    file.mkdir()
+    assert not wait_until_gone(world.service, lease.id, 0.1)

@@ -17,11 +17,14 @@ ADDRESSES = ("203.0.113.200", "203.0.113.201", "203.0.113.202", "203.0.113.203")
 FAR_HOURS = 40
 """Windows far ahead begin within so many hours of one moment, so that they meet."""
 ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
+ROOMY = '[">=", "$memory_mb", "2048"]'
+"""What most requests ask of their hosts, so that a smaller one is promised now and then, and free now and then."""
 
 
 def hosts(rng: random.Random) -> dict[str, Any]:
-    least = rng.randint(1, 2)
-    return {"resource_type": "physical:host", "min": least, "max": least + rng.randint(0, 1), **ANYTHING}
+    least, where = rng.randint(1, 2), rng.choice([ROOMY] * 30 + [""])
+    asked = {"min": least, "max": least + rng.randint(0, 1), **ANYTHING}
+    return {"resource_type": "physical:host", **asked, "hypervisor_properties": where}
 
 
 def instances(rng: random.Random) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def instances(rng: random.Random) -> dict[str, Any]:
         "memory_mb": 512,
         "disk_gb": 1,
         "affinity": rng.choice([None, None, True, False]),
-        "resource_properties": "",
+        "resource_properties": ROOMY,
     }
 
 

@@ -1,0 +1,126 @@
+"""Everything at once for a while: people at work, and hosts, cloud, processes and database failing under them.
+
+Afterwards all is made good, has to come to rest within a minute, and is held against what people were told.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from leasehold.books.engine import open_engine
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.seed import add_hosts
+from tests.processes import prepare_database
+from tests.race.fleet import answers, fleet, work_done
+from tests.race.report import OUTAGE, StormReport
+from tests.race.storm import Crowd, enrol, settle
+from tests.race.wanted import Times
+from tests.servers import server_of_kind
+from tests.soak.disturbances import Disturber
+from tests.soak.people import SPARE, People
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tests.servers import Server
+
+CLIENTS = 10
+SETTLED_WITHIN = 60.0
+USUAL = ("server booted", "server deleted by its user", "host enrolled: 201", "host removed: 204")
+"""What has to have happened beside requests and disturbances, or the mix was none."""
+REQUESTS = (("create", 201), ("create", 409), ("amend", 200), ("delete", 204))
+
+
+@dataclass(frozen=True)
+class SoakReport:
+    """What was asked, what was done, what went wrong."""
+
+    storm: StormReport
+    done: Mapping[str, int]
+    disturbances: Mapping[str, int]
+    rounds: int
+
+    def check(self, url: str) -> None:
+        """Raise AssertionError, with the seed, where books, cloud and answers disagree, or little has happened."""
+        self.storm.check(url, tolerated=OUTAGE, shared=False)
+        left = list(_left_over(url))
+        assert not left, f"seed {self.storm.seed}: " + "\n".join(left[:20])
+        asked = {(kind.split()[0], status) for kind, status in self.storm.statuses()}
+        missing = [f"{kind} {status}" for kind, status in REQUESTS if (kind, status) not in asked]
+        missing += [kind for kind in USUAL if not self.done.get(kind)]
+        assert not missing, f"seed {self.storm.seed}: this never happened: {missing}\n{self.table()}"
+        assert self.rounds, f"seed {self.storm.seed}: some disturbance never happened: {dict(self.disturbances)}"
+
+    def table(self) -> str:
+        """Return all counts as text."""
+        counts = {**dict(sorted(self.done.items())), **dict(sorted(self.disturbances.items()))}
+        lines = [f"{kind:28}{count:6}" for kind, count in counts.items()]
+        return "\n".join([self.storm.table(), *lines])
+
+
+def _left_over(url: str) -> Iterator[str]:
+    """Look for servers of leases that are over: each bears its reservation's id as its name."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    query = sa.text(
+        "SELECT s.id, s.status, s.service_host, r.id AS part, l.id AS lease_id, l.status AS lease_status "
+        "FROM sandbox_servers s JOIN reservations r ON r.id = s.name JOIN leases l ON l.id = r.lease_id "
+        "WHERE s.service_host IS NOT NULL AND r.resource_type <> 'virtual:floatingip' "
+        "AND (l.deleted_at IS NOT NULL OR l.status = 'TERMINATED')"
+    )
+    with engine.begin() as connection:
+        for row in connection.execute(query).mappings():
+            yield f"a server outlived its lease: {dict(row)}"
+    engine.dispose()
+
+
+@contextmanager
+def place(kind: str) -> Iterator[tuple[str, Server | None]]:
+    """Yield the URL of an empty database, and its server where there is one to be restarted."""
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-soak-"))
+            yield f"sqlite:///{Path(folder) / 'leasehold.db'}", None
+        else:
+            server = stack.enter_context(server_of_kind(kind))
+            yield server.create_database(), server
+
+
+def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakReport:
+    """Let everybody work for so long, and at least until every disturbance has happened once; then come to rest."""
+    prepare_database(url)
+    engine = open_engine(url)
+    add_hosts(engine, SPARE)
+    cloud = sandbox(engine, faults_in_force=False)
+    crowd = Crowd(seed, Times(soon=0.5, stays=0.15), float("inf"), None)
+    with fleet([url], apis=2, managers=2) as site:
+        enrol(site)
+        people = People(site, cloud, crowd, seed)
+        disturber = Disturber(site, cloud, server, random.Random(seed))  # noqa: S311 - repeatable, not secret
+        begun = time.monotonic()
+        with ThreadPoolExecutor(CLIENTS + 1) as threads:
+            visits = [threads.submit(people.client, number) for number in range(CLIENTS)]
+            visits.append(threads.submit(people.admin, CLIENTS))
+            try:
+                while time.monotonic() < begun + seconds or not disturber.rounds:
+                    disturber.disturb()
+            finally:
+                people.stop.set()
+            for visit in visits:
+                visit.result()
+        took = time.monotonic() - begun
+        disturber.make_good()
+        rest = settle([url], SETTLED_WITHIN)
+        work = [work_done(manager) if answers(manager) else {} for manager in site.managers]
+    engine.dispose()
+    return SoakReport(
+        StormReport(seed, crowd.answers, took, rest, work), people.done, disturber.counts, disturber.rounds
+    )

@@ -1,0 +1,22 @@
+"""A short soak on every database; `python -m tests.soak --seconds 600` is the long one, by the same code."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.race.storm import SEED
+from tests.servers import KINDS
+from tests.soak.soak import place, soak
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+SECONDS = 25.0
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
+)
+def test_whatever_fails_every_lease_ends_where_its_answers_say(kind: str) -> None:
+    with place(kind) as (url, server):
+        report = soak(url, server, seconds=SECONDS, seed=SEED)
+        report.check(url)

@@ -126,7 +126,7 @@ def check_pins(folder: Path) -> list[str]:
 def check_installed(folder: Path) -> list[str]:
     """Return where what is installed is not what is pinned."""
     pinned = {pin.name: pin.version for pin in read_pins(folder) if pin.wanted_here}
-    found = {canonicalize_name(each.metadata["Name"]): each.version for each in distributions()}
+    found: dict[str, str] = {canonicalize_name(each.metadata["Name"]): each.version for each in distributions()}
     extra = sorted(set(found) - set(pinned) - OURS - OF_THE_ENVIRONMENT)
     problems = [f"{name} {found[name]} is installed and not pinned: make pins, or uninstall it." for name in extra]
     for name, version in sorted(pinned.items()):
@@ -158,12 +158,10 @@ def check_licences(_folder: Path) -> list[str]:
 
 def licence(of: Distribution) -> str:
     """Return what a package says of its licence: in the new way, in the old one, or in the oldest one."""
+    expressions, texts = (of.metadata.get_all(name) or [""] for name in ("License-Expression", "License"))
     marks = [each for each in of.metadata.get_all("Classifier") or [] if each.startswith("License ::")]
-    return str(
-        of.metadata.get("License-Expression")
-        or " AND ".join(each.rpartition("::")[2].strip() for each in marks)
-        or (of.metadata.get("License") or "").strip().partition("\n")[0]
-    )
+    classified = " AND ".join(each.rpartition("::")[2].strip() for each in marks)
+    return str(expressions[0] or classified or texts[0].strip().partition("\n")[0])
 
 
 def allowed(said: str) -> bool:

@@ -71,7 +71,7 @@ def service(known: Mapping[tuple[str, str], str], *, status: int = 200, breaks_a
 
 def audit(folder: Path, url: str, *checks: str) -> subprocess.CompletedProcess[str]:
     tool = ROOT / "tools" / "audit_dependencies.py"
-    command = [sys.executable, tool, "--requirements", folder, "--osv-url", url, *checks]
+    command = [sys.executable, str(tool), "--requirements", str(folder), "--osv-url", url, *checks]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 

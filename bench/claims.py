@@ -7,17 +7,16 @@ once every call to it takes 50 ms, as a real cloud's do, so that it is mostly wa
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from bench.fill import filled_to_start
+from bench.deployment import running_managers
+from bench.fill import fill_to_start, filled
 from bench.row import Point, Row
 from bench.watch import seconds_until_active
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
-from tests.processes import running
 from tests.servers import running_mariadb
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
 MANAGERS: Final = (1, 2, 4)
 LATENCIES_MS: Final = {0: "calls answer at once", 50: "calls take 50 ms"}
 LEASES: Final = 400
-AHEAD_SECONDS: Final = 6.0
-AHEAD_PER_MANAGER: Final = 1.0
-"""Enough to fill the books and to start the managers."""
+AHEAD_SECONDS: Final = 3.0
+"""Enough to fill the leases in."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -47,15 +45,14 @@ def run(*, quick: bool = False) -> list[Row]:
 def _rate(server: Server, managers: int, latency_ms: int, leases: int) -> float:
     """Return how many leases a second become active between the first tenth of them and the last."""
     url = server.create_database()
-    due = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=AHEAD_SECONDS + AHEAD_PER_MANAGER * managers)
-    ids = filled_to_start(url, [due] * leases)
+    filled(url, leases)
     if latency_ms:
         engine = open_engine(url)
         sandbox(engine).faults.set(Fault("*", latency_ms=latency_ms))
         engine.dispose()
-    with ExitStack() as stack:
-        for _ in range(managers):
-            stack.enter_context(running("leasehold-manager", database_url=url))
+    with running_managers(url, managers):
+        due = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=AHEAD_SECONDS)
+        ids = fill_to_start(url, [due] * leases)
         time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
         lags = sorted(seconds_until_active(url, dict.fromkeys(ids, due)).values())
     server.drop_database(url)

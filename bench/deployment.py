@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.client import Client
+from bench.client import AnswerError, Client
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
-from tests.processes import prepare_database, running
+from tests.processes import prepare_database, running, wait_for
+from tests.servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -61,6 +62,28 @@ def fresh_service(hosts: int, options: Mapping[str, Mapping[str, object]] | None
             with Client(api.url) as client:
                 enrol(client, hosts)
             yield api
+
+
+@contextmanager
+def running_managers(database_url: str, count: int) -> Iterator[list[Program]]:
+    """Run so many managers, once all of them answer."""
+    with ExitStack() as stack:
+        ports = [free_port() for _ in range(count)]
+        options = ({"manager": {"metrics_port": port}} for port in ports)
+        programs = [
+            stack.enter_context(running("leasehold-manager", database_url=database_url, options=each))
+            for each in options
+        ]
+        wait_for(lambda: all(map(_answers, ports)), within=60.0)
+        yield programs
+
+
+def _answers(port: int) -> bool:
+    try:
+        with Client(f"http://127.0.0.1:{port}") as client:
+            return client.ask("GET", "//metrics").status == 200
+    except AnswerError:
+        return False
 
 
 def host_lease(name: str, start: str, end: str, hosts: int = 1) -> dict[str, Any]:

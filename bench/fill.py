@@ -49,19 +49,27 @@ def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
         return Placed(number, start, start + BUSY, place)
 
     begin = first_day()
-    _filled(url, _Filling(hosts, count, per_lease, day_by_day))
+    build_hosts(url, hosts)
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        _enrol(connection, hosts)
+    if count:
+        _fill(engine, _Filling(hosts, count, per_lease, day_by_day))
+    engine.dispose()
 
 
-def filled_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
-    """Make the books with a host for each of these moments, and a lease of two hours on it; return the leases' ids.
+def fill_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
+    """Fill in a lease of two hours for each moment, on the hosts of `filled` in turn; return the leases' ids.
 
-    Nothing is prepared for them in the cloud: all the work there is at their start.
+    Nothing is prepared for them in the cloud: all the work there is at their start. No decisions may be made meanwhile.
     """
 
     def at_their_moment(number: int) -> Placed:
         return Placed(number, starts[number], starts[number] + timedelta(hours=2), number)
 
-    _filled(url, _Filling(len(starts), len(starts), 1, at_their_moment))
+    engine = open_engine(url)
+    _fill(engine, _Filling(len(starts), len(starts), 1, at_their_moment))
+    engine.dispose()
     return [_id(number, "lease") for number in range(len(starts))]
 
 
@@ -83,16 +91,6 @@ class _Filling:
     count: int
     per_lease: int
     place: Callable[[int], Placed]
-
-
-def _filled(url: str, filling: _Filling) -> None:
-    build_hosts(url, filling.hosts)
-    engine = open_engine(url)
-    with writing(engine) as connection:
-        _enrol(connection, filling.hosts)
-    if filling.count:
-        _fill(engine, filling)
-    engine.dispose()
 
 
 def _enrol(connection: Connection, hosts: int) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 from bench.client import ISO, VERSION_1_1, Client
 from bench.deployment import host_lease
 from bench.figures import percentile
-from bench.fill import filled_to_start, first_day
+from bench.fill import fill_to_start, filled, first_day
 from bench.memory import resident
 from bench.row import Row
 from bench.watch import seconds_until_active
@@ -39,7 +39,8 @@ def run(*, quick: bool = False) -> list[Row]:
         begin = datetime.now(UTC).replace(microsecond=0)
         begin += timedelta(seconds=round(START_SECONDS + FILL_SECONDS_PER_LEASE * leases))
         dues = [begin + timedelta(seconds=number * seconds // leases) for number in range(leases)]
-        ids = filled_to_start(url, dues)
+        filled(url, leases)
+        ids = fill_to_start(url, dues)
         with (
             running("leasehold-api", database_url=url) as api,
             running("leasehold-manager", database_url=url) as manager,

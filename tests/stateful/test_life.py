@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import select
 
+from leasehold.books.audit import work_of
 from leasehold.books.tables import tasks
+from leasehold.books.task import LEASE
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
@@ -30,12 +32,14 @@ from leasehold.leasing import create, queries
 from leasehold.leasing.audit_cloud import Pace
 from leasehold.leasing.audit_cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.manager import monitor
+from leasehold.manager.reconciler import reconcile
 from leasehold.manager.settle import settle
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.windows import to_minute
+from leasehold.resource_types.slots import child_provider, resource_class
 from tests import factory
 from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
@@ -91,6 +95,7 @@ REQUESTS = st.one_of(HOST_REQUESTS, HOST_REQUESTS, INSTANCE_REQUESTS, FLAVOR_REQ
 STEPS = st.sampled_from([0, 0, 1, 2, 3, 4, 6])
 CHOICE = st.integers(0, 99)
 
+AT_ONCE = Pace(wait=lambda _seconds: None)
 SETTINGS = Settings(manager=ManagerSettings(healing_interval=timedelta(minutes=90)))
 CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minutes=10)))
 
@@ -317,6 +322,39 @@ class Life(RuleBasedStateMachine):
     def delete_servers_slowly(self, seconds: int) -> None:
         self.world.cloud.servers.take_to_delete(seconds)
 
+    @precondition(lambda self: not self.faulty)
+    @rule(which=CHOICE, what=st.sampled_from(["host", "flavor", "class", "address", "pool"]))
+    def meddle(self, which: int, what: str) -> None:
+        """Change by hand what a lease at rest has in the cloud, and let the periodic audit and a manager mend it."""
+        run_manager(self.world)
+        cloud = self.world.cloud
+        with suppress(CloudError):
+            if what == "pool":
+                free = sorted(self.world.members("freepool"))
+                if free:
+                    cloud.aggregates.remove_host("freepool", free[which % len(free)])
+            for part in self._at_rest(which):
+                if what == "host" and self.world.members(part):
+                    cloud.aggregates.remove_host(part, min(self.world.members(part)))
+                elif what == "flavor":
+                    cloud.flavors.delete(part)
+                elif what == "class":
+                    cloud.providers.remove_inventory(child_provider(HOSTS[which % len(HOSTS)]), resource_class(part))
+                elif what == "address":
+                    for address in cloud.networks.list_floating_ips(f"reservation:{part}"):
+                        cloud.networks.delete_floating_ip(address.id)
+        reconcile(self.world.service, AT_ONCE)
+        run_manager(self.world)
+
+    def _at_rest(self, which: int) -> list[str]:
+        """Return the reservations of a lease that nobody works on now."""
+        lease = self._some_lease(which)
+        if lease is None or lease.status not in (LeaseStatus.PENDING, LeaseStatus.ACTIVE):
+            return []
+        with self.world.service.books.reading() as connection:
+            work = work_of(connection, LEASE, lease.id)
+        return [] if work is None or work.busy(self.clock.now()) else [part.id for part in lease.reservations]
+
     # ------------------------------------------------------------ time and the manager
 
     @rule(minutes=st.integers(1, 150))
@@ -434,7 +472,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def what_rests_is_as_the_books_want_it(self) -> None:
         """However much is in motion, the audit never takes that for drift, and what has come to rest is right."""
-        found = leasehold_audit_cloud(self.world.service, Pace(wait=lambda _seconds: None))
+        found = leasehold_audit_cloud(self.world.service, AT_ONCE)
         assert found == [], found
 
     def teardown(self) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cluster.scenes import galera_urls
 from tests.servers.galera import GaleraCluster
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def galera(three_nodes: GaleraCluster) -> Iterator[GaleraCluster]:
 @pytest.fixture
 def node_urls(galera: GaleraCluster) -> Iterator[list[str]]:
     """Yield the URL of one empty database on each node."""
-    urls = galera.create_database()
+    urls = galera_urls(galera)
     yield urls
     galera.mend()
     galera.drop_database(urls)

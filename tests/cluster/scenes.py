@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from leasehold.books.engine import open_engine, reading
 from leasehold.cloud.sandbox.seed import NETWORK_ID
+from tests.cluster import guide
 from tests.processes import wait_for
+from tests.race.fleet import work_done
 from tests.race.report import OUTAGE, StormReport
 from tests.race.storm import SEED, storm
 from tests.race.verdict import audit_findings
@@ -21,14 +23,15 @@ from tests.race.visitor import Asked
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.race.fleet import Fleet
+    from tests.race.fleet import Fleet, Member
     from tests.servers.galera import GaleraCluster
     from tests.servers.standby import PrimaryAndStandby
 
+GALERA, POSTGRESQL = "Galera", "PostgreSQL"
+"""The sections of the guide that say how each is used."""
 CUT_OFF = 2
 """The number of the node that something happens to, and of the API that uses it."""
-NOTICED_WITHIN = 30.0
-"""A node that hears nothing from the others gives up after 5 s, and a statement that waits for them then as well."""
+CLIENTS = 12
 BACK_WITHIN = 60.0
 
 
@@ -70,6 +73,12 @@ def well(url: str) -> bool:
     return requests.get(f"{url.removesuffix('/v1')}/healthcheck", timeout=60).ok
 
 
+def wait_for_work(manager: Member) -> None:
+    """Wait until a manager has done something more; the storm goes on meanwhile, so there is enough to do."""
+    before = sum(work_done(manager).values())
+    wait_for(lambda: sum(work_done(manager).values()) > before, within=BACK_WITHIN)
+
+
 # ---------------------------------------------------------------- Galera
 
 
@@ -88,6 +97,7 @@ def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
         seen.took["node back"] = round(time.monotonic() - begun, 1)
         wait_for(lambda: well(api), within=BACK_WITHIN)
         seen.took["API well again"] = round(time.monotonic() - begun, 1)
+        wait_for_work(site.managers[CUT_OFF])
 
     return meanwhile
 
@@ -116,8 +126,15 @@ def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None
         seen.took["node back"] = round(time.monotonic() - begun, 1)
         wait_for(lambda: well(api), within=BACK_WITHIN)
         seen.ask("read, back", "GET", f"{api}/leases/{lease}")
+        wait_for_work(site.managers[CUT_OFF])
 
     return meanwhile
+
+
+def galera_urls(cluster: GaleraCluster) -> list[str]:
+    """Make an empty database and return its URL on each node, as the guide writes it."""
+    places = [sa.make_url(url) for url in cluster.create_database()]
+    return [guide.connection(GALERA, "root", str(at.database), f"{at.host}:{at.port}") for at in places]
 
 
 def galera_storm(
@@ -180,11 +197,27 @@ def fail_over(pair: PrimaryAndStandby, seen: Seen) -> Callable[[Fleet], None]:
     return meanwhile
 
 
+def standby_url(pair: PrimaryAndStandby) -> str:
+    """Make an empty database and return the guide's URL for it, which leads to whichever server takes writes."""
+    servers = [f"127.0.0.1:{server.port}" for server in (pair.primary, pair.standby)]
+    return guide.connection(POSTGRESQL, "postgres", pair.create_database(), *servers)
+
+
 def standby_storm(
     url: str, *, seconds: float, seed: int = SEED, meanwhile: Callable[[Fleet], None] | None = None
 ) -> StormReport:
     """Let a storm loose on whichever server takes writes."""
-    return storm([url], apis=2, managers=2, seconds=seconds, seed=seed, meanwhile=meanwhile, settle_within=120.0)
+    return storm(
+        [url],
+        apis=2,
+        managers=2,
+        seconds=seconds,
+        seed=seed,
+        clients=CLIENTS,
+        options={"database": guide.of_leasehold(POSTGRESQL)},
+        meanwhile=meanwhile,
+        settle_within=120.0,
+    )
 
 
 def check_standby(report: StormReport, seen: Seen, url: str) -> None:

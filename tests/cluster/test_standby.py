@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.scenes import Seen, check_standby, fail_over, standby_storm
+from tests.cluster.scenes import Seen, check_standby, fail_over, standby_storm, standby_url
 from tests.servers.standby import PrimaryAndStandby
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def pair() -> Iterator[PrimaryAndStandby]:
 
 
 def test_a_standby_takes_over_with_everything_that_was_promised(pair: PrimaryAndStandby) -> None:
-    seen, url = Seen(), pair.create_database()
+    seen, url = Seen(), standby_url(pair)
     report = standby_storm(url, seconds=8, meanwhile=fail_over(pair, seen))
     assert seen.answers[:2] == [("health, no primary", 503, None), ("create, no primary", 503, "5")]
     check_standby(report, seen, url)

@@ -118,6 +118,13 @@ class GaleraNode(MariaDB):
             cursor.execute("SHOW STATUS LIKE 'wsrep%'")
             return dict(cursor.fetchall())
 
+    def variable(self, name: str) -> str:
+        """Return how a variable of the server is set: ON, OFF or what it is."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL VARIABLES LIKE %s", (name,))
+            ((_, value),) = cursor.fetchall()
+            return str(value)
+
     def cut_off(self) -> None:
         """Let nothing pass between this node and the others; who is connected to it stays so."""
         self._execute("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
@@ -165,8 +172,8 @@ class GaleraCluster:
     def create_database(self) -> list[str]:
         """Create an empty database and return its URL on each node."""
         url = self.nodes[0].create_database()
-        name = url.rpartition("/")[2]
-        return [node._url(name.partition("?")[0]) for node in self.nodes]
+        name = url.rpartition("/")[2].partition("?")[0]
+        return [node._url(name) for node in self.nodes]
 
     def drop_database(self, urls: Sequence[str]) -> None:
         """Drop what `create_database` made."""

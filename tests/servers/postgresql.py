@@ -66,3 +66,9 @@ class PostgreSQL(Server):
 
     def _url(self, database: str) -> str:
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
+
+    def setting(self, name: str) -> str:
+        """Return how a parameter of the server is set."""
+        with self._connect() as connection:
+            found = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+        return str(found[0]) if found else ""

@@ -1,7 +1,7 @@
 """A PostgreSQL primary with a standby that follows it, and takes its place when it is told to.
 
 with PrimaryAndStandby() as pair:
-    url = pair.create_database()
+    name = pair.create_database()
     pair.primary.kill()
     pair.standby.promote()
 """
@@ -81,10 +81,8 @@ class PrimaryAndStandby:
         self.primary.close()
 
     def create_database(self) -> str:
-        """Create an empty database and return a URL that leads to whichever server takes writes."""
-        name = self.primary.create_database().rpartition("/")[2]
-        hosts = "&".join(f"host=127.0.0.1:{server.port}" for server in (self.primary, self.standby))
-        return f"postgresql+psycopg://postgres@/{name}?{hosts}&target_session_attrs=read-write"
+        """Create an empty database on both and return its name."""
+        return self.primary.create_database().rpartition("/")[2]
 
     def _make_commits_wait(self) -> None:
         """Have the primary answer a commit only when the standby has it as well."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from leasehold.calendar.arrays import MOST_SLOTS
 from leasehold.calendar.demands import EXCLUSIVE, DemandTable
+from leasehold.calendar.outlines import MOST_CELLS, Outlines
 from leasehold.calendar.resources import ResourceTable
 from leasehold.calendar.snapshot import Snapshot
 from leasehold.calendar.store import AllocationStore, owner_keys
@@ -55,13 +56,14 @@ class Calendar:
     Not thread-safe: its owner holds a lock from `update` until the snapshot is no longer used.
     """
 
-    def __init__(self, pool: str, *, most_tail: int = MOST_TAIL) -> None:
+    def __init__(self, pool: str, *, most_tail: int = MOST_TAIL, most_cells: int = MOST_CELLS) -> None:
         """Start empty, at a generation before the first."""
         self.pool = pool
         self.generation = -1
         self._resources = ResourceTable()
         self._demands = DemandTable()
         self._store = AllocationStore(most_tail)
+        self._outlines = Outlines(self._resources, self._demands, self._store, most_cells)
         self._tidy_at: datetime | None = None
 
     def update(self, generation: int, resources: Sequence[Resource], allocations: AllocationColumns) -> None:
@@ -97,7 +99,7 @@ class Calendar:
         if self._tidy_at is None or now >= self._tidy_at:
             self._store.forget_before(to_seconds(now - HISTORY), unless_few=True)
             self._tidy_at = now + HISTORY / 24
-        return Snapshot(self._resources, self._demands, self._store, to_seconds(now))
+        return Snapshot(self._resources, self._demands, self._store, self._outlines, to_seconds(now))
 
     def forget_before(self, moment: datetime) -> None:
         """Drop the released allocations that ended at `moment` or earlier; windows before it are then not exact."""

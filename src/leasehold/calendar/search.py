@@ -2,7 +2,8 @@
 
 Each gap of a resource (`leasehold.calendar.gaps`) allows a range of starts, or is too short. The slots that a start
 can have are the widths of the ranges that it lies in; that sum grows only where a range begins, which leaves few starts
-to look at. The search looks at a short time ahead first and then further.
+to look at. The search looks at a short time ahead first and then further. Where there is an outlook
+(`leasehold.calendar.outline`) it passes over the starts, and the resources, that this shows to be hopeless.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.arrays import Counts, Mask
     from leasehold.calendar.gaps import Gaps
+    from leasehold.calendar.outline import Outlook
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.calendar.sweep import Held
 
@@ -48,14 +50,17 @@ class Spread(Enum):
 class _Wanted:
     """What is searched: `amount` slots; an empty resource row of the candidates has `empty` of them.
 
-    `fitting` says how many there are in one window; `gaps` finds the gaps of resource rows with allocations.
+    `fitting` says how many there are in one window; `gaps` finds the gaps of resource rows with allocations. With an
+    `outlook`, `count` makes of its bounds how many there can be.
     """
 
     candidates: Mask
     amount: int
     empty: Counts
-    fitting: Callable[[tuple[int, int]], int]
+    fitting: Callable[[tuple[int, int], Mask], int]
     gaps: Callable[[Held, tuple[int, int], int], Gaps]
+    count: Callable[[Counts], Counts] = lambda counts: counts
+    outlook: Outlook | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ def earliest_free(
         candidates,
         amount,
         candidates.astype(np.int64),
-        lambda times: int(np.count_nonzero(snapshot.idle(times) & candidates)),
+        lambda times, rows: int(np.count_nonzero(snapshot.idle(times) & rows)),
         whole_gaps,
     )
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
@@ -132,8 +137,10 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
         able,
         needed,
         empty,
-        lambda times: int(count(snapshot.room(times, limits, able)).sum()),
+        lambda times, rows: int(count(snapshot.room(times, limits, rows)).sum()),
         partial(slot_gaps, limits=limits, count=count),
+        count,
+        snapshot.outlook(limits),
     )
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
 
@@ -144,6 +151,67 @@ def _shape(duration: timedelta, margin: timedelta, grain: int) -> _Shape:
     return _Shape(before, max(after, 1 - before), grain)
 
 
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Starts from one moment to another, both included, and the only rows that can have slots there."""
+
+    first: int
+    last: int
+    rows: Mask
+
+
+class _Ahead:
+    """Cuts the starts that come into question into stretches, and passes over those that the outlook calls hopeless.
+
+    It asks for more and more stretches of the outlook's grid together as long as they are hopeless: long windows that
+    begin in them still have much in common. Starts outside the grid are always hopeful.
+    """
+
+    def __init__(self, wanted: _Wanted, shape: _Shape, last: int) -> None:
+        self._wanted = wanted
+        self._shape = shape
+        self._last = last
+        self._at_once = 1
+
+    def hopeful(self, first: int, reach: int) -> _Stretch | None:
+        """Return the first stretch from `first` on that may have enough, up to about `reach` seconds long."""
+        found: _Stretch | None = None
+        while first <= self._last and (found is None or found.last < found.first + reach):
+            last, rows = self._next(first, reach)
+            if rows is None and found is not None:
+                break
+            if rows is not None:
+                found = _Stretch(first, last, rows) if found is None else _Stretch(found.first, last, found.rows | rows)
+            first = last + self._shape.grain
+        return found
+
+    def _next(self, first: int, reach: int) -> tuple[int, Mask | None]:
+        """Return the last start up to which one answer holds, and the hopeful rows, None where there are too few."""
+        outlook, before = self._wanted.outlook, self._shape.before
+        place = None if outlook is None else outlook.grid.stretch(first - before)
+        if outlook is None or place is None:
+            return self._until(first, first + reach), self._wanted.candidates
+        grid = outlook.grid
+        while True:
+            window = grid.edge(place), grid.edge(min(place + self._at_once, grid.count)) - 1
+            rows = self._rows(outlook, *window)
+            if rows is not None and self._at_once > 1:
+                self._at_once //= 2
+                continue
+            if rows is None and 4 * self._at_once * grid.width <= self._shape.length:
+                self._at_once *= 2
+            return self._until(first, window[1] + before), rows
+
+    def _until(self, first: int, last: int) -> int:
+        return min(max(first, self._shape.down(last)), self._last)
+
+    def _rows(self, outlook: Outlook, first: int, last: int) -> Mask | None:
+        """Return the rows that may have slots in windows that begin between the two, None if too few have."""
+        counts = self._wanted.count(outlook.at_most(first, last, self._shape.length))
+        counts[~self._wanted.candidates] = 0
+        return counts > 0 if counts.sum() >= self._wanted.amount else None
+
+
 def _earliest(
     snapshot: Snapshot, wanted: _Wanted, after: datetime, duration: timedelta, shape: _Shape
 ) -> Window | None:
@@ -151,15 +219,17 @@ def _earliest(
         return None
     first = shape.up(-((EPOCH - after) // _SECOND))
     last = max(first, shape.up(snapshot.busy_until() + shape.before))
+    ahead = _Ahead(wanted, shape, last)
     # The first start of all is the likeliest, and looking at one window is quick.
-    stop, reach = first, _FIRST_REACH
-    while first <= last:
-        found = _first_start(snapshot, wanted, (first, stop), shape)
+    reach, next_reach = 0, _FIRST_REACH
+    while (stretch := ahead.hopeful(first, reach)) is not None:
+        if not reach and stretch.first == first:
+            stretch = _Stretch(first, first, stretch.rows)
+        found = _first_start(snapshot, wanted, stretch, shape)
         if found is not None:
             return _window(found, duration)
-        first = stop + shape.grain
-        stop = min(shape.down(first + max(reach, shape.length // 2)), last)
-        reach *= _GROWTH
+        first = stretch.last + shape.grain
+        reach, next_reach = max(next_reach, shape.length // 2), next_reach * _GROWTH
     return None
 
 
@@ -171,19 +241,20 @@ def _window(start: int, duration: timedelta) -> Window | None:
         return None
 
 
-def _first_start(snapshot: Snapshot, wanted: _Wanted, starts: tuple[int, int], shape: _Shape) -> int | None:
-    """Return the first start between the two (both included) at which the wanted amount fits."""
-    common = starts[1] - shape.before, starts[0] + shape.after
+def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: _Shape) -> int | None:
+    """Return the first start of the stretch at which the wanted amount fits."""
+    first, last, rows = stretch.first, stretch.last, stretch.rows
+    common = last - shape.before, first + shape.after
     # What all these windows have in common bounds what any of them can give, and decides it for a single one.
-    if common[0] < common[1] and wanted.fitting(common) < wanted.amount:
+    if common[0] < common[1] and wanted.fitting(common, rows) < wanted.amount:
         return None
-    if starts[0] == starts[1]:
-        return starts[0]
-    window = starts[0] - shape.before, starts[1] + shape.after
-    held = snapshot.held(window, wanted.candidates)
-    always = int(wanted.empty.sum() - wanted.empty[held.rows[held.group_starts()]].sum())
+    if first == last:
+        return first
+    window = first - shape.before, last + shape.after
+    held = snapshot.held(window, rows)
+    always = int(wanted.empty[rows].sum() - wanted.empty[held.rows[held.group_starts()]].sum())
     if always >= wanted.amount:
-        return starts[0]
+        return first
     ranges = [_ranges(wanted.gaps(part, window, shape.length), shape) for part in held.parts(_AT_ONCE)]
     begins, ends, widths = (np.concatenate(column) for column in zip(*ranges, strict=True))
     by_begin, by_end = np.argsort(begins), np.argsort(ends)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leasehold.calendar.arrays import ALL_OF_IT, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
 from leasehold.calendar.demands import EXCLUSIVE
+from leasehold.calendar.outline import Outlook
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from leasehold.calendar.demands import DemandTable
+    from leasehold.calendar.outlines import Outlines
     from leasehold.calendar.resources import ResourceTable
     from leasehold.calendar.store import AllocationStore
     from leasehold.model.allocation import Pick
@@ -26,8 +28,10 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 32_768
 """How many allocations are worked on at a time, so that their arrays stay small."""
-_FIRST_ROWS, _MORE_ROWS = 256, 4
+_FIRST_ROWS, _MORE_ROWS = 128, 4
 """How many rows `slots_until` looks at first, and how many times as many after that."""
+_FEW = 8
+"""Less than one row in so many is few: their promises are then found one run after the other."""
 _NOBODY = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
@@ -41,13 +45,11 @@ def instants(window: Window) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Touching:
-    """What touches a window: positions in the store and what was added, and of both the row and what it takes."""
+    """What touches a window: which positions in the store, and what was added."""
 
     times: tuple[int, int]
-    positions: Rows
+    mask: Mask
     added: Held
-    rows: NDArray[np.signedinteger[Any]]
-    exclusive: Mask
 
 
 class Snapshot:
@@ -60,16 +62,20 @@ class Snapshot:
     (design §5).
     """
 
-    def __init__(self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, now: int) -> None:
+    def __init__(
+        self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, outlines: Outlines, now: int
+    ) -> None:
         """Look at these tables as of `now`, in seconds since the epoch."""
         self._resources = resources
         self._demands = demands
         self._store = store
+        self._outlines = outlines
         self._now = now
         self._overdue = store.overdue(now)
         # One decision asks several questions of one window.
         self._touched: _Touching | None = None
         self._left_out: tuple[tuple[int, int], ...] = ()
+        self._left_out_positions: Rows | None = None
         self._added = _NOBODY
 
     @property
@@ -108,9 +114,7 @@ class Snapshot:
     def carrying(self, window: Window) -> Mask:
         """Return which resources have a shared promise on them at some instant of the window."""
         touching = self._touching(instants(window))
-        mask = np.zeros(len(self._resources), np.bool_)
-        mask[touching.rows[~touching.exclusive]] = True
-        return mask
+        return self._rows_of(touching, exclusive=False)
 
     def slots(self, window: Window, demand: Mapping[str, int], among: Mask | None = None) -> Counts:
         """Return how many slots of `demand` fit on each resource at every instant of the window.
@@ -168,51 +172,52 @@ class Snapshot:
     def limits(self, demand: Mapping[str, int]) -> list[Limit]:
         """Return what bounds the number of slots of `demand`: each class that it needs, and exclusive promises."""
         limits = [
-            Limit(self._resources.room_for(name, amount), self._demands.amounts(name), min(amount, ALL_OF_IT))
+            Limit(name, self._resources.room_for(name, amount), self._demands.amounts(name), min(amount, ALL_OF_IT))
             for name, amount in demand.items()
             if amount > 0
         ]
         return limits or [self._boundless(self._demands.amounts(""))]
 
     def _boundless(self, amounts: Counts) -> Limit:
-        return Limit(np.full(len(self._resources), MOST_CAPACITY), amounts, 1)
+        return Limit("", np.full(len(self._resources), MOST_CAPACITY), amounts, 1)
 
     def idle(self, times: tuple[int, int]) -> Mask:
         """Return `free` for a window in seconds."""
-        mask = np.ones(len(self._resources), np.bool_)
-        mask[self._touching(times).rows] = False
-        return mask
+        return ~self._rows_of(self._touching(times))
 
     def room(self, times: tuple[int, int], limits: Sequence[Limit], among: Mask | None) -> Counts:
         """Return `slots` for a window in seconds."""
         counts = np.zeros(len(self._resources), np.int64)
         chosen = slice(None) if among is None else np.flatnonzero(among)
         counts[chosen] = fitting(limits, chosen)
-        touching = self._touching(times)
-        counts[touching.rows[touching.exclusive]] = 0
+        if not self._are_few(counts > 0):
+            counts[self._rows_of(self._touching(times), exclusive=True)] = 0
         # Rows on which nothing fits anyway need no closer look.
         for part in self.held(times, counts > 0).parts(_AT_ONCE):
             rows, least = fewest(part, times, limits)
             counts[rows] = least
         return counts
 
+    def outlook(self, limits: Sequence[Limit]) -> Outlook:
+        """Return what can be said at a glance of the slots in windows to come."""
+        grid, outlines = self._outlines.look(limits, self._now)
+        own = self._store.rows[self._own()].astype(np.intp)
+        return Outlook(grid, [(limit, outlines[limit.name]) for limit in limits], own)
+
     def held(self, times: tuple[int, int], rows: Mask) -> Held:
         """Return the allocations of the given rows that touch a window in seconds, by row and start."""
-        touching = self._touching(times)
-        count = touching.positions.size
-        chosen = rows[touching.rows[:count]]
-        positions = self._store.in_order(touching.positions[chosen])
-        ends = self._store.ends[positions]
+        touching, store = self._touching(times), self._store
+        if self._are_few(rows):
+            positions = store.positions(rows)
+            positions = positions[touching.mask[positions]]
+        else:
+            positions = np.flatnonzero(touching.mask)
+            positions = positions[rows[store.rows[positions]]]
+        positions = store.in_order(positions)
+        found = store.held(positions)
         if times[0] <= self._now:
-            late = (ends <= self._now) & ~self._store.released[positions]
-            ends[late] = self._now + 1
-        found = Held(
-            self._store.rows[positions].astype(np.intp),
-            self._store.starts[positions],
-            ends,
-            self._store.slots[positions].astype(np.int64),
-            self._store.demands[positions],
-        )
+            late = (found.ends <= self._now) & ~store.released[positions]
+            found.ends[late] = self._now + 1
         return _joined(found, touching.added.part(rows[touching.added.rows]))
 
     def busy_until(self) -> int:
@@ -227,20 +232,35 @@ class Snapshot:
 
     def _find_touching(self, start: int, end: int) -> _Touching:
         store, added = self._store, self._added
-        positions = store.touching(start, end)
+        mask = store.touching(start, end)
         if start <= self._now and self._overdue.size:
             late = self._overdue
-            late = late[(store.starts[late] < end) & (store.ends[late] <= start)]
-            positions = np.sort(np.concatenate([positions, late])) if late.size else positions
-        positions = store.without_owners(positions, self._left_out)
-        added = added.part((added.starts < end) & (added.ends > start))
-        rows, exclusive = store.rows[positions], store.demands[positions] == EXCLUSIVE
-        if len(added):
-            rows, exclusive = np.append(rows, added.rows), np.append(exclusive, added.demands == EXCLUSIVE)
-        return _Touching((start, end), positions, added, rows, exclusive)
+            mask[late[(store.starts[late] < end) & (store.ends[late] <= start)]] = True
+        mask[self._own()] = False
+        return _Touching((start, end), mask, added.part((added.starts < end) & (added.ends > start)))
+
+    def _rows_of(self, touching: _Touching, *, exclusive: bool | None = None) -> Mask:
+        """Return the resource rows of all that touches, or of what is exclusive, or of what is not."""
+        chosen, added, count = touching.mask, touching.added, len(self._resources)
+        if exclusive is not None:
+            among = np.equal if exclusive else np.not_equal
+            chosen = chosen & among(self._store.demands[: chosen.size], EXCLUSIVE)
+            added = added.part(among(added.demands, EXCLUSIVE))
+        rows = self._store.rows_of(chosen, count)
+        rows[added.rows] = True
+        return rows
+
+    def _are_few(self, rows: Mask) -> bool:
+        return bool(np.count_nonzero(rows) * _FEW < rows.size)
+
+    def _own(self) -> Rows:
+        """Return the positions of what is left out."""
+        if self._left_out_positions is None:
+            self._left_out_positions = self._store.owned_by(self._left_out)
+        return self._left_out_positions
 
     def _but(self, left_out: tuple[tuple[int, int], ...], added: Held) -> Snapshot:
-        other = Snapshot(self._resources, self._demands, self._store, self._now)
+        other = Snapshot(self._resources, self._demands, self._store, self._outlines, self._now)
         other._left_out, other._added = left_out, added
         return other
 

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from leasehold.calendar.runs import Runs
+from leasehold.calendar.sweep import Held
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from leasehold.calendar.arrays import Rows, Seconds
+    from leasehold.calendar.arrays import Mask, Rows, Seconds
 
 LEAST_ROOM: Final = 1024
 """How many rows there is room for at first."""
@@ -29,6 +32,8 @@ STALE_SHARE: Final = 4
 """One part in this many may be holes before everything is sorted again."""
 GONE: Final = np.iinfo(np.int64).min
 """The end of an allocation that takes nothing: before every moment."""
+MOST_NOTES: Final = 1024
+"""How many notes of what changed are kept before they become one."""
 SOON: Final = 3600
 """Seconds ahead for which the promises that are about to end are kept at hand."""
 
@@ -81,6 +86,8 @@ class AllocationStore:
         self._by_id: NDArray[np.int32] = np.empty(0, np.int32)
         self._soon: Rows = np.empty(0, np.intp)
         self._soon_until = GONE
+        self._changed: list[NDArray[np.int32]] | None = None
+        self._runs: Runs | None = None
 
     def append(self, **columns: NDArray[np.generic]) -> None:
         """Add rows; one whose id is known replaces the older one when `settle` is next called."""
@@ -100,6 +107,7 @@ class AllocationStore:
     def move_rows(self, moved: Rows) -> None:
         """Renumber the resource rows: `moved[old]` is the new one; their order stays."""
         self.rows[: self.end] = moved[self.rows[: self.end]]
+        self._changed = self._runs = None
 
     def settle(self) -> None:
         """Make every id unique and every promise that takes nothing a hole."""
@@ -107,6 +115,7 @@ class AllocationStore:
         if first == end:
             return
         ids, ends = self.ids[first:end], self.ends[first:end]
+        self._note_changed(self.rows[first:end])
         if (ids[1:] <= ids[:-1]).any():
             order = np.argsort(ids, kind="stable")
             repeated = order[:-1][ids[order[:-1]] == ids[order[1:]]]
@@ -139,6 +148,19 @@ class AllocationStore:
         places = places[known[places] == ids] + first
         self._holes += int(np.count_nonzero(self.ends[places] != GONE))
         self.ends[places] = GONE
+        self._note_changed(self.rows[places])
+
+    def _note_changed(self, rows: NDArray[np.int32]) -> None:
+        if self._changed is None:
+            return
+        self._changed.append(rows.copy())
+        if len(self._changed) > MOST_NOTES:
+            self._changed = [np.unique(np.concatenate(self._changed))]
+
+    def take_changed(self) -> Rows | None:
+        """Return the resource rows whose promises changed since this was last called, None if all may have."""
+        changed, self._changed = self._changed, []
+        return None if changed is None else np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.intp)
 
     def _sort(self) -> None:
         """Drop the holes and sort everything by (row, start), one column at a time to spare memory."""
@@ -152,6 +174,7 @@ class AllocationStore:
         self._holes = 0
         self._by_id = np.argsort(self.ids).astype(np.int32)
         self._soon_until = GONE
+        self._runs = None
 
     def overdue(self, now: int) -> Rows:
         """Return the positions of promises that have ended by `now` and are not released: their resources wait."""
@@ -176,9 +199,38 @@ class AllocationStore:
         if self._holes:
             self._sort()
 
-    def touching(self, start: int, end: int) -> Rows:
-        """Return the positions of allocations with `starts < end` and `ends > start`, ascending."""
-        return np.flatnonzero((self.starts[: self.settled] < end) & (self.ends[: self.settled] > start))
+    def touching(self, start: int, end: int) -> Mask:
+        """Return which allocations have `starts < end` and `ends > start`, one boolean for each position."""
+        mask: Mask = self.starts[: self.settled] < end
+        mask &= self.ends[: self.settled] > start
+        return mask
+
+    def rows_of(self, chosen: Mask, count: int) -> Mask:
+        """Return which of `count` resource rows have at least one of the chosen allocations."""
+        rows = np.zeros(count, np.bool_)
+        rows[self._sorted_runs().touched(chosen[: self.sorted])] = True
+        rows[self.rows[self.sorted : self.settled][chosen[self.sorted :]]] = True
+        return rows
+
+    def positions(self, rows: Mask) -> Rows:
+        """Return the positions of all allocations of these resource rows, ascending; best for few rows."""
+        tail = np.flatnonzero(rows[self.rows[self.sorted : self.settled]]) + self.sorted
+        return np.concatenate([self._sorted_runs().places(np.flatnonzero(rows)), tail])
+
+    def _sorted_runs(self) -> Runs:
+        if self._runs is None:
+            self._runs = Runs(self.rows[: self.sorted])
+        return self._runs
+
+    def held(self, positions: Rows) -> Held:
+        """Return the allocations at these positions, which are `in_order`; ends as promised, not as released."""
+        return Held(
+            self.rows[positions].astype(np.intp),
+            self.starts[positions],
+            self.ends[positions],
+            self.slots[positions].astype(np.int64),
+            self.demands[positions],
+        )
 
     def in_order(self, positions: Rows) -> Rows:
         """Return these ascending positions in the order of (resource row, start)."""
@@ -186,11 +238,10 @@ class AllocationStore:
             return positions
         return positions[np.argsort(row_start_keys(self.rows[positions], self.starts[positions]), kind="stable")]
 
-    def without_owners(self, positions: Rows, owners: Sequence[tuple[int, int]]) -> Rows:
-        """Return the positions whose allocations belong to none of these reservations."""
+    def owned_by(self, owners: Sequence[tuple[int, int]]) -> Rows:
+        """Return the positions of the allocations of these reservations."""
+        found = [np.empty(0, np.intp)]
         for key, rest in owners:
-            mine = self.owners[positions] == np.uint64(key)
-            if mine.any():
-                mine &= self.owners_rest[positions] == np.uint64(rest)
-                positions = positions[~mine]
-        return positions
+            mine = np.flatnonzero(self.owners[: self.settled] == np.uint64(key))
+            found.append(mine[self.owners_rest[mine] == np.uint64(rest)])
+        return np.concatenate(found)

@@ -56,6 +56,11 @@ class Held:
         """Return for each allocation the position of its resource row among those of `group_starts`."""
         return np.repeat(np.arange(firsts.size), np.diff(firsts, append=len(self)))
 
+    def taken(self, amounts: Counts) -> Counts:
+        """Return what each allocation takes, where `amounts` has what one slot of each demand code takes."""
+        taken: Counts = np.minimum(amounts[self.demands] * self.slots, ALL_OF_IT)
+        return taken
+
     def within(self, window: tuple[int, int]) -> tuple[Seconds, Seconds]:
         """Return starts and ends cut to the window."""
         return np.maximum(self.starts, window[0]), np.minimum(self.ends, window[1])
@@ -65,17 +70,18 @@ class Held:
 class Limit:
     """One thing that bounds how many slots fit: at most `(capacity - what is taken) // share`.
 
-    `capacity` has one amount per resource row, `amounts` the amount that one slot of each demand code takes.
+    `capacity` has one amount per resource row, `amounts` the amount that one slot of each demand code takes. `name` is
+    the resource class.
     """
 
+    name: str
     capacity: Counts
     amounts: Counts
     share: int
 
     def taken(self, held: Held) -> Counts:
         """Return what each allocation takes."""
-        taken: Counts = np.minimum(self.amounts[held.demands] * held.slots, ALL_OF_IT)
-        return taken
+        return held.taken(self.amounts)
 
     def fitting(self, rows: Rows | slice, taken: Counts | int) -> Counts:
         """Return how many slots fit on these rows beside what is taken."""

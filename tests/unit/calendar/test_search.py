@@ -23,7 +23,10 @@ def searched(draw: st.DrawFn) -> tuple[Calendar, Oracle, list[bool], int]:
     pool = draw(pools())
     rows = draw(allocations(pool, most=20))
     now = draw(moments)
-    calendar = Calendar("hosts", most_tail=draw(st.sampled_from([0, 1000])))
+    # From one stretch for all time to one for every second.
+    calendar = Calendar(
+        "hosts", most_tail=draw(st.sampled_from([0, 1000])), most_cells=draw(st.sampled_from([0, 15, 40, 1000]))
+    )
     calendar.update(1, pool, columns(rows))
     candidates = draw(st.lists(st.booleans(), min_size=len(pool), max_size=len(pool)))
     return calendar, Oracle(pool, latest(rows), now), candidates, now

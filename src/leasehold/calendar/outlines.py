@@ -1,0 +1,89 @@
+"""The outlines of a pool, kept up to date with its promises; drawn when a search first asks for a class."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leasehold.calendar.outline import Grid, Outline, drawn
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from leasehold.calendar.arrays import Mask, Rows
+    from leasehold.calendar.demands import DemandTable
+    from leasehold.calendar.resources import ResourceTable
+    from leasehold.calendar.store import AllocationStore
+    from leasehold.calendar.sweep import Held, Limit
+
+MOST_CELLS: Final = 1_000_000
+"""How many cells (stretches x resources) an outline has at most, at four bytes each: ten thousand hosts by 100."""
+MOST_STRETCHES: Final = 512
+_FAR_SHARE: Final = 100
+"""One promise in this many may end after the last stretch: a lease of twenty years must not make all of them long."""
+
+
+class Outlines:
+    """One outline per class, all on one grid that begins now and ends when nearly all that is promised has ended."""
+
+    def __init__(self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, most_cells: int) -> None:
+        """Keep outlines of these tables."""
+        self._resources = resources
+        self._demands = demands
+        self._store = store
+        self._most_cells = most_cells
+        self._drawn: dict[str, Outline] = {}
+        self._grid = Grid(0, 1, 0)
+        self._size = 0, 0
+
+    def look(self, limits: Iterable[Limit], now: int) -> tuple[Grid, Mapping[str, Outline]]:
+        """Return the grid and the outlines of what these limits are about, as they are now."""
+        changed = self._store.take_changed()
+        if changed is None or not self._fits(now):
+            self._begin_anew(now)
+        elif changed.size and self._drawn:
+            self._draw(changed, self._drawn)
+        missing = {limit.name: limit.capacity for limit in limits if limit.name not in self._drawn}
+        if missing:
+            for name, capacity in missing.items():
+                # A limit has nothing of the resources that are too small for one slot, but others may ask for less.
+                whole = np.maximum(capacity, self._resources.room_for(name, 0))
+                self._drawn[name] = Outline.empty(self._grid.count, whole)
+            self._draw(np.arange(len(self._resources)), missing)
+        return self._grid, self._drawn
+
+    def _fits(self, now: int) -> bool:
+        """Say whether the grid still suits: no resource more, not much time gone by, not far more promises."""
+        resources, promises = self._size
+        start, end = self._grid.window
+        lately = start <= now <= start + max(1, (end - start) // 4)
+        same = resources == len(self._resources) and promises // 2 <= self._store.end <= 2 * promises + 1024
+        return lately and same
+
+    def _begin_anew(self, now: int) -> None:
+        self._drawn = {}
+        self._size = len(self._resources), self._store.end
+        count = max(1, min(MOST_STRETCHES, self._most_cells // max(1, len(self._resources))))
+        ends = self._store.ends[: self._store.settled]
+        ends = ends[ends > now]
+        far = ends.size // _FAR_SHARE + 1
+        last = int(np.partition(ends, -far)[-far]) if ends.size else now
+        self._grid = Grid(now, max(1, -(-(last - now) // count)), count)
+
+    def _draw(self, rows: Rows, names: Collection[str]) -> None:
+        """Draw these rows of the outlines of these classes again."""
+        outlines, amounts = [self._drawn[name] for name in names], [self._demands.amounts(name) for name in names]
+        chosen = np.zeros(len(self._resources), np.bool_)
+        chosen[rows] = True
+        for outline in outlines:
+            outline.wipe(rows)
+        for found, extremes in drawn(self._held(chosen), self._grid, amounts):
+            for outline, (floors, peaks) in zip(outlines, extremes, strict=True):
+                outline.draw(found, floors, peaks)
+
+    def _held(self, chosen: Mask) -> Held:
+        """Return the promises of these rows within the grid, by row and start; ends as promised, not as released."""
+        store = self._store
+        positions = store.positions(chosen)
+        return store.held(store.in_order(positions[store.touching(*self._grid.window)[positions]]))

@@ -17,45 +17,49 @@ from leasehold.books.turn import add_turn, keep_turn, take_turn
 from tests.factory import START
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sqlalchemy import Engine
 
     from leasehold.books.store import Books
 
 KIND = "audit"
-LASTS = timedelta(minutes=10)
 
 
-def take(books: Books, taker: str, minutes: float = 0) -> bool:
-    now = START + timedelta(minutes=minutes)
-    return books.transact(partial(take_turn, kind=KIND, taker=taker, now=now, until=now + LASTS))
+def at(minutes: float) -> datetime:
+    return START + timedelta(minutes=minutes)
 
 
-def keep(books: Books, taker: str, minutes: float) -> bool:
-    until = START + timedelta(minutes=minutes) + LASTS
-    return books.transact(partial(keep_turn, kind=KIND, taker=taker, until=until))
+def take(books: Books, minutes: float, until: float) -> bool:
+    return books.transact(partial(take_turn, kind=KIND, now=at(minutes), until=at(until)))
+
+
+def keep(books: Books, mine: float, until: float) -> bool:
+    return books.transact(partial(keep_turn, kind=KIND, mine=at(mine), until=at(until)))
 
 
 def test_a_turn_is_taken_by_one_until_the_next_is_open(books: Books) -> None:
     books.transact(partial(add_turn, kind=KIND))
-    assert take(books, "first")
-    assert not take(books, "second", minutes=9)
-    assert take(books, "second", minutes=10)
-    assert not keep(books, "first", minutes=11)
-    assert keep(books, "second", minutes=15)
-    assert not take(books, "first", minutes=24)
-    assert take(books, "first", minutes=25)
+    assert take(books, 0, until=10)
+    assert not take(books, 9, until=19)
+    assert take(books, 10, until=20)
+    assert not keep(books, mine=10, until=21), "it is somebody else's by now"
+    assert keep(books, mine=20, until=25)
+    assert not take(books, 24, until=34)
+    assert take(books, 25, until=35)
 
 
 def test_the_row_is_made_once_and_is_no_work_for_workers(books: Books, engine: Engine) -> None:
     for _ in range(2):
         books.transact(partial(add_turn, kind=KIND))
-    assert take(books, "first")
+    assert take(books, 0, until=10)
     later = START + timedelta(days=1)
     with reading(engine) as connection:
         assert connection.execute(select(func.count()).select_from(tasks)).scalar_one() == 1
+        assert connection.execute(select(tasks.c.claimed_by)).scalar_one() is None
         assert next_due(connection, later) is None
     with writing(engine) as connection:
-        assert claim_tasks(connection, "worker", later, LASTS, 5) == []
+        assert claim_tasks(connection, "worker", later, timedelta(minutes=1), 5) == []
 
 
 def test_of_many_that_ask_at_once_one_gets_it(books: Books) -> None:
@@ -65,7 +69,7 @@ def test_of_many_that_ask_at_once_one_gets_it(books: Books) -> None:
 
     def ask(number: int) -> bool:
         barrier.wait()
-        return take(books, f"manager {number}")
+        return take(books, 0, until=10 + number / 1000)
 
     with ThreadPoolExecutor(many) as pool:
         assert sum(pool.map(ask, range(many))) == 1

@@ -64,7 +64,8 @@ def demo(cloud: RunningCloud) -> Person:
 
 def audit(leasehold: RunningLeasehold, *options: str) -> tuple[int, list[dict[str, Any]]]:
     """Return how `leasehold-manage audit` ends, and what it finds."""
-    command = [BIN / "leasehold-manage", "audit", "--json", "--config-file", leasehold.config_file, *options]
+    program, config = str(BIN / "leasehold-manage"), str(leasehold.config_file)
+    command = [program, "audit", "--json", "--config-file", config, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     report = json.loads(done.stdout)
     assert report["cloud"]["looked_at"], done.stdout

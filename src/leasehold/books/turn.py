@@ -1,6 +1,7 @@
 """Turns: something that is done every so often, by one of all managers (a row of `tasks` that is never due).
 
-Whoever takes the turn has it until the next one is open. Nothing has to be given back: a manager that dies in its turn
+Whoever takes the turn has it until the next one is open, and that moment, to the microsecond, is what tells one taker
+from another. Nothing has to be given back: a manager that dies in its turn
 is followed by whoever takes the next one, which begins from the beginning.
 """
 
@@ -26,19 +27,19 @@ def add_turn(connection: Connection, kind: str) -> None:
         connection.execute(insert(tasks), {"kind": kind, "subject": SUBJECT, "attempts": 0})
 
 
-def take_turn(connection: Connection, kind: str, taker: str, now: datetime, until: datetime) -> bool:
+def take_turn(connection: Connection, kind: str, now: datetime, until: datetime) -> bool:
     """Take the turn if it is open, until a moment; say whether it is ours. The update is the compare-and-swap."""
-    free = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until <= now)
-    return _take(connection, kind, taker, until, free)
+    return _take(connection, kind, until, or_(tasks.c.claim_until.is_(None), tasks.c.claim_until <= now))
 
 
-def keep_turn(connection: Connection, kind: str, taker: str, until: datetime) -> bool:
-    """Have the turn for longer; say whether it still is ours."""
-    return _take(connection, kind, taker, until, tasks.c.claimed_by == taker)
+def keep_turn(connection: Connection, kind: str, mine: datetime, until: datetime) -> bool:
+    """Have the turn, which is ours until `mine`, for longer; say whether it still was ours."""
+    return _take(connection, kind, until, tasks.c.claim_until == mine)
 
 
-def _take(connection: Connection, kind: str, taker: str, until: datetime, condition: ColumnElement[bool]) -> bool:
-    take = update(tasks).where(*_row(kind), condition).values(claimed_by=taker, claim_until=until)
+def _take(connection: Connection, kind: str, until: datetime, condition: ColumnElement[bool]) -> bool:
+    """Nobody is written down as claiming the row: a turn is nothing that anybody has to wait for."""
+    take = update(tasks).where(*_row(kind), condition).values(claim_until=until)
     return connection.execute(take).rowcount == 1
 
 

@@ -7,13 +7,10 @@ work due for the lease or host that is meant; what a person has to decide is a w
 from __future__ import annotations
 
 import logging
-import os
-import socket
 from datetime import timedelta
 from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
@@ -25,7 +22,7 @@ from leasehold.leasing.audit_repair import repair
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from leasehold.leasing.audit import Finding
     from leasehold.leasing.service import Service
@@ -70,7 +67,7 @@ class Reconciler:
         self._service = service
         self._settings = service.settings.manager
         self._interval = timedelta(seconds=self._settings.audit_seconds)
-        self._name = f"{socket.gethostname()[:20]}:{os.getpid()}:{uuid4().hex[:12]}"
+        self._mine = service.now()
         self._stopping = Event()
         self._thread = Thread(target=self._loop, name="audit", daemon=True)
 
@@ -108,18 +105,16 @@ class Reconciler:
             books.transact(partial(add_turn, kind=AUDIT_TURN))
         except IntegrityError:
             return False
-        self._kept_until = now + self._interval
-        return books.transact(self._turn(partial(take_turn, now=now)))
-
-    def _turn(self, how: Callable[..., bool]) -> Callable[..., bool]:
-        return partial(how, kind=AUDIT_TURN, taker=self._name, until=self._kept_until)
+        self._mine = now + self._interval
+        return books.transact(partial(take_turn, kind=AUDIT_TURN, now=now, until=self._mine))
 
     def _wait(self, seconds: float) -> None:
         """Pause, and keep the turn for as long as a round takes."""
         if self._stopping.wait(seconds):
             raise _BrokenOffError
-        now = self._service.now()
-        if now > self._kept_until - self._interval / 2:
-            self._kept_until = now + self._interval
-            if not self._service.books.transact(self._turn(keep_turn)):
+        until = self._service.now() + self._interval
+        if until > self._mine + self._interval / 2:
+            keep = partial(keep_turn, kind=AUDIT_TURN, mine=self._mine, until=until)
+            if not self._service.books.transact(keep):
                 raise _BrokenOffError
+            self._mine = until

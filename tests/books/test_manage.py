@@ -16,7 +16,8 @@ from leasehold.books.engine import open_engine, writing
 from leasehold.books.tables import tasks
 from leasehold.cmd import manage
 from leasehold.cmd.database import URL_VARIABLE
-from tests.factory import Clock, open_service, run_manager
+from leasehold.cmd.state import STATE_VARIABLE, state_database
+from tests.factory import Clock, make_schema, open_service, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,6 +233,16 @@ def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_pa
     world.cloud.aggregates.remove_host("freepool", "cmp-02")
     world.engine.dispose()
     assert run(*where, "audit")[0] == 0
+
+
+def test_audit_of_what_the_standalone_service_made_here(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cloud is the sandbox in the same database, without a configuration."""
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    state_database().parent.mkdir()
+    make_schema(f"sqlite:///{state_database()}")
+    assert run("audit") == (0, "All that is in the books and in the cloud agrees.\n", "")
 
 
 def test_audit_wants_the_schema(run: Run, database_url: str) -> None:

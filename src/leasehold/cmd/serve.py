@@ -14,6 +14,7 @@ from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
 from leasehold.api.door import PUBLIC
+from leasehold.cmd.strict import StrictParser
 from leasehold.conf.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annot
 class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
     """A connection."""
 
+    parser_class = StrictParser
     task_class = LastWords
 
     @property

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from leasehold.resource_types.base import Request
 
 _FIELDS = ("hypervisor_properties", "resource_properties")
+MOST_REMEMBERED = 128
+"""Expressions kept as they were read. The largest take a sixth of a megabyte, and anybody may send those."""
 
 
-@lru_cache(maxsize=4096)
-def _expression(hypervisor: str, resource: str) -> Expression:
+@lru_cache(MOST_REMEMBERED)
+def expression_of(hypervisor: str, resource: str) -> Expression:
+    """Return the condition that both texts state together."""
     return both(parse(hypervisor, _FIELDS[0]), parse(resource, _FIELDS[1]))
 
 
@@ -31,7 +34,7 @@ def matching(snapshot: Snapshot, request: Request) -> NDArray[bool_]:
     otherwise look like a full cloud.
     """
     texts = [request.get(field, "") for field in _FIELDS]
-    expression = _expression(*texts)
+    expression = expression_of(*texts)
     known = snapshot.known_names()
     unknown = names(expression) - known if known else frozenset()
     if unknown:

@@ -99,7 +99,8 @@ def main() -> int:
     names = [name for name in BENCHMARKS if not args.names or name in args.names]
     groups = [group for name in names if (group := _measure(name, quick=args.quick)) is not None]
     failed = sorted(set(names) - {group.name for group in groups})
-    command = " ".join(["python -m bench", *args.names, *(["--write"] if args.write else [])])
+    options = [f"--{name}" for name in ("quick", "write") if getattr(args, name)]
+    command = " ".join(["python -m bench", *args.names, *options])
     run = record(command, load, groups)
     _leave(run)
     if args.write and not failed:

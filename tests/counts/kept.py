@@ -16,9 +16,9 @@ PAGE = Path(__file__).parent / "kept.toml"
 RENEW = "python -m tests.counts --write"
 HEAD = f"""# What each use case costs, exactly; `{RENEW}` writes this file from what is counted.
 #
-# In the sections of the databases: SQL statements, commits of transactions that may write, characters of parameters, and rows read
-# (SQLite does not say). In [cloud]: calls to the cloud, and how many of them change something; a step that is done
-# again changes nothing. In [answers]: bytes of the API's answers. A number that grows has to be worth it.
+# In the sections of the databases: SQL statements, commits of transactions that may write, characters of parameters,
+# and rows read (SQLite does not say). In [cloud]: calls to the cloud, and how many of them change something; a step
+# that is done again changes nothing. In [answers]: bytes of the API's answers. A number that grows has to be worth it.
 """
 
 

@@ -47,7 +47,8 @@ from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
-pytestmark = pytest.mark.slow
+# An audit of the cloud after each step of each life: on a busy machine that takes minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = (200, 201, 202)

@@ -26,7 +26,7 @@ KILLING = (Place.BEFORE, Place.AFTER)
 WAYS = (RESTARTED, TAKEN_OVER)
 """Who goes on: the same program started again, or another one that runs already."""
 SHORT_CLAIMS: Mapping[str, Mapping[str, object]] = {
-    "manager": {"claim_seconds": 1, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
+    "manager": {"claim_seconds": 3, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
     "api": {"auth_strategy": "none", "delete_wait_seconds": 0.2},
     "physical:host": {"polling_interval": 3600},
 }
@@ -78,7 +78,11 @@ def rehearse(stage: Stage, scene: Scene, empty: Rows) -> Rehearsal:
     scene.set_up(stage)
     before = stage.rows()
     with program_of(stage, scene) as program:
-        scene.act(stage, program)
+        try:
+            scene.act(stage, program)
+        except AssertionError as error:
+            message = f"{scene.name} without a kill: {error}\n{program.story()}"
+            raise AssertionError(message) from error
         steps = program.plan.steps()
     return Rehearsal(scene, before, tuple(steps))
 

@@ -97,8 +97,12 @@ class Stage:
 
     def check(self) -> None:
         """Raise AssertionError unless the books agree by three independent counts, and the cloud with the books."""
-        audit(self.world)
-        audit_cloud(self.world)
+        try:
+            audit(self.world)
+            audit_cloud(self.world)
+        except AssertionError as error:
+            message = f"{error}\n{_state(self.world)}"
+            raise AssertionError(message) from error
         assert not read_ledger(self.url).problems()
 
 
@@ -127,6 +131,12 @@ def _state(world: World) -> str:
         rows = [
             *connection.execute(select(books.leases.c.id, books.leases.c.status, books.leases.c.status_reason)),
             *connection.execute(select(tasks)),
+            *connection.execute(
+                select(cloud.aggregates.c.name, cloud.aggregate_hosts.c.service_host).outerjoin_from(
+                    cloud.aggregates, cloud.aggregate_hosts
+                )
+            ),
+            *connection.execute(select(cloud.flavors.c.id)),
         ]
     return "\n".join(map(str, rows))
 

@@ -1,0 +1,130 @@
+"""A database that is killed and comes back while clients ask and leases start and end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import requests
+from sqlalchemy import select
+
+from leasehold.books.tables import leases
+from tests.factory import floating_ips, instances
+from tests.fault.kills import SHORT_CLAIMS
+from tests.fault.program import launched
+
+if TYPE_CHECKING:
+    from tests.fault.stage import Stage
+    from tests.servers import Server
+
+PATIENCE = 60.0
+LONGEST_ANSWER = 20.0
+"""Seconds after which a client would call it a hang."""
+LIFE = timedelta(seconds=6)
+PAUSE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Creates leases by name, each with its name as the key, so that asking again is safe."""
+
+    url: str
+    asked: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def create(self, name: str) -> requests.Response:
+        """Ask for a small lease that starts now and soon ends; for the same one when the name is the same."""
+        end = datetime.now(UTC) + LIFE
+        body = self.asked.setdefault(
+            name,
+            {
+                "name": name,
+                "start_date": "now",
+                "end_date": f"{end:%Y-%m-%dT%H:%M:%SZ}",
+                "reservations": [instances(), floating_ips()] if name.endswith("0") else [instances()],
+                "events": [],
+            },
+        )
+        headers = {"OpenStack-API-Version": "reservation 1.1", "Idempotency-Key": name}
+        return requests.post(f"{self.url}/leases", json=body, headers=headers, timeout=PATIENCE)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What clients were answered, and what was wrong with that or afterwards."""
+
+    answers: dict[int, int] = field(default_factory=dict)
+    longest: float = 0.0
+    right_after: float = 0.0
+    trouble: list[str] = field(default_factory=list)
+
+
+def outage(server: Server, stage: Stage, seconds: float) -> Verdict:
+    """Kill the server twice while clients ask: back at once the first time, gone for a while the second."""
+    verdict = Verdict()
+    api = launched("leasehold-api", stage.folder, stage.url, options=SHORT_CLAIMS)
+    manager = launched("leasehold-manager", stage.folder, stage.url, options=SHORT_CLAIMS)
+    with api as asked, manager:
+        client, over = Client(asked.url), threading.Event()
+        crowd = threading.Thread(target=_ask_on, args=(client, over, verdict))
+        crowd.start()
+        try:
+            for gone in (0.0, seconds):
+                time.sleep(LIFE.total_seconds() / 2)
+                server.kill()
+                time.sleep(gone)
+                server.start()
+        finally:
+            time.sleep(LIFE.total_seconds() / 2)
+            over.set()
+            crowd.join()
+        begun = time.monotonic()
+        _ask_again(client, verdict)
+        stage.wait_until(lambda _world: not _open(stage))
+        verdict.right_after = time.monotonic() - begun
+        stage.check()
+    names = _statuses(stage)
+    if sorted(name for name, _ in names) != sorted(client.asked):
+        verdict.trouble.append(f"asked for {sorted(client.asked)}, and there are {names}")
+    return verdict
+
+
+def _ask_on(client: Client, over: threading.Event, verdict: Verdict) -> None:
+    number = 0
+    while not over.wait(PAUSE):
+        number += 1
+        begun = time.monotonic()
+        answer = client.create(f"lease-{number}")
+        took = time.monotonic() - begun
+        verdict.longest = max(verdict.longest, took)
+        verdict.answers[answer.status_code] = verdict.answers.get(answer.status_code, 0) + 1
+        later = answer.status_code == requests.codes.unavailable and "Retry-After" in answer.headers
+        if answer.status_code != requests.codes.created and not later:
+            verdict.trouble.append(f"lease-{number} was answered {answer.status_code}: {answer.text}")
+        if took > LONGEST_ANSWER:
+            verdict.trouble.append(f"lease-{number} was answered after {took:.1f} s")
+
+
+def _ask_again(client: Client, verdict: Verdict) -> None:
+    """Repeat every request with its key, as a client does that was told to come later."""
+    end = datetime.now(UTC) + LIFE
+    for name, body in list(client.asked.items()):
+        answer = client.create(name)
+        if answer.status_code == requests.codes.bad_request and "end" in answer.text:
+            # Its time has passed and it was never granted; so it is another request, for the present.
+            body["end_date"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
+            answer = client.create(name)
+        if answer.status_code != requests.codes.created:
+            verdict.trouble.append(f"{name} was answered {answer.status_code} when asked again: {answer.text}")
+
+
+def _statuses(stage: Stage) -> list[tuple[str, str]]:
+    with stage.world.service.books.reading() as connection:
+        return [(row.name, row.status) for row in connection.execute(select(leases.c.name, leases.c.status))]
+
+
+def _open(stage: Stage) -> bool:
+    """Say whether a lease has not ended yet. One whose whole time passed without a database says so, in ERROR."""
+    return any(status not in ("TERMINATED", "ERROR") for _, status in _statuses(stage))

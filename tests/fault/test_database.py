@@ -1,0 +1,68 @@
+"""The database goes away, or a connection breaks at the worst moment: clear answers, and nothing lost or doubled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select
+
+from leasehold.books.tables import leases
+from tests.conftest import SERVERS
+from tests.fault.kills import SHORT_CLAIMS
+from tests.fault.outage import Client, outage
+from tests.fault.program import launched
+from tests.fault.relay import Cut, relayed
+from tests.fault.stage import new_stage
+from tests.servers import server_of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.fault.stage import Stage
+    from tests.servers import Server
+
+pytestmark = [pytest.mark.slow, pytest.mark.servers]
+
+
+@pytest.fixture(params=SERVERS)
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Yield a server of the test's own, which it may kill."""
+    with server_of_kind(request.param) as own:
+        yield own
+
+
+@pytest.fixture
+def stage(server: Server, tmp_path: Path) -> Iterator[Stage]:
+    with new_stage(server.create_database(), tmp_path) as made:
+        yield made
+
+
+def test_a_database_that_is_gone_for_a_while_costs_nothing_but_time(server: Server, stage: Stage) -> None:
+    verdict = outage(server, stage, seconds=4.0)
+    assert verdict.trouble == [], verdict
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_a_commit_that_is_cut_off_gets_a_clear_answer_and_is_there_once_or_not_at_all(stage: Stage, cut: Cut) -> None:
+    with relayed(stage.url) as (relay, url), launched("leasehold-api", stage.folder, url, options=SHORT_CLAIMS) as api:
+        client = Client(api.url)
+        relay.cut = cut
+        answer = client.create("cut")
+        assert relay.done.is_set()
+        assert (answer.status_code, answer.json()["code"]) == (503, "leasehold.database.unavailable"), answer.text
+        assert "look whether the change is there" in answer.json()["error_message"]
+        assert answer.headers["Retry-After"]
+        assert _names(stage) == (["cut"] if cut is Cut.ANSWER else [])
+        again = client.create("cut")
+        assert again.status_code == 201, again.text
+        assert _names(stage) == ["cut"]
+    with launched("leasehold-manager", stage.folder, stage.url, options=SHORT_CLAIMS):
+        stage.wait_until(lambda _world: True)
+    stage.check()
+
+
+def _names(stage: Stage) -> list[str]:
+    with stage.world.service.books.reading() as connection:
+        return list(connection.scalars(select(leases.c.name)))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from tests.servers.galera import GaleraCluster, GaleraNode
 
-pytestmark = [pytest.mark.slow, pytest.mark.servers]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
 ROUNDS = 40
 HOSTS = "hosts"

@@ -22,7 +22,7 @@ from tests.race.wanted import ANYTHING
 if TYPE_CHECKING:
     from tests.race.fleet import Fleet
 
-pytestmark = [pytest.mark.slow, pytest.mark.servers]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
 CLIENTS, ROUNDS = 9, 25
 FIRST = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=2)

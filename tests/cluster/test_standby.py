@@ -12,7 +12,7 @@ from tests.servers.standby import PrimaryAndStandby
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = [pytest.mark.slow, pytest.mark.servers]
+pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -40,12 +40,14 @@ class Member:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Start it. The thread that calls this has to outlive the process: the kernel ends it with its starter."""
+        """Start it and wait until it is at work. The thread that does has to outlive it: the kernel ends it otherwise."""
         options = {section: dict(values) for section, values in self.options.items()}
         if self.name == "leasehold-manager":
             self.metrics_port = free_port()
             options.setdefault("manager", {})["metrics_port"] = self.metrics_port
         self.program = self._stack.enter_context(running(self.name, database_url=self.database_url, options=options))
+        if self.metrics_port:
+            wait_for(lambda: answers(self), within=60)
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -98,8 +100,6 @@ def fleet(urls: Sequence[str], *, apis: int, managers: int, options: Options | N
         for member in members:
             stack.callback(member.stop)
         list(starters.map(Member.start, members))
-        for member in members[apis:]:
-            wait_for(lambda member=member: answers(member), within=60)  # type: ignore[misc]
         yield Fleet(members[:apis], members[apis:])
 
 

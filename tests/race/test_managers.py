@@ -34,8 +34,17 @@ OTHERS = 10
 HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **wanted.ANYTHING}
 
 
-@pytest.mark.parametrize("managers", [1, 2])
-def test_a_slow_call_for_one_lease_holds_up_no_other(database_url: str, managers: int) -> None:
+def test_a_slow_call_for_one_lease_holds_up_no_other_with_two_managers(database_url: str) -> None:
+    try_with(2, database_url)
+
+
+@pytest.mark.servers
+def test_nor_does_it_among_the_threads_of_one(postgresql_url: str) -> None:
+    try_with(1, postgresql_url)
+
+
+def try_with(managers: int, database_url: str) -> None:
+    """Let one lease wait for its call, see that the others start meanwhile, and kill the manager that waits."""
     prepare_database(database_url)
     engine = open_engine(database_url)
     cloud = sandbox(engine, faults_in_force=False)

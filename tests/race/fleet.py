@@ -40,7 +40,7 @@ class Member:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Start it and wait until it is at work. The thread that does has to outlive it: the kernel ends it otherwise."""
+        """Start it and wait until it is at work. The thread that does so has to outlive it, or the kernel ends it."""
         options = {section: dict(values) for section, values in self.options.items()}
         if self.name == "leasehold-manager":
             self.metrics_port = free_port()

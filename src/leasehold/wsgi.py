@@ -13,7 +13,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold.api.app import make_app
-from leasehold.cmd.compose import build_service
+from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.conf.load import FILE_NAME, SYSTEM_DIRECTORY
 
@@ -41,6 +41,7 @@ def _make() -> App:
     config = configure(PROG, arguments(os.environ))
     with explained(PROG):
         service = build_service(config, Event())
+        load_calendars(service)
         app = make_app(service, config.api, config.raw)
     # The server may fork its workers from here on, and two processes must not speak through one connection.
     service.books.engine.dispose()

@@ -20,6 +20,7 @@ _LOCK = (
     .order_by(pools.c.name)
     .with_for_update()
 )
+_READ = select(pools.c.name, pools.c.generation)
 _BUMP = (
     update(pools)
     .where(pools.c.name == bindparam("pool"), pools.c.generation == bindparam("seen"))
@@ -40,6 +41,11 @@ def lock_pools(connection: Connection, names: Collection[str]) -> dict[str, int]
     if not names:
         return {}
     return {row.name: row.generation for row in connection.execute(_LOCK, {"names": sorted(names)})}
+
+
+def read_generations(connection: Connection) -> dict[str, int]:
+    """Return the generation of each pool, without waiting for anybody."""
+    return {row.name: row.generation for row in connection.execute(_READ)}
 
 
 def bump_pools(connection: Connection, generations: Mapping[str, int]) -> None:

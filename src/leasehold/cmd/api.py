@@ -7,7 +7,7 @@ from threading import Event
 
 from leasehold.api.app import make_app
 from leasehold.api.door import Door
-from leasehold.cmd.compose import build_service
+from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve
 
@@ -19,6 +19,7 @@ def main() -> None:
     config = configure(PROG, sys.argv[1:])
     with explained(PROG):
         service = build_service(config, Event())
+        load_calendars(service)
         door = Door(config.api)
         server = listen(make_app(service, config.api, config.raw, door), config.api, door)
     serve(server)

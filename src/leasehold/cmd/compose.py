@@ -10,6 +10,7 @@ from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
 from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cmd import database
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
@@ -36,8 +37,8 @@ SPARE_CONNECTIONS = 4
 def build_service(config: Config, wake: Event) -> Service:
     """Return the service that `config` describes, over a schema that is up to date.
 
-    `wake` is set when work becomes due, for a manager in the same process. Raises SchemaError, PluginError or
-    UnknownFilterError, each with a sentence for the operator.
+    `wake` is set when work becomes due, for a manager in the same process. Raises SchemaError, PluginError,
+    UnknownFilterError, or OperatorError where the database is away, each with a sentence for the operator.
     """
     keep_freed_memory()
     settings = config.settings
@@ -46,7 +47,8 @@ def build_service(config: Config, wake: Event) -> Service:
         pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS,
         settings=config.database,
     )
-    schema.check(engine)
+    with database.reachable(config.database_url):
+        schema.check(engine)
     service = service_on(engine, config, wake)
     keep_what_is_loaded()
     return service
@@ -64,6 +66,12 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         enforcement=load_filters(settings.leases),
         wake=wake.set,
     )
+
+
+def load_calendars(service: Service) -> None:
+    """Read all promises before the first request does, which would keep the other processes waiting meanwhile."""
+    with service.books.reading() as connection:
+        service.calendars.load(connection, service.now())
 
 
 def _open_cloud(config: Config, engine: Engine) -> Cloud:

@@ -79,9 +79,17 @@ def open_database(url: str, *, make: bool = False) -> Engine:
 def explained(url: str) -> Iterator[None]:
     """Turn what an operator can mend into an OperatorError; anything else is a bug and stays what it is."""
     try:
-        yield
+        with reachable(url):
+            yield
     except (SchemaError, conf.ConfigurationError) as error:
         raise OperatorError(str(error)) from None
+
+
+@contextmanager
+def reachable(url: str) -> Iterator[None]:
+    """Turn a database that cannot be asked into an OperatorError, which says where it should be and not with what."""
+    try:
+        yield
     except DBAPIError as error:
         raise OperatorError(
             f"The database {hidden(url)} cannot be used: {_first_line(error)}. "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books.schema import SchemaError
+from leasehold.cmd.database import OperatorError
 from leasehold.conf import blazar, logging
 from leasehold.enforcement.base import UnknownFilterError
 from leasehold.resource_types.registry import PluginError
@@ -20,6 +21,8 @@ log = getLogger(__name__)
 
 CANNOT_START = 2
 """Exit code of a program whose settings cannot be used."""
+TRY_AGAIN = 1
+"""Exit code of a program that another try may start: its database was away."""
 
 SETTINGS_ERRORS = (conf.ConfigurationError, PluginError, SchemaError, UnknownFilterError)
 """What an operator has to mend; each carries a sentence."""
@@ -27,12 +30,12 @@ SETTINGS_ERRORS = (conf.ConfigurationError, PluginError, SchemaError, UnknownFil
 
 @contextmanager
 def explained(prog: str) -> Iterator[None]:
-    """End the program with a sentence instead of a traceback when its settings cannot be used."""
+    """End the program with a sentence instead of a traceback when its settings, or its database, cannot be used."""
     try:
         yield
-    except SETTINGS_ERRORS as error:
+    except (*SETTINGS_ERRORS, OperatorError) as error:
         sys.stderr.write(f"{prog}: {error}\n")
-        raise SystemExit(CANNOT_START) from None
+        raise SystemExit(TRY_AGAIN if isinstance(error, OperatorError) else CANNOT_START) from None
 
 
 def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str], object] | None = None) -> conf.Config:

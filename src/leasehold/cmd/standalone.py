@@ -11,7 +11,7 @@ from leasehold.api.door import Door
 from leasehold.books import schema
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
-from leasehold.cmd.compose import build_service, managing
+from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve
 from leasehold.cmd.state import state_database
@@ -55,6 +55,7 @@ def main() -> None:
         wake = Event()
         service = build_service(config, wake)
         _enrol(service)
+        load_calendars(service)
         door = Door(config.api)
         server = listen(make_app(service, config.api, config.raw, door), config.api, door)
     with explained(PROG), managing(service, wake):

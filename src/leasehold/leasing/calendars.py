@@ -9,6 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from leasehold.books.allocation import changed_allocations
+from leasehold.books.pool import read_generations
 from leasehold.books.resource import changed_resources
 from leasehold.calendar.index import AllocationColumns, Calendar
 
@@ -62,6 +63,17 @@ class Calendars:
                 kept.synced_at = now
                 snapshots[pool] = kept.calendar.snapshot(now)
             yield snapshots
+
+    def load(self, connection: Connection, now: datetime) -> None:
+        """Bring every pool up to date ahead of the first decision, which would do it with the pool's row locked.
+
+        The connection has to see one moment only, as one that reads does.
+        """
+        for pool, generation in read_generations(connection).items():
+            kept = self._kept(pool)
+            with kept.lock:
+                _catch_up(connection, kept.calendar, pool, generation, now)
+                kept.synced_at = now
 
     def _kept(self, pool: str) -> _Kept:
         with self._guard:

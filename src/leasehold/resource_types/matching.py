@@ -31,7 +31,7 @@ def matching(snapshot: Snapshot, request: Request) -> NDArray[bool_]:
     """Return which enrolled hosts meet both expressions of a request, which share one namespace (resources §0.1).
 
     Raises InvalidInputError when an expression names a property that no host has ever had: a typing error would
-    otherwise look like a full cloud.
+    otherwise look like a full cloud. It does not name those that there are, for some are private.
     """
     texts = [request.get(field, "") for field in _FIELDS]
     expression = expression_of(*texts)
@@ -40,6 +40,6 @@ def matching(snapshot: Snapshot, request: Request) -> NDArray[bool_]:
     if unknown:
         name = min(unknown)
         field = _FIELDS[0] if f"${name}" in texts[0] else _FIELDS[1]
-        message = f"No host has a property ${name}; these exist: {', '.join(sorted(known))}."
+        message = f"No host has a property ${name}; GET /v1/os-hosts/properties lists those that can be asked for."
         raise InvalidInputError(message, field=field)
     return snapshot.matching(expression) & snapshot.enrolled()

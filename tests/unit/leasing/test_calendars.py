@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from sqlalchemy import event
+
 from leasehold.books.history import purge
 from tests.factory import hosts, make_service, open_service, run_for, run_manager
 
@@ -35,4 +37,19 @@ def test_two_processes_see_each_others_promises(tmp_path: Path) -> None:
         one.delete(first)
         third = other.lease(hosts(), start=1, end=2)
         assert other.holds(third) == {"cmp-01": 1}
+        other.engine.dispose()
+
+
+def test_a_process_that_has_loaded_its_calendars_reads_no_promise_again_to_decide(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as one:
+        first = one.lease(hosts(), start=1, end=2)
+        other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
+        with other.service.books.reading() as connection:
+            other.service.calendars.load(connection, other.now())
+        asked: list[str] = []
+        event.listen(other.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+        second = other.lease(hosts(), start=1, end=2)
+        assert one.holds(first).keys().isdisjoint(other.holds(second))
+        decided = asked[: asked.index(next(each for each in asked if each.startswith("INSERT INTO leases")))]
+        assert not any("FROM allocations" in statement for statement in decided), decided
         other.engine.dispose()

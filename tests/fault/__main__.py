@@ -24,14 +24,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which way each kill is recovered from, and which sample")
     parser.add_argument("--most", type=int, default=None, help="a sample of so many kills instead of every step")
     parser.add_argument("--all", action="store_true", help="recover from each kill in both ways")
+    parser.add_argument("--outlive", action="store_true", help="let a start stand still instead of killing anything")
     parser.add_argument("--lanes", type=int, default=campaign.LANES, help="databases to use at the same time")
     parser.add_argument("scene", nargs="*", help=f"of {', '.join(names)}; default: all")
     asked = parser.parse_args()
     if unknown := set(asked.scene) - set(names):
         parser.error(f"There is no scene {', '.join(sorted(unknown))}; there are {', '.join(names)}.")
-    scenes = [scene for scene in campaign.SCENES if not asked.scene or scene.name in asked.scene]
+    wanted = asked.scene or (["start now"] if asked.outlive else names)
+    scenes = [scene for scene in campaign.SCENES if scene.name in wanted]
     with _databases(asked.database) as create, campaign.stages(create, asked.lanes) as stages:
         rehearsed = campaign.rehearsals(stages, scenes)
+        if asked.outlive:
+            return 1 if any(verdict.trouble for verdict in campaign.stand_still(stages, rehearsed, _say)) else 0
         kills = campaign.choose(rehearsed, asked.seed, both=asked.all, most=asked.most)
         steps = sum(len(each.steps) for each in rehearsed)
         _say(f"{steps} steps in {len(rehearsed)} scenes, {len(kills)} kills on {asked.database}, seed {asked.seed}")

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tests.fault.asking import API_SCENES
 from tests.fault.kills import WAYS, kill, rehearse
+from tests.fault.outliving import outlive
 from tests.fault.scenes import MANAGER_SCENES
 from tests.fault.stage import new_stage
+from tests.fault.steps import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,6 +71,20 @@ def carry_out(stages: Sequence[Stage], kills: Sequence[Kill], told: Callable[[Ve
         return verdict
 
     return _in_lanes(stages, kills, one)
+
+
+def stand_still(
+    stages: Sequence[Stage], rehearsed: Sequence[Rehearsal], told: Callable[[Verdict], object]
+) -> list[Verdict]:
+    """Let a manager stand still after each step of these scenes until its claim is lost and its lease is gone."""
+
+    def one(stage: Stage, planned: tuple[Rehearsal, Moment]) -> Verdict:
+        verdict = outlive(stage, *planned)
+        told(verdict)
+        return verdict
+
+    moments = [(each, moment) for each in rehearsed for moment in each.moments if moment.place is Place.AFTER]
+    return _in_lanes(stages, moments, one)
 
 
 def _in_lanes(stages: Sequence[Stage], things: Sequence[Thing], work: Callable[[Stage, Thing], Made]) -> list[Made]:

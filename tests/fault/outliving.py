@@ -1,0 +1,57 @@
+"""A manager that outlives its claim: it stands still in the middle of a start, others take over and remove the lease.
+
+Then it goes on. The one call that it was just making may still reach the cloud; nothing after that may. So it stands
+still after a call here, not in one.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.delete import delete_lease
+from tests.fault.kills import Verdict, program_of, steps_file
+from tests.fault.scenes import is_active, is_gone, lease_of
+from tests.fault.stage import RIGHT_WITHIN
+from tests.fault.steps import Plan
+
+if TYPE_CHECKING:
+    from tests.fault.kills import Rehearsal
+    from tests.fault.stage import Stage
+    from tests.fault.steps import Moment
+
+OUTLIVED = "outlived"
+
+
+def outlive(stage: Stage, rehearsal: Rehearsal, moment: Moment) -> Verdict:
+    """Let a manager stand still at a moment until its lease is gone, then go on, and look at what there is."""
+    scene, step = rehearsal.scene, rehearsal.steps[moment.number - 1]
+    stage.restore(rehearsal.before)
+    trouble, late = "", 0
+    try:
+        late = _outlive(stage, rehearsal, Plan(steps_file(stage), moment, signal.SIGSTOP))
+    except AssertionError as error:
+        trouble = f"WRONG: {error}"
+    return Verdict(scene.name, str(moment), step, OUTLIVED, RIGHT_WITHIN if trouble else float(late), trouble)
+
+
+def _outlive(stage: Stage, rehearsal: Rehearsal, plan: Plan) -> int:
+    """Return how many calls to the cloud the manager still made after it had lost its claim."""
+    # On SQLite nobody could write if it stood still while it looks for more work, which is a transaction, too.
+    with (
+        program_of(stage, rehearsal.scene, plan, poll_seconds=60, claim_seconds=3) as sleeper,
+        program_of(stage, rehearsal.scene),
+    ):
+        sleeper.wait_for_stop()
+        before = len(plan.steps())
+        stage.wait_until(is_active)
+        lease = lease_of(stage.world)
+        assert lease is not None
+        delete_lease(stage.world.service, lease.id)
+        stage.wait_until(is_gone)
+        sleeper.signal(signal.SIGCONT)
+        sleeper.stop()
+        stage.wait_until(is_gone)
+        late = len(plan.steps()) - before
+    stage.check()
+    return late

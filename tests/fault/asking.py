@@ -73,7 +73,7 @@ def _answer(url: str, ask: Ask) -> requests.Response | None:
         return requests.request(
             ask["method"], url + ask["path"], json=ask.get("json"), headers=headers, timeout=PATIENCE
         )
-    except requests.ConnectionError:
+    except (requests.ConnectionError, requests.exceptions.ChunkedEncodingError):
         return None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leasehold.calendar.search import earliest_free
-from leasehold.cloud.ports import CloudTransientError
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Aggregate, Cloud, Server
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.base import Job, Request, Search
+    from leasehold.resource_types.base import Holding, Job, Request, Search
 
 
 class HostRequest(RequestBody):
@@ -96,7 +96,7 @@ class HostReservations:
         zone = f"{settings.zone_prefix}{job.name}"
         aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
         if wanted is Wanted.ACTIVE:
-            hosts = {holding.resource.attributes["service_name"] for holding in job.holdings}
+            hosts = _names(job.holdings)
             arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
             for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
         return {"aggregate_id": aggregate.id}
@@ -195,9 +195,27 @@ def _sweep_preemptible(cloud: Cloud, host: str) -> None:
 
 
 def _vacate(cloud: Cloud, job: Job, host: str) -> None:
-    """Remove the reservation's servers from a host, then give it back to the free pool: released last."""
+    """Remove the reservation's servers from a host, then give it back to the free pool: released last.
+
+    A host that the reservation was never promised came in by hand: its servers are not the reservation's, and whether
+    it belongs into the free pool is the audit's affair.
+    """
+    if host not in _names((*job.holdings, *job.former)):
+        _expel(cloud, job, host)
+        return
     _remove_servers(cloud, host, cloud.servers.on_host(host))
     cloud.aggregates.add_host(job.settings.freepool, host)
+    cloud.aggregates.remove_host(job.name, host)
+
+
+def _expel(cloud: Cloud, job: Job, host: str) -> None:
+    """Take out a host that is not the reservation's; raises CloudPermanentError while there are servers on it."""
+    if cloud.servers.on_host(host):
+        message = (
+            f"host {host} was put into aggregate {job.name} by hand, and servers run on it: "
+            "move them away, or take the host out"
+        )
+        raise CloudPermanentError(message)
     cloud.aggregates.remove_host(job.name, host)
 
 
@@ -217,8 +235,13 @@ def _dissolve(cloud: Cloud, job: Job) -> None:
     cloud.aggregates.delete(job.name)
     # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
     # yet, so whatever is on it and not preemptible is this reservation's.
-    hosts = {holding.resource.attributes["service_name"] for holding in (*job.holdings, *job.former)}
+    hosts = _names((*job.holdings, *job.former))
     for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
+
+
+def _names(holdings: Sequence[Holding]) -> set[str]:
+    """Return the holdings as the cloud's aggregates know them."""
+    return {holding.resource.attributes["service_name"] for holding in holdings}
 
 
 def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:

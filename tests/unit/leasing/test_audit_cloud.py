@@ -17,6 +17,7 @@ from leasehold.leasing.audit_cloud import Pace, audit_cloud
 from leasehold.leasing.audit_repair import repair
 from leasehold.leasing.queries import list_leases
 from leasehold.manager.reconciler import reconcile
+from leasehold.model.windows import to_seconds
 from leasehold.resource_types.slots import resource_class
 from tests.factory import floating_ips, hosts, instances, run_for, run_manager
 from tests.stateful.audit import cloud_state
@@ -171,16 +172,37 @@ def test_a_repair_is_in_the_history(world: World, lease: Lease) -> None:
     assert (last.event_type, last.lease_id) == ("lease.repair", lease.id)
 
 
-def test_servers_on_leased_hosts_are_never_touched(world: World, lease: Lease) -> None:
-    """A foreign host with somebody's server is put into the aggregate: only a person can say whose that is."""
+def test_a_host_that_came_in_by_hand_goes_once_its_servers_are_gone(world: World, lease: Lease) -> None:
+    """Only a person can say whose they are, so the lease keeps its status and the servers run on."""
     server = world.cloud.servers.boot("theirs", "alt", "m1.small")
-    assert server.status == "ACTIVE"
     assert server.service_host is not None
     part = lease.reservations[0].id
     with writing(world.engine) as connection:
         # Nova forbids what would change the zone of a server; a database that was mended by hand forbids nothing.
         number = connection.execute(select(aggregates.c.id).where(aggregates.c.name == part)).scalar_one()
         connection.execute(insert(aggregate_hosts), {"aggregate_id": number, "service_host": server.service_host})
+    (found,) = findings(world)
+    assert (found.kind, found.subject, found.mend) == ("drift", lease.id, None)
+    assert f"host {server.service_host} was put into aggregate {part} by hand, and servers run on it" in found.what
+    assert mend(world) == [None]
+    with writing(world.engine) as connection:
+        connection.execute(update(tables.tasks).where(tables.tasks.c.subject == lease.id).values(due_at=world.now()))
+    run_manager(world)
+    assert [each.id for each in world.cloud.servers.all()] == [server.id]
+    assert world.get(lease).status == "ACTIVE"
+    world.cloud.servers.delete(server.id)
+    run_for(world, minutes=2)
+    assert server.service_host not in world.members(part)
+    assert findings(world) == []
+
+
+def test_what_would_delete_servers_is_left_to_a_person(world: World, lease: Lease) -> None:
+    """A promise that ended without its release, and nobody at work on it: only a person can say whose the server is."""
+    scene = Scene(world, lease)
+    server = world.cloud.servers.boot("ours", lease.project_id, "m1.small", [scene.hosts])
+    with writing(world.engine) as connection:
+        mine = tables.allocations.c.reservation_id == scene.hosts
+        connection.execute(update(tables.allocations).where(mine).values(ends_at=to_seconds(world.now())))
     (found,) = findings(world)
     assert (found.kind, found.subject, found.mend) == ("drift", lease.id, None)
     assert f"server {server.id} runs on" in found.what

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import event
 
 from leasehold.books.engine import reader_of, reading
-from leasehold.leasing.audit import audit
+from leasehold.leasing.audit.books import audit_books
 from tests.factory import World, hosts, instances, make_service
 
 NAMES = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
@@ -21,7 +21,7 @@ def statements(world: World) -> int:
     reader = reader_of(world.engine)
     event.listen(reader, "before_cursor_execute", note)
     with reading(world.engine) as connection:
-        assert audit(connection, world.now()) == []
+        assert audit_books(connection, world.now()) == []
     event.remove(reader, "before_cursor_execute", note)
     return len([text for text in sent if not text.startswith("BEGIN")])
 

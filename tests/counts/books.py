@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.books.task import claim_tasks
 from leasehold.leasing import queries
-from leasehold.leasing.audit import audit
+from leasehold.leasing.audit.books import audit_books
 from leasehold.leasing.delete import wait_until_gone
 from leasehold.manager import monitor
 from leasehold.manager.settle import settle
@@ -135,7 +135,7 @@ def _operators(world: World, meter: Meter) -> dict[str, dict[str, int]]:
 
 def _audit(world: World) -> None:
     with world.service.books.reading() as connection:
-        assert not audit(connection, world.now())
+        assert not audit_books(connection, world.now())
 
 
 class _Kept:

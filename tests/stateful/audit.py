@@ -17,7 +17,7 @@ from leasehold.books import tables
 from leasehold.books.engine import reading
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox import tables as cloud_tables
-from leasehold.leasing import audit as leasehold_audit
+from leasehold.leasing.audit.books import audit_books
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -146,7 +146,7 @@ def audit(world: World) -> None:
     _check_released(books)
     with reading(world.engine) as connection:
         # Nobody is late here: the test itself is the manager, and works when it likes.
-        findings = [found for found in leasehold_audit.audit(connection, world.now()) if found.kind != "late"]
+        findings = [found for found in audit_books(connection, world.now()) if found.kind != "late"]
     assert findings == [], findings
 
 

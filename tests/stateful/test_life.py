@@ -29,8 +29,8 @@ from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
 from leasehold.leasing import create, queries
-from leasehold.leasing.audit_cloud import Pace
-from leasehold.leasing.audit_cloud import audit_cloud as leasehold_audit_cloud
+from leasehold.leasing.audit.cloud import Pace
+from leasehold.leasing.audit.cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.manager import monitor
 from leasehold.manager.reconciler import reconcile
 from leasehold.manager.settle import settle

@@ -13,9 +13,9 @@ from leasehold.books import schema
 from leasehold.books.store import Books
 from leasehold.cloud.ports import CloudError
 from leasehold.cmd.state import state_database
-from leasehold.leasing.audit import Finding, audit
-from leasehold.leasing.audit_cloud import Pace, audit_cloud
-from leasehold.leasing.audit_repair import repair
+from leasehold.leasing.audit.books import audit_books
+from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.service import utc_now
 from leasehold.resource_types.registry import PluginError
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import Engine
+
+    from leasehold.leasing.audit.finding import Finding
 
 NOT_ASKED = "It was left alone, as asked."
 FOUND = 1
@@ -76,7 +78,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands answer sooner.
 
     with Books(engine).reading() as connection:
-        found = audit(connection, utc_now())
+        found = audit_books(connection, utc_now())
     service, unseen = None, NOT_ASKED if args.books_only else None
     try:
         if args.repair or not args.books_only:

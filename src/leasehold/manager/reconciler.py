@@ -16,15 +16,16 @@ from sqlalchemy.exc import IntegrityError
 
 from leasehold.books.turn import add_turn, keep_turn, take_turn
 from leasehold.cloud.ports import CloudError
-from leasehold.leasing.audit import Kind, audit_leases
-from leasehold.leasing.audit_cloud import Pace, audit_cloud
-from leasehold.leasing.audit_repair import repair
+from leasehold.leasing.audit.books import audit_leases
+from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.finding import Kind
+from leasehold.leasing.audit.repair import repair
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leasehold.leasing.audit import Finding
+    from leasehold.leasing.audit.finding import Finding
     from leasehold.leasing.service import Service
 
 log = logging.getLogger(__name__)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold.leasing.audit_cloud import Pace, audit_cloud
-from leasehold.leasing.audit_repair import repair
+from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.repair import repair
 from leasehold.resource_types.slots import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Flavor
-    from leasehold.leasing.audit import Finding
+    from leasehold.leasing.audit.finding import Finding
     from leasehold.model.lease import Lease
     from tests.factory import World
 

@@ -11,19 +11,20 @@ from sqlalchemy import delete, insert, select, update
 
 from leasehold.books import tables
 from leasehold.books.engine import reading, writing
-from leasehold.leasing.audit import Finding, audit
+from leasehold.leasing.audit.books import audit_books
 from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until
 
 if TYPE_CHECKING:
     from sqlalchemy import Executable
 
+    from leasehold.leasing.audit.finding import Finding
     from leasehold.model.lease import Lease
     from tests.factory import World
 
 
 def findings(world: World) -> list[Finding]:
     with reading(world.engine) as connection:
-        return audit(connection, world.now())
+        return audit_books(connection, world.now())
 
 
 def spoil(world: World, statement: Executable) -> None:

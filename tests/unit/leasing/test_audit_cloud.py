@@ -13,8 +13,8 @@ from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, inventories, providers, traits
-from leasehold.leasing.audit_cloud import Pace, audit_cloud
-from leasehold.leasing.audit_repair import repair
+from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.queries import list_leases
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.windows import to_seconds

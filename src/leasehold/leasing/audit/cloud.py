@@ -17,9 +17,9 @@ from leasehold.books.lease import find_lease
 from leasehold.books.task import LEASE
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudPermanentError
-from leasehold.leasing.audit import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.audit_leftovers import audit_leftovers
-from leasehold.leasing.audit_places import audit_places
+from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.audit.leftovers import audit_leftovers
+from leasehold.leasing.audit.places import audit_places
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from leasehold.books.allocation import unreleased_on
 from leasehold.books.audit import removed_hosts, work_for
 from leasehold.books.resource import list_resources
-from leasehold.leasing.audit import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.audit_leftovers import is_of_hosts
+from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.audit.leftovers import is_of_hosts
 from leasehold.leasing.host import HOST_TASK
 from leasehold.model.resource import HOST
 from leasehold.resource_types.slots import child_provider

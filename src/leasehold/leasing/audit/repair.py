@@ -17,8 +17,8 @@ from leasehold.books.resource import last_resource, list_resources
 from leasehold.books.task import LEASE, add_task_once
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
-from leasehold.leasing.audit import Finding, Kind, Mend
-from leasehold.leasing.audit_leftovers import Sort, Thing, is_of_hosts, things_of_ours
+from leasehold.leasing.audit.finding import Finding, Kind, Mend
+from leasehold.leasing.audit.leftovers import Sort, Thing, is_of_hosts, things_of_ours
 from leasehold.leasing.host import HOST_TASK
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.model.resource import HOST

@@ -1,19 +1,15 @@
-"""The audit: does everything in the books agree? Recomputed from the tables, without the calendar (feature E9).
-
-The cloud's half is `audit_cloud`, and what is done about what either finds is `audit_repair`.
-"""
+"""The books' half: do all tables agree? Recomputed from the rows, without the calendar (feature E9)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leasehold.books.audit import all_lease_ids, kept_by, promises, work_for
 from leasehold.books.lease import list_leases
 from leasehold.books.task import LEASE
+from leasehold.leasing.audit.finding import DEFECT, REPAIR, Finding, Kind, Mend
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 
@@ -30,9 +26,6 @@ if TYPE_CHECKING:
 
 LATE = timedelta(minutes=5)
 """Work that nobody has taken up for so long is waiting for a manager that does not come."""
-
-DEFECT = "This is a defect; report it."
-REPAIR = "leasehold-manage audit --repair mends it."
 
 _PARTS = ReservationStatus
 _ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
@@ -70,45 +63,7 @@ AGREEING: Mapping[LeaseStatus, tuple[frozenset[ReservationStatus], frozenset[Eve
 """What the reservations, the start and the end of a lease may be in each of its statuses (contract lifecycle §1.1)."""
 
 
-class Kind(StrEnum):
-    """What can be wrong; these words never change."""
-
-    OVERBOOKED = "overbooked"
-    STATUS = "status"
-    WORK = "work"
-    LATE = "late"
-    KEPT = "kept"
-    DRIFT = "drift"
-    PLACE = "place"
-    LEFTOVER = "leftover"
-
-
-class Mend(StrEnum):
-    """What the service can do about a finding by itself."""
-
-    LEASE = "lease"
-    """The lease's own task is made due, so its one worker brings it, and the cloud, to where they should be."""
-    HOST = "host"
-    """The host's own task is made due, which brings it into its place or out of ours."""
-    REMOVAL = "removal"
-    """What a reservation that is over has left in the cloud is removed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that must not be: what it is about, what is wrong, and what to do.
-
-    `mend` is None for what only a person can decide.
-    """
-
-    kind: Kind
-    subject: str
-    what: str
-    remedy: str
-    mend: Mend | None = None
-
-
-def audit(connection: Connection, now: datetime) -> list[Finding]:
+def audit_books(connection: Connection, now: datetime) -> list[Finding]:
     """Return all that does not agree in the books; an empty list when all is well.
 
     The connection should see one moment only, or what others change meanwhile looks like a disagreement.

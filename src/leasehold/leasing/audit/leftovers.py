@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.books.audit import IDLE, owners, work_of
 from leasehold.books.task import LEASE
-from leasehold.leasing.audit import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.model.resource import FLOATING_IP
 from leasehold.resource_types.floatingip import TAG
 from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, resource_class

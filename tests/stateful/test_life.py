@@ -9,6 +9,7 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -46,6 +47,7 @@ from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
 
 # An audit of the cloud after each step of each life: on a busy machine that takes minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -227,7 +229,7 @@ class Life(RuleBasedStateMachine):
             changes["reservations"] = tuple(self._changes(lease, parts))
         if name is not None:
             changes["name"] = name
-        refused = self._attempt(lambda: self.world.amend(lease, **changes))
+        refused = self._amend(lease, **changes)
         if not changes or set(changes) == {"name"}:
             busy = lease.status in ("STARTING", "TERMINATING", "DELETING")
             assert (refused is not None) == busy, (lease.status, refused)
@@ -236,13 +238,27 @@ class Life(RuleBasedStateMachine):
     def prolong(self, which: int, later: int) -> None:
         lease = self._some_lease(which)
         if lease is not None:
-            self._attempt(lambda: self.world.amend(lease, end=lease.window.end + later * STEP))
+            self._amend(lease, end=lease.window.end + later * STEP)
 
     @rule(which=CHOICE)
     def end_now(self, which: int) -> None:
         lease = self._some_lease(which)
         if lease is not None:
             self._attempt(lambda: self.world.amend(lease, end=self._minute()))
+
+    def _amend(self, lease: Lease, **changes: Any) -> LeaseholdError | None:
+        """Amend a lease; what it has in use stays its own, each reservation's own, whatever the others get."""
+        before = self._in_use(lease)
+        refused = self._attempt(lambda: self.world.amend(lease, **changes))
+        after = self.world.get(lease)
+        for part in after.reservations if after.window.end > self.clock.now() else ():
+            assert before.get(part.id, Counter()) <= _slots(after, part)
+        return refused
+
+    @staticmethod
+    def _in_use(lease: Lease) -> dict[str, Counter[int]]:
+        """Return, by active reservation, how many slots it holds of each resource."""
+        return {part.id: _slots(lease, part) for part in lease.reservations if part.status == "active"}
 
     @staticmethod
     def _changes(lease: Lease, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -491,6 +507,14 @@ class Life(RuleBasedStateMachine):
         finally:
             self.world.engine.dispose()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _slots(lease: Lease, part: Reservation) -> Counter[int]:
+    """Return how many slots a reservation holds of each resource, by number."""
+    held: Counter[int] = Counter()
+    for each in factory.live(lease, part):
+        held[each.resource_number] += each.slots
+    return held
 
 
 def _amounting(asked: Any, amount: int) -> dict[str, Any]:

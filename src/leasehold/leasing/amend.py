@@ -15,7 +15,7 @@ from leasehold.books.task import LEASE, hurry_task
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, decide, promised_window
-from leasehold.leasing.promises import Rewriting, held_by, rewrite
+from leasehold.leasing.promises import Rewriting, held_by, leaving, rewrite
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
@@ -184,11 +184,14 @@ class _Amendment:
     ) -> Sequence[Sequence[Pick]]:
         changes = enumerate(self.changes.reservations or ())
         places = {change["id"]: f"reservations[{position}]" for position, change in changes}
+        ahead = promised_window(window.start, window.end, now)
+        begun = ahead.start <= now
         asked = [
             Asked(
                 self.service.types.get(part.resource_type),
                 self._request(part),
                 held=tuple(held.pick for held in held_by(part, lease)),
+                leaving=tuple(held.pick for held in leaving(part, lease)) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 before=dict(part.request),
                 place=places.get(part.id),
@@ -198,7 +201,6 @@ class _Amendment:
         own = [part.id for part in lease.reservations]
         with self.service.calendars.synced(connection, generations, now) as snapshots:
             views = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
-            ahead = promised_window(window.start, window.end, now)
             margin = self.service.settings.leases.cleaning_time
             return decide(views, asked, ahead, window.duration, margin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,14 @@ if TYPE_CHECKING:
 class Asked:
     """One reservation to decide about: what is asked, and what it holds already.
 
+    `leaving` is what it no longer holds, but has not given back when the window begins.
     `place` is where the client's request speaks of it, such as `reservations[0]`; None where it does not.
     """
 
     kind: ResourceType
     request: Request
     held: tuple[Pick, ...] = ()
+    leaving: tuple[Pick, ...] = ()
     firm: bool = False
     before: Request | None = None
     place: str | None = None
@@ -54,16 +57,50 @@ def decide(
 ) -> list[Sequence[Pick]]:
     """Return the picks of every reservation in a lease of this length, of which `window` lies ahead.
 
-    Each reservation sees the picks of those before it.
+    Each reservation sees the picks of those before it, and none gets what another one has in use. What the others hold
+    without using it is left to them as well, unless the lease does not fit otherwise.
 
     Raises NotEnoughError with the explanation for the first that does not fit, and InvalidInputError for a request
     that cannot be understood; both name the reservation's place in the client's request.
     """
-    views = dict(snapshots)
-    decided: list[Sequence[Pick]] = []
-    for position, part in enumerate(asked):
-        pool = part.kind.pool
-        search = Search(views[pool], window, length, part.held, part.firm, part.before, margin)
+    decision = _Decision(snapshots, asked, window, length, margin)
+    if any(part.held and not part.firm for part in asked[1:]):
+        with suppress(LeaseholdError):
+            return decision.made(considerate=True)
+    return decision.made(considerate=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """One lease to decide about, which may take more than one try."""
+
+    snapshots: Mapping[str, Snapshot]
+    asked: Sequence[Asked]
+    window: Window
+    length: timedelta
+    margin: timedelta
+
+    def made(self, *, considerate: bool) -> list[Sequence[Pick]]:
+        """Return the picks of all; who is considerate first tries to leave the others what they hold unused."""
+        views = dict(self.snapshots)
+        decided: list[Sequence[Pick]] = []
+        for position, part in enumerate(self.asked):
+            pool = part.kind.pool
+            picks = self._considerate_picks(position, views[pool]) if considerate else None
+            decided.append(self._picks(position, views[pool]) if picks is None else picks)
+            if any(later.kind.pool == pool for later in self.asked[position + 1 :]):
+                views[pool] = views[pool].booked(decided[-1], self.window)
+        return decided
+
+    def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:
+        with suppress(LeaseholdError):
+            return self._picks(position, view.booked(self._held_after(position, firm=False), self.window))
+        return None
+
+    def _picks(self, position: int, view: Snapshot) -> Sequence[Pick]:
+        part = self.asked[position]
+        view = view.booked((*self._held_after(position, firm=True), *self._leaving_beside(position)), self.window)
+        search = Search(view, self.window, self.length, part.held, part.firm, part.before, self.margin)
         try:
             outcome = part.kind.allocate(part.request, search)
         except LeaseholdError as error:
@@ -71,7 +108,18 @@ def decide(
         if isinstance(outcome, Refusal):
             error_type = NotEnoughFloatingIpsError if outcome.resource_type == FLOATING_IP else NotEnoughError
             raise part.blame(error_type(outcome))
-        decided.append(outcome)
-        if any(later.kind.pool == pool for later in asked[position + 1 :]):
-            views[pool] = views[pool].booked(outcome, window)
-    return decided
+        return outcome
+
+    def _held_after(self, position: int, *, firm: bool) -> list[Pick]:
+        """Return what those hold that are decided later, in use or not."""
+        return [pick for part in self._beside(position)[1] if part.firm is firm for pick in part.held]
+
+    def _leaving_beside(self, position: int) -> list[Pick]:
+        before, after = self._beside(position)
+        return [pick for part in (*before, *after) for pick in part.leaving]
+
+    def _beside(self, position: int) -> tuple[list[Asked], list[Asked]]:
+        """Return the other reservations of the same pool: those before, and those after."""
+        pool = self.asked[position].kind.pool
+        before, after = self.asked[:position], self.asked[position + 1 :]
+        return [each for each in before if each.kind.pool == pool], [each for each in after if each.kind.pool == pool]

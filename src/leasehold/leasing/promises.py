@@ -37,6 +37,11 @@ def held_by(part: Reservation, lease: Lease) -> list[Allocation]:
     return [held for held in part.allocations if lasts(held, lease)]
 
 
+def leaving(part: Reservation, lease: Lease) -> list[Allocation]:
+    """Return the promises that ended before their lease did, and whose resources are not given back yet."""
+    return [held for held in part.allocations if held.released_at is None and not lasts(held, lease)]
+
+
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """One reservation whose promises move to another window, at a generation of its pool."""

@@ -1,0 +1,125 @@
+"""Several reservations of one lease: a change gives none what another one has in use, or holds and need not lose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.model.errors import NotEnoughError
+from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.stateful.audit import audit, audit_cloud
+from tests.unit.leasing.test_amend import change, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+LARGE = '[">=", "$vcpus", "8"]'
+"""What cmp-01 and cmp-02 match, with 8 VCPUs each, and gpu-03 with 16."""
+HOST = hosts(1, resource_properties=LARGE)
+INSTANCE = instances(1, 5)
+FLAVOR = flavors(1, "m1.xlarge")
+"""Of neither slot do two fit on cmp-01 or on cmp-02, nor one of each."""
+TOO_MANY = {"physical:host": 3, "virtual:instance": 5, "flavor:instance": 4}
+"""What would need all three large hosts."""
+
+kinds = [pytest.param(HOST, id="host"), pytest.param(INSTANCE, id="instance"), pytest.param(FLAVOR, id="flavor")]
+
+
+def growth(request: Mapping[str, Any], amount: int) -> dict[str, Any]:
+    """Return the change of a reservation that asks for this amount."""
+    return {"min": amount, "max": amount} if "min" in request else {"amount": amount}
+
+
+def places(world: World, lease: Lease) -> list[set[str]]:
+    return [set(world.holds(lease, position)) for position in range(len(lease.reservations))]
+
+
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("other", kinds)
+@pytest.mark.parametrize("grows", kinds)
+def test_what_grows_goes_where_no_sibling_is(
+    world: World, grows: Mapping[str, Any], other: Mapping[str, Any], position: int
+) -> None:
+    lease = world.lease(*([grows, other] if position == 0 else [other, grows]), start=0, end=3)
+    run_manager(world)
+    assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
+    too_much = change(lease, position, **growth(grows, TOO_MANY[grows["resource_type"]]))
+    refused(world, NotEnoughError, lambda: world.amend(lease, **too_much))
+    world.amend(lease, **change(lease, position, **growth(grows, 2)))
+    run_manager(world)
+    expected = [{"cmp-01"}, {"cmp-02"}]
+    expected[position] = expected[position] | {"gpu-03"}
+    assert places(world, lease) == expected
+    audit(world)
+    audit_cloud(world)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_addresses_that_grow_leave_a_sibling_its_own(world: World, position: int) -> None:
+    lease = world.lease(floating_ips(2), floating_ips(1), start=0, end=3)
+    run_manager(world)
+    before = places(world, lease)
+    most = 5 - len(before[1 - position])
+    refused(world, NotEnoughError, lambda: world.amend(lease, **change(lease, position, amount=most + 1)))
+    world.amend(lease, **change(lease, position, amount=most))
+    assert places(world, lease)[1 - position] == before[1 - position]
+    assert len(places(world, lease)[position]) == most
+
+
+def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
+    """The failed host works again, but the servers of the reservation that it was taken from are still on it."""
+    lease = world.lease(instances(1, 5), HOST, start=0, end=3)
+    run_manager(world)
+    world.cloud.servers.boot("server", "demo", "m1.small", [lease.reservations[1].id])
+    world.cloud.servers.take_to_delete(600)
+    world.fail("cmp-02")
+    run_manager(world)
+    world.recover("cmp-02")
+    assert places(world, lease) == [{"cmp-01"}, {"gpu-03"}]
+    refused(world, NotEnoughError, lambda: world.amend(lease, **change(lease, amount=2)))
+    run_until(world, world.hour(1))
+    world.amend(lease, **change(lease, amount=2))
+    run_manager(world)
+    assert places(world, lease) == [{"cmp-01", "cmp-02"}, {"gpu-03"}]
+    audit(world)
+    audit_cloud(world)
+
+
+# ---------------------------------------------------------------- what nobody uses yet
+
+
+@pytest.mark.parametrize("first", kinds)
+def test_who_has_to_move_leaves_a_sibling_its_place(world: World, first: Mapping[str, Any]) -> None:
+    lease = world.lease(first, HOST, start=1, end=2)
+    world.lease(hosts(1), start=2, end=3)
+    assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
+    world.amend(lease, end=3)
+    assert places(world, lease) == [{"gpu-03"}, {"cmp-02"}]
+
+
+def test_a_pending_reservation_that_grows_leaves_a_sibling_its_place(world: World) -> None:
+    lease = world.lease(HOST, HOST, start=1, end=2)
+    world.amend(lease, **change(lease, min=2, max=2))
+    assert places(world, lease) == [{"cmp-01", "gpu-03"}, {"cmp-02"}]
+
+
+def test_siblings_move_where_the_lease_fits_no_other_way(world: World) -> None:
+    lease = world.lease(hosts(1), hosts(1), start=1, end=2)
+    assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
+    world.amend(lease, **change(lease, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'))
+    assert places(world, lease) == [{"cmp-02"}, {"cmp-01"}]
+
+
+def test_only_those_move_that_are_in_the_way(world: World) -> None:
+    """The first has to move and may go to two hosts, the second stays, the third has to make room for the fourth."""
+    lease = world.lease(HOST, HOST, hosts(1), hosts(1), start=1, end=2)
+    assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}, {"cmp-06"}, {"cmp-07"}]
+    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-01"]'), start=2, end=3)
+    wish = '["==", "$hypervisor_hostname", "cmp-07"]'
+    changes = change(lease, 2, resource_properties=wish)["reservations"]
+    world.amend(lease, end=3, reservations=changes)
+    assert places(world, lease) == [{"gpu-03"}, {"cmp-02"}, {"cmp-07"}, {"cmp-06"}]

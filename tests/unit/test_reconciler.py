@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY
 
+from leasehold.books.clock import utc_now
 from leasehold.books.turn import add_turn, take_turn
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.service import utc_now
 from leasehold.manager.reconciler import AUDIT_TURN, Reconciler
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for

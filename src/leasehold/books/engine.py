@@ -17,11 +17,11 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import create_engine, event, make_url
+from sqlalchemy import NullPool, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 
 from leasehold.books.galera import attend_to_galera
-from leasehold.conf.database import PATIENT
+from leasehold.conf.database import IMPATIENT, PATIENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +68,12 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
 def reader_of(engine: Engine) -> Engine:
     """Return the engine on which `reading` works; SQLite needs no other: every transaction there sees one moment."""
     return _READERS.get(engine, engine)
+
+
+def open_aside(url: URL) -> Engine:
+    """Return an engine for a rare question to a server, each on a connection of its own that is soon given up."""
+    options = _driver_options(url, IMPATIENT)
+    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options)
 
 
 def _spare_round_trips(engine: Engine) -> None:

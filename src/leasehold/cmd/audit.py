@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books import schema
+from leasehold.books.clock import shared_clock
 from leasehold.books.store import Books
 from leasehold.cloud.ports import CloudError
 from leasehold.cmd.state import state_database
 from leasehold.leasing.audit.books import audit_books
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.repair import repair
-from leasehold.leasing.service import utc_now
 from leasehold.resource_types.registry import PluginError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands answer sooner.
 
     with Books(engine).reading() as connection:
-        found = audit_books(connection, utc_now())
+        found = audit_books(connection, shared_clock(engine)())
     service, unseen = None, NOT_ASKED if args.books_only else None
     try:
         if args.repair or not args.books_only:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from leasehold.books import schema
+from leasehold.books.clock import shared_clock
 from leasehold.books.engine import open_engine
 from leasehold.books.store import Books
 from leasehold.cloud.openstack.cloud import openstack_cloud
@@ -64,6 +65,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),
+        now=shared_clock(engine),
         wake=wake.set,
     )
 

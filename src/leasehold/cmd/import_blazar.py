@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from leasehold.books import schema
+from leasehold.books.clock import shared_clock
 from leasehold.books.store import Books
 from leasehold.cmd.database import FORMS, OperatorError, explained
-from leasehold.leasing.service import utc_now
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.plan import make_plan
 from leasehold.takeover.source import read_blazar
@@ -55,7 +55,7 @@ def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
 def run(args: Namespace, engine: Engine) -> int:
     """Import, or with `--dry-run` only look, and print the report."""
     schema.check(engine)
-    books, now = Books(engine), utc_now()
+    books, now = Books(engine), shared_clock(engine)()
     try:
         rows, others = _read(args.source)
         plan = make_plan(rows, now)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books import history, schema
+from leasehold.books.clock import shared_clock
 from leasehold.cmd import audit, database, import_blazar, sandbox
 from leasehold.cmd.database import OperatorError
-from leasehold.leasing.service import utc_now
 
 if TYPE_CHECKING:
     from argparse import Namespace, _SubParsersAction
@@ -141,7 +141,7 @@ def _days(text: str) -> timedelta:
 
 def _purge(args: Namespace, engine: Engine) -> int:
     schema.check(engine)
-    now = utc_now()
+    now = shared_clock(engine)()
     if args.older_than > now - now.min.replace(tzinfo=now.tzinfo):
         raise OperatorError("Nothing can be as old as that: give --older-than fewer days.")
     counts = history.purge(engine, now - args.older_than, dry_run=args.dry_run)

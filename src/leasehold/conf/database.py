@@ -60,6 +60,10 @@ PATIENT = DatabaseSettings(read_timeout=None)
 """For the operator's tools: a migration takes as long as it takes."""
 
 
+IMPATIENT = DatabaseSettings(connect_timeout=2, read_timeout=2)
+"""For what can be asked again later."""
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     """Add the options of this group to `conf`."""
     conf.register_opts(DATABASE_OPTIONS, group="database")

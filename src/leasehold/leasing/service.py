@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from leasehold.books.clock import utc_now
 from leasehold.conf.settings import Settings
 from leasehold.enforcement.base import Enforcement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from leasehold.books.store import Books
     from leasehold.cloud.ports import Cloud
     from leasehold.leasing.calendars import Calendars
     from leasehold.resource_types.registry import ResourceTypes
-
-
-def utc_now() -> datetime:
-    """Return the present moment, aware, in UTC: the one place that reads the machine's clock."""
-    return datetime.now(UTC)
 
 
 def nobody_to_wake() -> None:

@@ -1,0 +1,51 @@
+"""The clock of the books on each database: the server's own, asked without the connections of anybody else."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import make_url
+
+from leasehold.books import clock
+from leasehold.books.clock import shared_clock
+from leasehold.books.engine import open_engine, writing
+from tests.servers import free_port
+
+NEAR = timedelta(seconds=5)
+HOUR = timedelta(hours=1)
+ELSEWHERE = {"mysql": {"init_command": "SET time_zone = '+09:00'"}, "postgresql": {"options": "-c timezone=Asia/Tokyo"}}
+
+
+@pytest.fixture
+def truth(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Return the present, and set the clock of this machine to something else, for this process only."""
+    monkeypatch.setattr(clock, "utc_now", lambda: datetime.now(UTC) + HOUR)
+    return datetime.now(UTC)
+
+
+def test_a_server_tells_the_time_in_utc_whatever_zone_it_is_in(database_url: str, truth: datetime) -> None:
+    url = make_url(database_url)
+    engine = open_engine(url.update_query_dict(ELSEWHERE.get(url.get_backend_name(), {})).render_as_string(False))
+    told = shared_clock(engine)()
+    assert told.tzinfo is UTC
+    assert abs(told - truth - (HOUR if engine.dialect.name == "sqlite" else timedelta(0))) < NEAR
+    engine.dispose()
+
+
+@pytest.mark.servers
+def test_it_is_told_when_all_connections_of_a_process_are_in_use(mariadb_url: str, truth: datetime) -> None:
+    engine = open_engine(mariadb_url, pool_size=1)
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(writing(engine))
+        assert abs(shared_clock(engine)() - truth) < NEAR
+    engine.dispose()
+
+
+@pytest.mark.parametrize("kind", ["mysql+pymysql", "postgresql+psycopg"])
+def test_without_a_server_the_machine_tells_the_time(kind: str, truth: datetime) -> None:
+    engine = open_engine(f"{kind}://nobody@127.0.0.1:{free_port()}/nothing")
+    assert abs(shared_clock(engine)() - truth - HOUR) < NEAR
+    engine.dispose()

@@ -1,0 +1,175 @@
+"""The clock that all processes share: the database's, counted on by the steady clock of the machine in between."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from leasehold.books.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, Look, SharedClock
+from tests.factory import START
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass
+class Database:
+    """A server whose clock and whose silence the test sets, on a machine whose clocks it sets as well."""
+
+    passed: float = 0.0
+    machine_gap: timedelta = timedelta(0)
+    took: float = 0.0
+    down: bool = False
+    asked: int = 0
+    hold: Callable[[], object] = field(default=lambda: None)
+
+    def ask(self) -> Look:
+        self.asked += 1
+        self.hold()
+        if self.down:
+            raise OperationalError("SELECT", None, Exception("gone"))
+        return Look(self.truth(), self.passed, self.took)
+
+    def truth(self) -> datetime:
+        return START + timedelta(seconds=self.passed)
+
+    def clock(self) -> SharedClock:
+        return SharedClock(self.ask, machine=lambda: self.truth() + self.machine_gap, steady=lambda: self.passed)
+
+
+def asks_again(database: Database, clock: SharedClock) -> None:
+    """Let the time for the next look come, and the thread that looks finish."""
+    asked = database.asked
+    database.passed += EVERY_SECONDS
+    clock.now()
+    wait_for(lambda: database.asked > asked and not busy(clock))
+
+
+def busy(clock: SharedClock) -> bool:
+    return clock._looking is not None and clock._looking.is_alive()
+
+
+@pytest.mark.parametrize("gap", [2 * HOUR, -2 * HOUR])
+def test_it_is_the_databases_whatever_the_machine_says_and_however_that_is_set(gap: timedelta) -> None:
+    database = Database(machine_gap=gap)
+    clock = database.clock()
+    clock.look()
+    assert clock.now() == START
+    database.passed = 10.0
+    database.machine_gap = -gap
+    assert clock.now() == START + timedelta(seconds=10)
+    assert database.asked == 1
+
+
+def test_a_steady_clock_that_goes_wrong_is_put_right_at_the_next_look() -> None:
+    database = Database()
+    clock = SharedClock(database.ask, machine=database.truth, steady=lambda: 1.01 * database.passed)
+    clock.look()
+    database.passed = 20.0
+    assert clock.now() == START + timedelta(seconds=20.2)
+    clock = database.clock()
+    clock.look()
+    asks_again(database, clock)
+    assert clock.now() == database.truth()
+
+
+def test_a_database_that_does_not_answer_leaves_it_counting_and_is_asked_again_soon() -> None:
+    database = Database()
+    clock = database.clock()
+    clock.look()
+    database.down = True
+    asks_again(database, clock)
+    assert clock.now() == database.truth()
+    database.down = False
+    database.machine_gap = HOUR
+    asked = database.asked
+    database.passed += RETRY_SECONDS
+    clock.now()
+    wait_for(lambda: database.asked > asked)
+
+
+def test_before_any_answer_it_is_the_machines() -> None:
+    database = Database(down=True, machine_gap=HOUR)
+    clock = database.clock()
+    clock.look()
+    assert clock.now() == START + HOUR
+
+
+def test_an_answer_that_took_long_does_not_count() -> None:
+    database = Database(took=SLOW_SECONDS * 1.1, machine_gap=HOUR)
+    clock = database.clock()
+    clock.look()
+    assert clock.now() == START + HOUR
+
+
+def test_nobody_waits_for_a_look_and_only_one_is_made_at_a_time() -> None:
+    database, answer = Database(), Event()
+    clock = database.clock()
+    clock.look()
+    database.hold = answer.wait
+    database.passed = EVERY_SECONDS
+    told: list[datetime] = []
+    crowd = [Thread(target=lambda: told.append(clock.now())) for _ in range(20)]
+    for each in crowd:
+        each.start()
+    for each in crowd:
+        each.join()
+    database.passed += 10 * EVERY_SECONDS
+    assert clock.now() == database.truth()
+    assert (len(told), database.asked) == (20, 2)
+    answer.set()
+    wait_for(lambda: not busy(clock))
+
+
+# Python 3.12 warns of every fork beside a thread. What happens to the thread is what this is about.
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_that_is_forked_during_a_look_makes_its_own() -> None:
+    database, answer = Database(), Event()
+    clock = database.clock()
+    clock.look()
+    database.hold = answer.wait
+    database.passed = EVERY_SECONDS
+    clock.now()
+    wait_for(lambda: database.asked == 2)
+    child = os.fork()
+    if child == 0:
+        database.hold = lambda: None
+        database.passed += EVERY_SECONDS
+        clock.now()
+        wait_for(lambda: database.asked == 3)
+        os._exit(0)
+    answer.set()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_machine_whose_clock_is_wrong_is_warned_of_once_and_until_it_is_right(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="leasehold.books.clock")
+    database = Database(machine_gap=TOLERANCE)
+    clock = database.clock()
+    clock.look()
+    assert caplog.messages == []
+    database.machine_gap = timedelta(minutes=2)
+    clock.look()
+    clock.look()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert caplog.messages[0] == (
+        "The clock of this machine is 120 s ahead of the database's. Leases go by the database's. Set both by NTP."
+    )
+    database.machine_gap = -timedelta(minutes=2)
+    clock.look()
+    assert caplog.messages[1].startswith("The clock of this machine is 120 s behind the database's.")
+    database.machine_gap = timedelta(0)
+    clock.look()
+    assert caplog.messages[2] == "The clock of this machine agrees with the database's again"

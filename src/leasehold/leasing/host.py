@@ -45,19 +45,25 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
     """Enrol the hypervisor with this exact hostname or id, and put it into the free pool.
 
     The cloud comes first: every call there may be repeated, so a failure half-way leaves nothing that a second try
-    would trip over. Raises NotFoundError, InUseError when it has servers, DuplicateError, CloudUnavailableError.
+    would trip over. Where a removal or another enrolment sees to the host's place meanwhile, its task looks once more.
+    Raises NotFoundError, InUseError when it has servers, DuplicateError, CloudUnavailableError.
     """
     try:
         values = _discover(service, reference)
         _refuse_duplicate(service, values)
-        _welcome(service, values["attributes"])
+        _give_provider(service, values["attributes"])
+        _put_into_pool(service, values["attributes"])
     except CloudError as error:
         message = f"The cloud cannot be asked about {reference} now: {error}. Try again later."
         raise CloudUnavailableError(message) from error
     try:
         service.books.transact(lambda connection: _insert(connection, service, values, properties))
-    except IntegrityError:
+    except (IntegrityError, DuplicateError):
+        # Whoever was first may have gone on with the host before it was put into the free pool once more.
+        service.books.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
         raise _duplicate(reference) from None
+    finally:
+        service.wake()
     return get_resource(service, HOST, values["id"])
 
 
@@ -107,11 +113,15 @@ def _attributes(host: Hypervisor, *, zones: bool) -> dict[str, Any]:
     }
 
 
-def _welcome(service: Service, attributes: Mapping[str, Any]) -> None:
-    cloud, hostname = service.cloud, attributes["hypervisor_hostname"]
-    cloud.providers.ensure_child(hostname, child_provider(hostname))
-    cloud.aggregates.ensure(service.settings.cloud.freepool, None, {})
-    cloud.aggregates.add_host(service.settings.cloud.freepool, attributes["service_name"])
+def _give_provider(service: Service, attributes: Mapping[str, Any]) -> None:
+    hostname = attributes["hypervisor_hostname"]
+    service.cloud.providers.ensure_child(hostname, child_provider(hostname))
+
+
+def _put_into_pool(service: Service, attributes: Mapping[str, Any]) -> None:
+    aggregates, pool = service.cloud.aggregates, service.settings.cloud.freepool
+    aggregates.ensure(pool, None, {})
+    aggregates.add_host(pool, attributes["service_name"])
 
 
 def _refuse_duplicate(service: Service, values: Mapping[str, Any]) -> None:
@@ -130,6 +140,8 @@ def _insert(connection: Connection, service: Service, values: Mapping[str, Any],
     if find_resource(connection, HOST, values["id"]) is not None:
         raise _duplicate(values["reference"])
     number = insert_resource(connection, {**values, "generation": generations[HOST_POOL] + 1})
+    # Only a host that was enrolled before has a task: its removal may be under way, and take it out of the free pool.
+    hurry_task(connection, HOST_TASK, values["id"], service.now())
     own = {name: value for name, value in properties.items() if name not in values["attributes"]}
     define_properties(connection, HOST, own, service.now())
     put_properties(connection, number, own)
@@ -207,35 +219,45 @@ def _refuse_promised(connection: Connection, host: Resource, now: datetime) -> N
         raise InUseError(f"The host {host.label} is promised to leases; delete them or wait for their end.")
 
 
-def settle_host(service: Service, host_id: str) -> None:
+Standing = tuple[int, bool]
+"""By which number a host was enrolled last, and whether it still is; every enrolment has a number of its own."""
+
+
+def settle_host(service: Service, host_id: str) -> Standing | None:
     """Make the cloud agree about a host: one that was removed is let go of, one that is enrolled is in its place.
 
-    The names are those of the enrolment: the cloud may have forgotten the hypervisor since.
+    The names are those of the enrolment: the cloud may have forgotten the hypervisor since. Returns what the host was
+    when this began, to be compared with what it is at the end.
     """
     with service.books.reading() as connection:
         host = last_resource(connection, HOST, host_id)
     if host is None:
-        return
+        return None
     if host.deleted_at is None:
         _settle_enrolled(service, host)
-        return
-    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, host.attributes["service_name"])
-    service.cloud.providers.delete(child_provider(host.attributes["hypervisor_hostname"]))
+    else:
+        service.cloud.aggregates.remove_host(service.settings.cloud.freepool, host.attributes["service_name"])
+        service.cloud.providers.delete(child_provider(host.attributes["hypervisor_hostname"]))
+    return host.number, host.deleted_at is None
+
+
+def standing(connection: Connection, host_id: str) -> Standing | None:
+    """Return what a host is now; None when it was never enrolled."""
+    host = last_resource(connection, HOST, host_id)
+    return None if host is None else (host.number, host.deleted_at is None)
 
 
 def _settle_enrolled(service: Service, host: Resource) -> None:
     """Put an enrolled host into the free pool, unless it is a lease's, whose own work it then is to move it.
 
-    A lease that begins to hold it meanwhile looks once more, and takes it out of the free pool again.
+    A lease that holds it by then looks once more, and takes it out of the free pool again.
     """
-    hostname = host.attributes["hypervisor_hostname"]
     try:
-        service.cloud.providers.ensure_child(hostname, child_provider(hostname))
+        _give_provider(service, host.attributes)
         with service.books.reading() as connection:
             held = holders(connection, host, service.now())
-        if held:
-            return
-        _welcome(service, host.attributes)
+        if not held:
+            _put_into_pool(service, host.attributes)
     except CloudPermanentError as error:
         # Nothing waits for it, and the audit says it again; trying on and on would not bring the hypervisor back.
         log.warning("The enrolled host %s could not be put into its place: %s", host.label, error)

@@ -6,10 +6,10 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.books.task import LEASE, finish_task
+from leasehold.books.task import LEASE, finish_task, still_ours
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
-from leasehold.leasing.host import HOST_TASK, settle_host
+from leasehold.leasing.host import HOST_TASK, settle_host, standing
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
 from leasehold.manager.hold import ClaimLostError, Hold
@@ -17,6 +17,8 @@ from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from sqlalchemy import Connection
 
     from leasehold.books.task import Claim
     from leasehold.leasing.lifecycle import Step
@@ -99,8 +101,16 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
 
 
 def _settle_host(service: Service, claim: Claim) -> None:
-    settle_host(service, claim.subject)
-    service.books.transact(lambda connection: finish_task(connection, claim, None))
+    """Make the cloud agree about a host, and do so again at once where it was enrolled or removed meanwhile."""
+    seen = settle_host(service, claim.subject)
+
+    def finish(connection: Connection) -> None:
+        # The claim is locked first: whoever enrols or removes the host also writes to its task.
+        if still_ours(connection, claim):
+            same = standing(connection, claim.subject) == seen
+            finish_task(connection, claim, None if same else service.now())
+
+    service.books.transact(finish)
     count_task(HOST_TASK, Phase.REMOVE, DONE)
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import delete
 
 from leasehold.books.engine import writing
-from leasehold.books.store import Books
 from leasehold.cloud.sandbox.tables import hypervisors
-from leasehold.leasing.host import enrol_host, remove_host
+from leasehold.leasing.host import remove_host
 from leasehold.manager.reconciler import reconcile
 from leasehold.resource_types.slots import child_provider
 from tests.factory import hosts, run_manager
-from tests.stateful.audit import audit_cloud as second_opinion
 from tests.unit.leasing.looking import AT_ONCE, Scene, findings, lease_of_everything, mend
 
 if TYPE_CHECKING:
@@ -46,24 +43,6 @@ def test_the_free_pool_itself_is_made_again(world: World) -> None:
     assert len(reconcile(world.service, AT_ONCE)) == 5
     run_manager(world)
     assert len(world.members("freepool")) == 5
-
-
-def test_a_host_enrolled_while_its_removal_runs_is_found(world: World) -> None:
-    """The removal's last call comes between the two halves of enrolling again."""
-    remove_host(world.service, "1")
-
-    class Late(Books):
-        def transact(self, work: Any) -> Any:
-            run_manager(world)
-            return super().transact(work)
-
-    enrol_host(replace(world.service, books=Late(world.engine)), "cmp-01", {})
-    assert "cmp-01" not in world.members("freepool")
-    reconcile(world.service, AT_ONCE)
-    run_manager(world)
-    assert "cmp-01" in world.members("freepool")
-    assert findings(world) == []
-    second_opinion(world)
 
 
 def test_a_removed_host_that_is_still_in_ours_goes(world: World) -> None:

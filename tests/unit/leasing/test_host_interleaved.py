@@ -1,0 +1,144 @@
+"""Enrolling and removing one host at the same time: whatever runs between what, the host ends where the books say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.books.store import Books
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.leasing.host import enrol_host, remove_host
+from leasehold.manager.settle import settle
+from leasehold.model.errors import DuplicateError
+from leasehold.resource_types.slots import child_provider
+from tests.factory import claim_one, hosts, run_manager
+from tests.stateful.audit import audit_cloud as second_opinion
+from tests.unit.leasing.looking import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.factory import World
+
+ENROLLING, REMOVING = range(1, 8), range(1, 3)
+"""The calls that either makes to the cloud; `test_as_many_calls_as_there_are` counts them."""
+
+
+def at_call(world: World, number: int, work: Callable[[], Any], during: Callable[[], Any]) -> int:
+    """Do something, and at its call to the cloud of this number something else; return how many calls it made."""
+    calls: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        calls.append(seconds)
+        if len(calls) == number:
+            world.cloud.faults.clear()
+            during()
+            world.cloud.faults.set(Fault("*", latency_ms=1))
+
+    world.cloud.faults.set(Fault("*", latency_ms=1))
+    world.cloud.faults._sleep = sleep
+    try:
+        work()
+    finally:
+        world.cloud.faults.clear()
+    return len(calls)
+
+
+def before_commit(world: World, during: Callable[[], Any]) -> World:
+    """Return the world with books that do something before the first transaction that may write."""
+
+    class Late(Books):
+        def transact(self, work: Any) -> Any:
+            if not waited:
+                waited.append(True)
+                during()
+            return super().transact(work)
+
+    waited: list[bool] = []
+    return replace(world, service=replace(world.service, books=Late(world.engine)))
+
+
+def work_once(world: World) -> None:
+    claim = claim_one(world)
+    assert claim is not None
+    settle(world.service, claim)
+
+
+def enrol(world: World) -> None:
+    enrol_host(world.service, "cmp-01", {})
+
+
+def check(world: World, *, free: bool, enrolled: bool) -> None:
+    run_manager(world)
+    assert ("cmp-01" in world.members("freepool")) == free
+    assert (child_provider("cmp-01") in world.cloud.providers.names()) == enrolled
+    assert findings(world) == []
+    second_opinion(world)
+
+
+def test_as_many_calls_as_there_are(world: World) -> None:
+    remove_host(world.service, "1")
+    assert at_call(world, 0, lambda: work_once(world), lambda: None) == len(REMOVING)
+    assert at_call(world, 0, lambda: enrol(world), lambda: None) == len(ENROLLING)
+
+
+@pytest.mark.parametrize("number", ENROLLING)
+def test_the_removal_runs_while_the_host_is_enrolled_again(world: World, number: int) -> None:
+    remove_host(world.service, "1")
+    at_call(world, number, lambda: enrol(world), lambda: run_manager(world))
+    check(world, free=True, enrolled=True)
+
+
+def test_the_removal_runs_between_the_two_halves_of_enrolling_again(world: World) -> None:
+    remove_host(world.service, "1")
+    enrol(before_commit(world, lambda: run_manager(world)))
+    check(world, free=True, enrolled=True)
+
+
+@pytest.mark.parametrize("number", REMOVING)
+def test_the_host_is_enrolled_again_while_its_removal_runs(world: World, number: int) -> None:
+    remove_host(world.service, "1")
+    at_call(world, number, lambda: work_once(world), lambda: enrol(world))
+    check(world, free=True, enrolled=True)
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World, *, removed: bool) -> None:
+    """And it may be removed once more by then, which leaves it as it was, but in the free pool."""
+    remove_host(world.service, "1")
+    claim = claim_one(world)
+    assert claim is not None
+
+    def meanwhile() -> None:
+        enrol(world)
+        if removed:
+            remove_host(world.service, "1")
+
+    settle(before_commit(world, meanwhile).service, claim)
+    check(world, free=not removed, enrolled=not removed)
+
+
+@pytest.mark.parametrize("number", range(1, 4))
+def test_the_host_is_removed_again_while_it_is_put_into_its_place(world: World, number: int) -> None:
+    remove_host(world.service, "1")
+    enrol(world)
+    at_call(world, number, lambda: work_once(world), lambda: remove_host(world.service, "1"))
+    check(world, free=False, enrolled=False)
+
+
+@pytest.mark.parametrize("number", ENROLLING)
+def test_a_second_enrolment_does_not_keep_a_leased_host_in_the_free_pool(world: World, number: int) -> None:
+    remove_host(world.service, "1")
+    run_manager(world)
+
+    def enrolled_and_leased() -> None:
+        enrol(world)
+        world.lease(hosts(5), start=0, end=1)
+        run_manager(world)
+        assert "cmp-01" not in world.members("freepool")
+
+    with pytest.raises(DuplicateError):
+        at_call(world, number, lambda: enrol(world), enrolled_and_leased)
+    check(world, free=False, enrolled=True)

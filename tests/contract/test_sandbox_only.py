@@ -7,13 +7,13 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
 from sqlalchemy import event
 
 from leasehold.books.engine import open_engine, reader_of
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Inventory
+from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
@@ -118,10 +118,12 @@ def test_without_faults_a_verb_asks_for_nothing_but_its_own(cloud: SandboxCloud,
     assert len(seen) == 1
 
 
-def test_every_verb_of_the_ports_can_be_made_to_fail() -> None:
-    assert {"hypervisors.find", "servers.delete", "images.snapshot", "networks.create_floating_ip"} <= set(VERBS)
-    assert len(VERBS) == len(set(VERBS)) == 31
-    assert "servers.boot" not in VERBS
+def test_every_verb_of_the_ports_can_be_made_to_fail(cloud: SandboxCloud) -> None:
+    """And nothing else can, such as booting a server, which is the test's own doing."""
+    ports = {name: port for name, port in get_type_hints(Cloud).items() if getattr(cloud, name) is not None}
+    verbs = [f"{name}.{verb}" for name, port in ports.items() for verb in vars(port) if not verb.startswith("_")]
+    assert "networks.create_floating_ip" in verbs
+    assert sorted(VERBS) == sorted(verbs)
 
 
 def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:

@@ -14,15 +14,15 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import requests
 
+from leasehold.books import clock
 from leasehold.cmd import api, manager
-from leasehold.cmd.compose import build_service
 from tests.fault.steps import Plan, Steps
 from tests.processes import as_text, wait_for
 from tests.servers import free_port
@@ -30,10 +30,6 @@ from tests.servers import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from multiprocessing.context import ForkServerProcess
-    from threading import Event
-
-    from leasehold.conf import Config
-    from leasehold.leasing.service import Service
 
 PROGRAMS = {"leasehold-api": api, "leasehold-manager": manager}
 WITHIN = 30.0
@@ -112,7 +108,7 @@ def launched(
     options: Mapping[str, Mapping[str, object]] | None = None,
     offset: Path | None = None,
 ) -> Iterator[Launched]:
-    """Run a program until the block ends; `offset` is a file that says by how many seconds its clock is wrong."""
+    """Run a program until the block ends; `offset` is a file with the seconds by which its machine's clock is wrong."""
     label = f"{name}-{time.monotonic_ns()}"
     plan = plan or Plan(folder / f"{label}.steps")
     port = free_port()
@@ -167,12 +163,11 @@ def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) ->
     sys.argv = [name, "--config-file", str(config)]
     module: Any = PROGRAMS[name]
     if offset is not None:
-        module.build_service = lambda config, wake: _with_wrong_clock(config, wake, offset)
+        _set_wrong(offset)
     Steps(plan).install()
     module.main()
 
 
-def _with_wrong_clock(config: Config, wake: Event, offset: Path) -> Service:
-    return replace(
-        build_service(config, wake), now=lambda: datetime.now(UTC) + timedelta(seconds=float(offset.read_text()))
-    )
+def _set_wrong(offset: Path) -> None:
+    """Let the machine's clock be wrong by what the file says at each moment; its steady clock is not."""
+    clock.utc_now = lambda: datetime.now(UTC) + timedelta(seconds=float(offset.read_text()))

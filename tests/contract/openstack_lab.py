@@ -42,6 +42,10 @@ class OpenStackLab:
         self.addresses: tuple[str, ...] = ("172.24.4.200", "172.24.4.201")
         self._before = self._everything()
 
+    def token(self, project_id: str) -> str:
+        """Return what proves to the cloud that a request comes from a project's user."""
+        return str(self._users[project_id].authorize())
+
     def hosts(self) -> Sequence[Hypervisor]:
         return sorted(self.cloud.hypervisors.list(), key=lambda host: host.service_host)[2:4]
 

@@ -149,3 +149,24 @@ def test_a_manager_mends_by_itself_what_is_changed_by_hand_and_touches_no_server
     demo.sdk.compute.delete_server(inside)
     demo.delete(lease)
     wait_for(lambda: audit(leasehold) == (0, []), within=MENDED_WITHIN)
+
+
+def test_a_server_group_that_a_lease_has_left_is_removed_unless_servers_are_in_it(
+    leasehold: RunningLeasehold, admin: Person, demo: Person
+) -> None:
+    lease, _, of_slots = lease_of_both(demo)
+    name = f"reservation:{of_slots}"
+    group = str(demo.sdk.compute.create_server_group(name=name, policy="anti-affinity").id)
+    assert audit(leasehold) == (0, [])
+    demo.delete(lease)
+    inside = demo.boot(str(demo.sdk.compute.find_flavor("m1.tiny", ignore_missing=False).id), group_id=group)
+    demo.outcome(inside)
+    code, (found,) = audit(leasehold, "--repair")
+    assert (code, found["kind"], found["subject"], found["mended"]) == (1, "leftover", of_slots, None)
+    assert f"server group {group}" in found["what"]
+    demo.sdk.compute.delete_server(inside)
+    wait_for(lambda: inside not in demo.servers(), within=MENDED_WITHIN)
+    code, (found,) = audit(leasehold, "--repair")
+    assert (code, found["mended"]) == (0, f"Removed: server group {group}.")
+    assert group not in {each.id for each in admin.sdk.compute.server_groups(all_projects=True)}
+    assert audit(leasehold) == (0, [])

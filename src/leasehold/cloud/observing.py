@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Networks,
         Providers,
         Server,
+        ServerGroup,
         Servers,
     )
 
@@ -76,6 +77,12 @@ class Observation:
     def aggregates(self) -> Mapping[str, Aggregate]:
         """The aggregates by name, as they were when first asked for."""
         return {aggregate.name: aggregate for aggregate in self._cloud.aggregates.list()}
+
+    @cached_property
+    def groups(self) -> Mapping[str, ServerGroup]:
+        """The server groups by id, as they were when first asked for; none where the cloud has none."""
+        groups = self._cloud.server_groups
+        return {} if groups is None else {group.id: group for group in groups.list()}
 
     @property
     def providers(self) -> frozenset[str]:

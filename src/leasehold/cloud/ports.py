@@ -93,6 +93,15 @@ class Flavor:
 
 
 @dataclass(frozen=True, slots=True)
+class ServerGroup:
+    """An affinity of servers; `members` are the ids of those that are in it."""
+
+    id: str
+    name: str
+    members: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """A virtual machine. `service_host` is None when it was never placed; `status` is ACTIVE, ERROR or DELETING."""
 
@@ -205,6 +214,9 @@ class Servers(Protocol):
 
 class ServerGroups(Protocol):
     """Affinities as the cloud's own scheduler knows them. They belong to the project whose user made them."""
+
+    def list(self) -> Sequence[ServerGroup]:
+        """Return the groups of all projects."""
 
     def create(self, name: str, *, together: bool, token: str) -> str:
         """Make a group for servers on one host, or on hosts of their own, as the user of the token; return its id."""

@@ -31,6 +31,11 @@ TOGETHER = "server_group_together"
 """The fact that says which affinity a group of ours stands for."""
 
 
+def group_name(reservation_id: str) -> str:
+    """Return the name of a reservation's server group, by which an audit knows it."""
+    return f"reservation:{reservation_id}"
+
+
 def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
     """Return the lease with a server group for each reservation that has an affinity, made in the caller's name.
 
@@ -59,7 +64,7 @@ def _differs(part: Reservation) -> bool:
 
 def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: Reservation, token: str) -> Lease:
     together, old = part.request["affinity"], group_of(part)
-    new = None if together is None else groups.create(f"reservation:{part.id}", together=together, token=token)
+    new = None if together is None else groups.create(group_name(part.id), together=together, token=token)
 
     def work(connection: Connection) -> Lease | None:
         present = find_lease(connection, lease.id, lock=True)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from leasehold.cloud.openstack.rest import PAGE
+from leasehold.cloud.ports import ServerGroup
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from leasehold.cloud.openstack.rest import Service
 
 VERSION = "2.64"
@@ -18,6 +23,17 @@ class OpenStackServerGroups:
 
     def __init__(self, nova: Service) -> None:
         self._nova = nova
+
+    def list(self) -> Sequence[ServerGroup]:
+        """Return the groups of all projects; Nova says where a page begins by number, and not which is the last."""
+        groups: dict[str, ServerGroup] = {}
+        seen = -1
+        while len(groups) > seen:
+            seen = len(groups)
+            query = {"all_projects": "True", "limit": PAGE, "offset": seen}
+            for each in self._nova.get("server_groups.list", PATH, VERSION, query)["server_groups"]:
+                groups[each["id"]] = ServerGroup(each["id"], each["name"], frozenset(each["members"]))
+        return list(groups.values())
 
     def create(self, name: str, *, together: bool, token: str) -> str:
         """Make a group as the user of the token, in the project that it is for, and return its id."""

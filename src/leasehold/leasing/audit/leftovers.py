@@ -1,9 +1,9 @@
 """What reservations that are over, or that nobody knows, have left in the cloud.
 
 A thing is ours when it has both our name and our mark: an aggregate named by a reservation's id with the owner's key, a
-flavor of that id with our extra spec, a floating IP with our tags; of a resource class the name is all there is. Only
-what belongs to a reservation that the books know to be over is ever removed, and it never comes back. The others may
-be another installation's, or of before a restore of the database.
+flavor of that id with our extra spec, a floating IP with our tags; of a resource class or a server group the name is
+all there is. Only what belongs to a reservation that the books know to be over is ever removed, and it never comes
+back. The others may be another installation's, or of before a restore of the database.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from leasehold.books.audit import IDLE, owners, work_of
 from leasehold.books.task import LEASE
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.group import group_name
 from leasehold.model.resource import FLOATING_IP
 from leasehold.resource_types.floatingip import TAG
 from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, resource_class
@@ -42,6 +43,7 @@ class Sort(StrEnum):
     FLAVOR = "flavor"
     CLASS = "resource class"
     ADDRESS = "floating IP"
+    GROUP = "server group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,10 @@ def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing
         ident = name.removeprefix(CLASS_OF).lower().replace("_", "-")
         if resource_class(ident) == name and IDENT.fullmatch(ident):
             yield Thing(Sort.CLASS, name, ident)
+    for group in observation.groups.values():
+        ident = group.name.removeprefix(group_name(""))
+        if group_name(ident) == group.name and IDENT.fullmatch(ident):
+            yield Thing(Sort.GROUP, group.id, ident)
     if FLOATING_IP in service.types.by_name:
         yield from _addresses(service)
 

@@ -92,11 +92,14 @@ def _hurry_host(service: Service, finding: Finding) -> str | None:
 # ------------------------------------------------------------ by removing what nobody wants
 
 
-def _remove(service: Service, finding: Finding) -> str | None:
-    """Remove what a reservation that is over has left, unless servers are on it: those somebody may still want."""
+def remove_leftovers(service: Service, reservation_id: str) -> str | None:
+    """Remove what a reservation that is over has left, unless servers are on it: those somebody may still want.
+
+    Returns a sentence that says what was removed, None when it is not for us; raises CloudError.
+    """
 
     def is_over(connection: Connection) -> bool:
-        owner = owners(connection, {finding.subject}).get(finding.subject)
+        owner = owners(connection, {reservation_id}).get(reservation_id)
         if owner is None or not owner.over:
             return False
         # Under the lease's lock: nobody begins to work on it between this look and that one.
@@ -106,7 +109,7 @@ def _remove(service: Service, finding: Finding) -> str | None:
     if not service.books.transact(is_over):
         return None
     observation = Observation(service.cloud)
-    things = [each for each in things_of_ours(service, observation) if each.reservation_id == finding.subject]
+    things = [each for each in things_of_ours(service, observation) if each.reservation_id == reservation_id]
     if any(_serves(service, observation, thing) for thing in things):
         return None
     for thing in things:
@@ -117,6 +120,8 @@ def _remove(service: Service, finding: Finding) -> str | None:
 def _serves(service: Service, observation: Observation, thing: Thing) -> bool:
     """Say whether servers run by way of this thing."""
     cloud = service.cloud
+    if thing.sort is Sort.GROUP:
+        return bool(observation.groups[thing.key].members)
     if thing.sort is Sort.FLAVOR:
         return bool(cloud.servers.with_flavor(thing.key))
     if thing.sort is Sort.AGGREGATE:
@@ -147,6 +152,11 @@ def _remove_aggregate(service: Service, observation: Observation, thing: Thing) 
     aggregates.delete(thing.key)
 
 
+def _remove_group(service: Service, _: Observation, thing: Thing) -> None:
+    if service.cloud.server_groups is not None:
+        service.cloud.server_groups.delete(thing.key)
+
+
 def _remove_class(service: Service, observation: Observation, thing: Thing) -> None:
     for provider in sorted(observation.providers):
         if provider.startswith(child_provider("")):
@@ -158,10 +168,11 @@ _REMOVERS: dict[Sort, Callable[[Service, Observation, Thing], None]] = {
     Sort.AGGREGATE: _remove_aggregate,
     Sort.FLAVOR: lambda service, _, thing: service.cloud.flavors.delete(thing.key),
     Sort.CLASS: _remove_class,
+    Sort.GROUP: _remove_group,
     Sort.ADDRESS: lambda service, _, thing: service.cloud.networks.delete_floating_ip(thing.key),
 }
 _MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
     Mend.LEASE: _hurry_lease,
     Mend.HOST: _hurry_host,
-    Mend.REMOVAL: _remove,
+    Mend.REMOVAL: lambda service, finding: remove_leftovers(service, finding.subject),
 }

@@ -10,7 +10,7 @@ from tests.soak.soak import place, soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-SECONDS = 25.0
+SECONDS = 10.0
 
 
 @pytest.mark.parametrize(

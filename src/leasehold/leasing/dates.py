@@ -53,6 +53,10 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     if lease.window.end < minute or lease.reached(EventType.END):
         message = "Terminated leases can only be renamed."
         raise InvalidInputError(message, field="name")
+    if end != lease.window.end <= now:
+        # Its resources may have been somebody else's since.
+        message = "The lease has ended, so its end cannot be moved; ask for a new lease."
+        raise InvalidInputError(message, field="end_date")
     if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
         message = "Cannot modify the start date of an already started lease."
         raise InvalidInputError(message, field="start_date")

@@ -258,6 +258,20 @@ def test_a_lease_can_be_ended_in_the_minute_in_which_it_began(world: World) -> N
 # ---------------------------------------------------------------- D1: the moments move with the lease
 
 
+@pytest.mark.parametrize("until", [1 / 1200, 1])
+def test_a_lease_that_has_ended_is_not_prolonged_over_somebody_elses_time(world: World, until: float) -> None:
+    """Its end is past, and nobody has seen to it yet; its hosts were promised to others from then on."""
+    ended = world.lease(hosts(5), start=0, end=1)
+    run_until(world, world.hour(0.5))
+    other = world.lease(hosts(5), start=1, end=1 + 1 / 1800)
+    world.clock.set(world.hour(1) + timedelta(seconds=3))
+    with pytest.raises(InvalidInputError, match="has ended") as caught:
+        world.amend(ended, end=1 + until)
+    assert caught.value.field == "end_date"
+    assert world.get(ended).window.end == other.window.start
+    assert world.amend(ended, name="over").name == "over"
+
+
 def test_the_warning_keeps_its_distance_to_the_end(world: World) -> None:
     lease = world.lease(hosts(), start=1, end=5)
     assert warning(world, lease) == (world.hour(4), "UNDONE")

@@ -193,6 +193,7 @@ class _Amendment:
                 held=tuple(held.pick for held in held_by(part, lease)),
                 leaving=tuple(held.pick for held in leaving(part, lease)) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
+                touched=lease.reached(EventType.START),
                 before=dict(part.request),
                 place=places.get(part.id),
             )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 class Asked:
     """One reservation to decide about: what is asked, and what it holds already.
 
+    `firm` means that all it holds is in use; `touched`, that some of it may be, because a start failed half-way.
     `leaving` is what it no longer holds, but has not given back when the window begins.
     `place` is where the client's request speaks of it, such as `reservations[0]`; None where it does not.
     """
@@ -34,6 +35,7 @@ class Asked:
     held: tuple[Pick, ...] = ()
     leaving: tuple[Pick, ...] = ()
     firm: bool = False
+    touched: bool = False
     before: Request | None = None
     place: str | None = None
 
@@ -87,19 +89,22 @@ class _Decision:
         for position, part in enumerate(self.asked):
             pool = part.kind.pool
             picks = self._considerate_picks(position, views[pool]) if considerate else None
-            decided.append(self._picks(position, views[pool]) if picks is None else picks)
+            picks = self._picks(position, views[pool]) if picks is None else picks
+            decided.append(picks)
             if any(later.kind.pool == pool for later in self.asked[position + 1 :]):
-                views[pool] = views[pool].booked(decided[-1], self.window)
+                kept = {pick.resource_number for pick in picks}
+                given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
+                views[pool] = views[pool].booked((*picks, *given_up, *part.leaving), self.window)
         return decided
 
     def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:
         with suppress(LeaseholdError):
-            return self._picks(position, view.booked(self._held_after(position, firm=False), self.window))
+            return self._picks(position, view.booked(self._held_after(position, used=False), self.window))
         return None
 
     def _picks(self, position: int, view: Snapshot) -> Sequence[Pick]:
         part = self.asked[position]
-        view = view.booked((*self._held_after(position, firm=True), *self._leaving_beside(position)), self.window)
+        view = view.booked(self._held_after(position, used=True), self.window)
         search = Search(view, self.window, self.length, part.held, part.firm, part.before, self.margin)
         try:
             outcome = part.kind.allocate(part.request, search)
@@ -110,16 +115,12 @@ class _Decision:
             raise part.blame(error_type(outcome))
         return outcome
 
-    def _held_after(self, position: int, *, firm: bool) -> list[Pick]:
-        """Return what those hold that are decided later, in use or not."""
-        return [pick for part in self._beside(position)[1] if part.firm is firm for pick in part.held]
-
-    def _leaving_beside(self, position: int) -> list[Pick]:
-        before, after = self._beside(position)
-        return [pick for part in (*before, *after) for pick in part.leaving]
-
-    def _beside(self, position: int) -> tuple[list[Asked], list[Asked]]:
-        """Return the other reservations of the same pool: those before, and those after."""
+    def _held_after(self, position: int, *, used: bool) -> list[Pick]:
+        """Return what those have that are decided later: what the cloud may hold for them, or the rest."""
         pool = self.asked[position].kind.pool
-        before, after = self.asked[:position], self.asked[position + 1 :]
-        return [each for each in before if each.kind.pool == pool], [each for each in after if each.kind.pool == pool]
+        found: list[Pick] = []
+        for part in self.asked[position + 1 :]:
+            if part.kind.pool == pool:
+                found += part.held if (part.firm or part.touched) is used else ()
+                found += part.leaving if used else ()
+        return found

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.cloud.sandbox.faults import Fault
 from leasehold.model.errors import NotEnoughError
 from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import audit, audit_cloud
@@ -25,6 +26,11 @@ FLAVOR = flavors(1, "m1.xlarge")
 """Of neither slot do two fit on cmp-01 or on cmp-02, nor one of each."""
 TOO_MANY = {"physical:host": 3, "virtual:instance": 5, "flavor:instance": 4}
 """What would need all three large hosts."""
+
+
+def only(host: str) -> str:
+    return f'["==", "$hypervisor_hostname", "{host}"]'
+
 
 kinds = [pytest.param(HOST, id="host"), pytest.param(INSTANCE, id="instance"), pytest.param(FLAVOR, id="flavor")]
 
@@ -89,6 +95,31 @@ def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
     audit_cloud(world)
 
 
+def test_siblings_on_one_host_fill_it_together(world: World) -> None:
+    """What a reservation goes on using is counted once, beside what it gets."""
+    lease = world.lease(instances(2), instances(2), start=0, end=3)
+    run_manager(world)
+    world.amend(lease, reservations=[{"id": part.id, "amount": 4} for part in lease.reservations])
+    assert [world.holds(lease, position) for position in (0, 1)] == [{"cmp-01": 4}, {"cmp-01": 4}]
+
+
+def test_siblings_whose_start_failed_do_not_wait_for_one_another(world: World) -> None:
+    """Each has its host in the cloud: if they changed hosts, each would wait until the other one has left."""
+    lease = world.lease(hosts(1), hosts(1), start=0, end=3)
+    world.cloud.faults.set(Fault("aggregates.remove_host", error="after", permanent=True, remaining=2))
+    run_manager(world)
+    assert world.get(lease).status == "ERROR"
+    wishes = [
+        {"id": part.id, "resource_properties": only(f"cmp-0{2 - n}")} for n, part in enumerate(lease.reservations)
+    ]
+    refused(world, NotEnoughError, lambda: world.amend(lease, reservations=wishes))
+    wishes = [{"id": part.id, "resource_properties": LARGE} for part in lease.reservations]
+    world.amend(lease, reservations=wishes)
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+    assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
+
+
 # ---------------------------------------------------------------- what nobody uses yet
 
 
@@ -110,7 +141,7 @@ def test_a_pending_reservation_that_grows_leaves_a_sibling_its_place(world: Worl
 def test_siblings_move_where_the_lease_fits_no_other_way(world: World) -> None:
     lease = world.lease(hosts(1), hosts(1), start=1, end=2)
     assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
-    world.amend(lease, **change(lease, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'))
+    world.amend(lease, **change(lease, resource_properties=only("cmp-02")))
     assert places(world, lease) == [{"cmp-02"}, {"cmp-01"}]
 
 
@@ -118,8 +149,7 @@ def test_only_those_move_that_are_in_the_way(world: World) -> None:
     """The first has to move and may go to two hosts, the second stays, the third has to make room for the fourth."""
     lease = world.lease(HOST, HOST, hosts(1), hosts(1), start=1, end=2)
     assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}, {"cmp-06"}, {"cmp-07"}]
-    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-01"]'), start=2, end=3)
-    wish = '["==", "$hypervisor_hostname", "cmp-07"]'
-    changes = change(lease, 2, resource_properties=wish)["reservations"]
+    world.lease(hosts(1, resource_properties=only("cmp-01")), start=2, end=3)
+    changes = change(lease, 2, resource_properties=only("cmp-07"))["reservations"]
     world.amend(lease, end=3, reservations=changes)
     assert places(world, lease) == [{"gpu-03"}, {"cmp-02"}, {"cmp-07"}, {"cmp-06"}]

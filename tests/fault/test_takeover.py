@@ -52,3 +52,15 @@ def test_a_lease_whose_manager_died_while_it_started_can_be_deleted_at_once(stag
         with launched("leasehold-manager", stage.folder, stage.url):
             assert stage.wait_until(is_gone) < RIGHT_WITHIN
     stage.check()
+
+
+def test_a_manager_that_stood_still_stops_when_it_was_told_to_meanwhile(tmp_path: Path) -> None:
+    """The kernel hands the signal to whichever thread wakes first; several tries, because that may be the main one."""
+    with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
+        for _ in range(5):
+            with launched("leasehold-manager", stage.folder, stage.url) as manager:
+                manager.signal(signal.SIGSTOP)
+                manager.wait_for_stop()
+                manager.signal(signal.SIGTERM)
+                manager.signal(signal.SIGCONT)
+                manager.stop()

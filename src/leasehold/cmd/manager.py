@@ -10,15 +10,17 @@ from leasehold.cmd.compose import build_service, managing
 from leasehold.cmd.options import configure, explained
 
 PROG = "leasehold-manager"
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> None:
     """Work until SIGINT or SIGTERM; what is under way is finished first."""
     config = configure(PROG, sys.argv[1:])
-    wake, stopping = Event(), Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stopping.set())
+    wake = Event()
+    # Waited for instead of handled: the kernel may give a signal to any thread, as it does in a process that stood
+    # still, and a handler runs only once the main thread does something, which sleeps.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     with explained(PROG):
         service = build_service(config, wake)
     with explained(PROG), managing(service, wake):
-        stopping.wait()
+        signal.sigwait(SIGNALS)

@@ -77,8 +77,11 @@ class Worker:
             log.exception("Claims cannot be given back; another manager may take them when they run out")
 
     def _claim_loop(self) -> None:
-        while not self._stopping.is_set():
+        while True:
+            # In this order: whoever stops us sets the one before the other, so that one of the two is seen.
             self._wake.clear()
+            if self._stopping.is_set():
+                return
             try:
                 pause = self._claim_some()
             except Exception:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tests.fault.asking import API_SCENES
 from tests.fault.kills import WAYS, kill, rehearse
-from tests.fault.outliving import outlive
+from tests.fault.outliving import outlive, standstills
 from tests.fault.scenes import MANAGER_SCENES
 from tests.fault.stage import new_stage
-from tests.fault.steps import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,7 +82,7 @@ def stand_still(
         told(verdict)
         return verdict
 
-    moments = [(each, moment) for each in rehearsed for moment in each.moments if moment.place is Place.AFTER]
+    moments = [(each, moment) for each in rehearsed for moment in standstills(each)]
     return _in_lanes(stages, moments, one)
 
 

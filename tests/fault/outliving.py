@@ -1,7 +1,7 @@
 """A manager that outlives its claim: it stands still in the middle of a start, others take over and remove the lease.
 
-Then it goes on. The one call that it was just making may still reach the cloud; nothing after that may. So it stands
-still after a call here, not in one.
+Then it goes on. The one call that it was just making reaches the cloud late; nothing after that may. It stands still
+in each call, which is the worst, and after each step.
 """
 
 from __future__ import annotations
@@ -13,14 +13,21 @@ from leasehold.leasing.delete import delete_lease
 from tests.fault.kills import Verdict, program_of, steps_file
 from tests.fault.scenes import is_active, is_gone, lease_of
 from tests.fault.stage import RIGHT_WITHIN
-from tests.fault.steps import Plan
+from tests.fault.steps import Moment, Place, Plan
 
 if TYPE_CHECKING:
     from tests.fault.kills import Rehearsal
+    from tests.fault.program import Launched
     from tests.fault.stage import Stage
-    from tests.fault.steps import Moment
 
 OUTLIVED = "outlived"
+
+
+def standstills(rehearsal: Rehearsal) -> list[Moment]:
+    """Return where a manager stands still: in each call to the cloud, and after each step."""
+    numbered = list(enumerate(rehearsal.steps, start=1))
+    calls = [Moment(number, Place.BEGIN) for number, name in numbered if not name.startswith("commit of ")]
+    return calls + [Moment(number, Place.AFTER) for number, _ in numbered]
 
 
 def outlive(stage: Stage, rehearsal: Rehearsal, moment: Moment) -> Verdict:
@@ -40,18 +47,26 @@ def _outlive(stage: Stage, rehearsal: Rehearsal, plan: Plan) -> int:
     # On SQLite nobody could write if it stood still while it looks for more work, which is a transaction, too.
     with (
         program_of(stage, rehearsal.scene, plan, poll_seconds=60, claim_seconds=3) as sleeper,
-        program_of(stage, rehearsal.scene),
+        program_of(stage, rehearsal.scene) as other,
     ):
-        sleeper.wait_for_stop()
-        before = len(plan.steps())
-        stage.wait_until(is_active)
-        lease = lease_of(stage.world)
-        assert lease is not None
-        delete_lease(stage.world.service, lease.id)
-        stage.wait_until(is_gone)
-        sleeper.signal(signal.SIGCONT)
-        sleeper.stop()
-        stage.wait_until(is_gone)
-        late = len(plan.steps()) - before
+        try:
+            late = _overtaken(stage, sleeper)
+        except AssertionError as error:
+            message = f"{error}\n{sleeper.story()}\n{other.story()}"
+            raise AssertionError(message) from error
     stage.check()
     return late
+
+
+def _overtaken(stage: Stage, sleeper: Launched) -> int:
+    sleeper.wait_for_stop()
+    before = len(sleeper.plan.steps())
+    stage.wait_until(is_active)
+    lease = lease_of(stage.world)
+    assert lease is not None
+    delete_lease(stage.world.service, lease.id)
+    stage.wait_until(is_gone)
+    sleeper.signal(signal.SIGCONT)
+    sleeper.stop()
+    stage.wait_until(is_gone)
+    return len(sleeper.plan.steps()) - before

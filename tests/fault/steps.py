@@ -7,7 +7,6 @@ is killing everywhere. No product code is changed for this: SQLAlchemy says when
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import threading
@@ -157,4 +156,5 @@ class Steps:
 
     def _reach(self, number: int | None, place: Place) -> None:
         if number is not None and self._plan.moment == Moment(number, place):
-            os.kill(os.getpid(), self._plan.signal)
+            # To this thread: a signal to the process is taken by any of them, and this one goes on for a while.
+            signal.pthread_kill(threading.get_ident(), self._plan.signal)

@@ -1,4 +1,4 @@
-"""A worker whose claim has run out does nothing more to the cloud; one that is merely slow keeps its claim."""
+"""A worker that has lost its claim does nothing more to the cloud, and its last call is followed up; a slow one goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.conf.settings import ManagerSettings, Settings
-from tests.factory import Clock, during_a_step, floating_ips, hosts, instances, make_service, run_manager
+from tests.factory import Clock, during_a_step, floating_ips, hosts, instances, make_service, run_for, run_manager
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -45,7 +45,26 @@ def test_a_worker_that_was_overtaken_does_nothing_more(world: World) -> None:
     # What it had asked for when it stood still is there: an empty aggregate. Nothing that came after it is.
     assert [each.name for each in world.cloud.aggregates.list()] == ["freepool", lease.reservations[0].id]
     assert world.members("freepool") == {"cmp-01", "cmp-02"}
-    world.cloud.aggregates.delete(lease.reservations[0].id)
+    run_for(world, seconds=5)
+    assert [each.name for each in world.cloud.aggregates.list()] == ["freepool"]
+    audit(world)
+    audit_cloud(world)
+
+
+def test_what_an_ended_lease_is_left_with_by_a_late_call_goes_by_itself(world: World) -> None:
+    lease = world.lease(hosts(), instances(), start=0, end=1)
+
+    def overtake() -> None:
+        """Let another manager start the lease and end it."""
+        world.cloud.faults.clear()
+        world.clock.advance(seconds=1)
+        run_for(world, hours=2)
+        assert world.get(lease).status == "TERMINATED"
+
+    during_a_step(world, overtake)
+    assert [each.name for each in world.cloud.aggregates.list()] == ["freepool", lease.reservations[0].id]
+    run_for(world, seconds=5)
+    assert [each.name for each in world.cloud.aggregates.list()] == ["freepool"]
     audit(world)
     audit_cloud(world)
 

@@ -54,6 +54,18 @@ def test_a_lease_whose_manager_died_while_it_started_can_be_deleted_at_once(stag
     stage.check()
 
 
+def test_a_manager_that_runs_already_takes_over_within_a_minute_of_the_kill(tmp_path: Path) -> None:
+    with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
+        grant(stage, start=0 * HOUR, end=5 * HOUR)
+        plan = Plan(tmp_path / "doomed.steps", IN_THE_MIDDLE, signal.SIGSTOP)
+        with launched("leasehold-manager", tmp_path, stage.url, plan) as doomed:
+            doomed.wait_for_stop()
+            with launched("leasehold-manager", tmp_path, stage.url):
+                doomed.kill()
+                assert stage.wait_until(is_active) < RIGHT_WITHIN
+        stage.check()
+
+
 def test_a_manager_that_stood_still_stops_when_it_was_told_to_meanwhile(tmp_path: Path) -> None:
     """The kernel hands the signal to whichever thread wakes first; several tries, because that may be the main one."""
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:

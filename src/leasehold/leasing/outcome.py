@@ -33,13 +33,13 @@ WAITED_SHARE = 10
 """Later one part in so many of the time waited already: a host stuck for hours is not asked every two seconds."""
 
 
-def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> None:
-    """Write down how a step went, and when the lease is to be looked at next.
+def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
+    """Write down how a step went, and when the lease is to be looked at next; False when the claim is lost.
 
     When the lease was changed meanwhile, by its owner or by healing, only what is free again is written, and the
     lease is looked at once more right away.
     """
-    service.books.transact(_Completion(service, claim, step, outcomes))
+    return service.books.transact(_Completion(service, claim, step, outcomes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class _Completion:
     step: Step
     outcomes: Sequence[Outcome]
 
-    def __call__(self, connection: Connection) -> None:
+    def __call__(self, connection: Connection) -> bool:
         now = self.service.now()
         freed = self._freed()
         generations = lock_pools(connection, freed.keys())
         if not still_ours(connection, self.claim):
-            return
+            return False
         lease = self._as_it_is(connection)
         if lease is None:
-            return
+            return True
         for pool, ids in freed.items():
             end_allocations(connection, ids, generations[pool] + 1, now, released=True)
         bump_pools(connection, generations)
@@ -70,6 +70,7 @@ class _Completion:
             self._succeed(connection, lease, now)
         else:
             self._falter(connection, lease, now)
+        return True
 
     def _as_it_is(self, connection: Connection) -> Lease | None:
         """Return the lease, locked; it is read again only when it was changed since the step began."""

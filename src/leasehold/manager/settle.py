@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.books.task import LEASE, finish_task, still_ours
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.leasing.aftermath import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
 from leasehold.leasing.host import HOST_TASK, settle_host, standing
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
@@ -29,6 +31,8 @@ log = logging.getLogger(__name__)
 
 NO_STEP = "none"
 """The phase of a task that found nothing to do for its lease, or that somebody else had taken over."""
+PAUSE = timedelta(seconds=1)
+_OVERTAKEN = "Another manager has taken over the work and finished it."
 
 
 def settle(service: Service, claim: Claim) -> None:
@@ -43,6 +47,7 @@ def settle(service: Service, claim: Claim) -> None:
         except ClaimLostError as error:
             log.warning("Task %s of %s is left to others: %s", claim.kind, claim.subject, error)
             count_task(claim.kind, "", LOST)
+            expect_late_call(service, claim)
 
 
 def _settle_lease(service: Service, claim: Claim) -> None:
@@ -51,7 +56,8 @@ def _settle_lease(service: Service, claim: Claim) -> None:
         count_task(LEASE, NO_STEP, DONE)
         return
     outcomes = [_converge(service, step, job) for job in step.jobs]
-    complete(service, claim, step, outcomes)
+    if not complete(service, claim, step, outcomes):
+        raise ClaimLostError(_OVERTAKEN)
     became = _what_became(step, outcomes)
     _tell(step, outcomes, became)
     count_task(LEASE, step.phase, became)
@@ -104,14 +110,29 @@ def _settle_host(service: Service, claim: Claim) -> None:
     """Make the cloud agree about a host, and do so again at once where it was enrolled or removed meanwhile."""
     seen = settle_host(service, claim.subject)
 
-    def finish(connection: Connection) -> None:
+    def finish(connection: Connection) -> bool:
         # The claim is locked first: whoever enrols or removes the host also writes to its task.
-        if still_ours(connection, claim):
-            same = standing(connection, claim.subject) == seen
-            finish_task(connection, claim, None if same else service.now())
+        if not still_ours(connection, claim):
+            return False
+        same = standing(connection, claim.subject) == seen
+        finish_task(connection, claim, None if same else service.now())
+        return True
 
-    service.books.transact(finish)
+    if not service.books.transact(finish):
+        raise ClaimLostError(_OVERTAKEN)
     count_task(HOST_TASK, Phase.REMOVE, DONE)
 
 
-_KINDS: dict[str, Callable[[Service, Claim], None]] = {LEASE: _settle_lease, HOST_TASK: _settle_host}
+def _settle_late_call(service: Service, claim: Claim) -> None:
+    """Follow a call that may have come late; while others are at work there, a little later."""
+    again = None if follow_late_call(service, claim.kind, claim.subject) else service.now() + PAUSE
+    service.books.transact(lambda connection: finish_task(connection, claim, again))
+    count_task(claim.kind, NO_STEP, DONE)
+
+
+_KINDS: dict[str, Callable[[Service, Claim], None]] = {
+    LEASE: _settle_lease,
+    HOST_TASK: _settle_host,
+    LATE_LEASE: _settle_late_call,
+    LATE_HOST: _settle_late_call,
+}

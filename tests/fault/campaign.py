@@ -61,6 +61,17 @@ def choose(rehearsed: Sequence[Rehearsal], seed: int, *, both: bool, most: int |
     return kills if most is None else dice.sample(kills, min(most, len(kills)))
 
 
+def choose_of_each(rehearsed: Sequence[Rehearsal], seed: int, number: int) -> list[Kill]:
+    """Return so many kills of every scene, which take turns in how they are recovered from."""
+    dice = random.Random(seed)  # noqa: S311  a repeatable choice, not a secret
+    moments = [
+        (rehearsal, moment)
+        for rehearsal in rehearsed
+        for moment in dice.sample(rehearsal.moments, min(number, len(rehearsal.moments)))
+    ]
+    return [(*each, WAYS[place % len(WAYS)]) for place, each in enumerate(moments)]
+
+
 def carry_out(stages: Sequence[Stage], kills: Sequence[Kill], told: Callable[[Verdict], object]) -> list[Verdict]:
     """Do these kills, and tell the verdict of each as it is known."""
 
@@ -73,9 +84,15 @@ def carry_out(stages: Sequence[Stage], kills: Sequence[Kill], told: Callable[[Ve
 
 
 def stand_still(
-    stages: Sequence[Stage], rehearsed: Sequence[Rehearsal], told: Callable[[Verdict], object]
+    stages: Sequence[Stage],
+    rehearsed: Sequence[Rehearsal],
+    told: Callable[[Verdict], object],
+    sample: tuple[int, int] | None = None,
 ) -> list[Verdict]:
-    """Let a manager stand still after each step of these scenes until its claim is lost and its lease is gone."""
+    """Let a manager stand still in and after each step of these scenes until its claim is lost and its lease is gone.
+
+    `sample` is a seed and a number: so many of these moments instead of all.
+    """
 
     def one(stage: Stage, planned: tuple[Rehearsal, Moment]) -> Verdict:
         verdict = outlive(stage, *planned)
@@ -83,6 +100,9 @@ def stand_still(
         return verdict
 
     moments = [(each, moment) for each in rehearsed for moment in standstills(each)]
+    if sample is not None:
+        seed, most = sample
+        moments = random.Random(seed).sample(moments, most)  # noqa: S311  a repeatable choice, not a secret
     return _in_lanes(stages, moments, one)
 
 

@@ -1,4 +1,4 @@
-"""A worker that has lost its claim does nothing more to the cloud, and its last call is followed up; a slow one goes on."""
+"""A worker that lost its claim does nothing more to the cloud, and its last call is followed; a slow one works on."""
 
 from __future__ import annotations
 

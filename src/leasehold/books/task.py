@@ -149,6 +149,21 @@ def add_task_once(connection: Connection, kind: str, subject: str, due_at: datet
         add_task(connection, kind, subject, due_at)
 
 
+def add_task_by(connection: Connection, kind: str, subject: str, latest: datetime) -> None:
+    """See to it that a task is due at a moment or before; one that is due sooner stays as it is."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    due = func.coalesce(case((tasks.c.due_at < latest, tasks.c.due_at)), latest)
+    if connection.execute(update(tasks).where(*mine).values(due_at=due)).rowcount == 0:
+        add_task(connection, kind, subject, latest)
+
+
+def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
+    """Leave nothing to do for a task that is still due at this moment and was never claimed; say whether it is so."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    untouched = (tasks.c.due_at == due_at, tasks.c.claimed_by.is_(None))
+    return connection.execute(update(tasks).where(*mine, *untouched).values(due_at=None)).rowcount > 0
+
+
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
     """Give a claim back unfinished, due again at a moment."""
     finish_task(connection, claim, due_at, error=error, keep_attempts=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
@@ -18,7 +19,7 @@ from leasehold.books.resource import (
     remove_resource,
     update_resources,
 )
-from leasehold.books.task import LEASE, add_task_once, hurry_task
+from leasehold.books.task import LEASE, add_task_by, add_task_once, call_off_task, hurry_task
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
@@ -39,25 +40,30 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 HOST_TASK = "host"
+UNFINISHED = timedelta(seconds=30)
+"""How long after its beginning an enrolment that nobody completed is undone."""
 
 
 def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) -> Resource:
     """Enrol the hypervisor with this exact hostname or id, and put it into the free pool.
 
     The cloud comes first: every call there may be repeated, so a failure half-way leaves nothing that a second try
-    would trip over. Where a removal or another enrolment sees to the host's place meanwhile, its task looks once more.
+    would trip over. The host's task is written before, for a process that dies here, and called off after. Where it
+    has begun by then, or a removal or another enrolment sees to the host's place meanwhile, it looks once more.
     Raises NotFoundError, InUseError when it has servers, DuplicateError, CloudUnavailableError.
     """
     try:
         values = _discover(service, reference)
         _refuse_duplicate(service, values)
+        by = service.now() + UNFINISHED
+        service.books.transact(lambda connection: add_task_by(connection, HOST_TASK, values["id"], by))
         _give_provider(service, values["attributes"])
         _put_into_pool(service, values["attributes"])
     except CloudError as error:
         message = f"The cloud cannot be asked about {reference} now: {error}. Try again later."
         raise CloudUnavailableError(message) from error
     try:
-        service.books.transact(lambda connection: _insert(connection, service, values, properties))
+        service.books.transact(lambda connection: _insert(connection, service, values, properties, by))
     except (IntegrityError, DuplicateError):
         # Whoever was first may have gone on with the host before it was put into the free pool once more.
         service.books.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
@@ -135,13 +141,15 @@ def _duplicate(name: str) -> DuplicateError:
     return DuplicateError(f"The host {name} is enrolled already; change its properties instead.")
 
 
-def _insert(connection: Connection, service: Service, values: Mapping[str, Any], properties: Mapping[str, str]) -> None:
+def _insert(
+    connection: Connection, service: Service, values: Mapping[str, Any], properties: Mapping[str, str], by: datetime
+) -> None:
     generations = lock_pools(connection, {HOST_POOL})
     if find_resource(connection, HOST, values["id"]) is not None:
         raise _duplicate(values["reference"])
     number = insert_resource(connection, {**values, "generation": generations[HOST_POOL] + 1})
-    # Only a host that was enrolled before has a task: its removal may be under way, and take it out of the free pool.
-    hurry_task(connection, HOST_TASK, values["id"], service.now())
+    if not call_off_task(connection, HOST_TASK, values["id"], by):
+        hurry_task(connection, HOST_TASK, values["id"], service.now())
     own = {name: value for name, value in properties.items() if name not in values["attributes"]}
     define_properties(connection, HOST, own, service.now())
     put_properties(connection, number, own)
@@ -232,13 +240,25 @@ def settle_host(service: Service, host_id: str) -> Standing | None:
     with service.books.reading() as connection:
         host = last_resource(connection, HOST, host_id)
     if host is None:
+        _undo_enrolment(service, host_id)
         return None
     if host.deleted_at is None:
         _settle_enrolled(service, host)
     else:
-        service.cloud.aggregates.remove_host(service.settings.cloud.freepool, host.attributes["service_name"])
-        service.cloud.providers.delete(child_provider(host.attributes["hypervisor_hostname"]))
+        _let_go(service, host.attributes["service_name"], host.attributes["hypervisor_hostname"])
     return host.number, host.deleted_at is None
+
+
+def _undo_enrolment(service: Service, host_id: str) -> None:
+    """Let go of a host whose first enrolment broke off, by the names that the cloud has for it."""
+    found = service.cloud.hypervisors.find(host_id)
+    if found is not None:
+        _let_go(service, found.service_host, found.hypervisor_hostname)
+
+
+def _let_go(service: Service, service_host: str, hostname: str) -> None:
+    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, service_host)
+    service.cloud.providers.delete(child_provider(hostname))
 
 
 def standing(connection: Connection, host_id: str) -> Standing | None:

@@ -13,7 +13,7 @@ from leasehold.leasing.host import enrol_host, remove_host
 from leasehold.manager.settle import settle
 from leasehold.model.errors import DuplicateError
 from leasehold.resource_types.slots import child_provider
-from tests.factory import claim_one, hosts, run_manager
+from tests.factory import claim_one, hosts, run_for, run_manager
 from tests.stateful.audit import audit_cloud as second_opinion
 from tests.unit.leasing.looking import findings
 
@@ -142,3 +142,26 @@ def test_a_second_enrolment_does_not_keep_a_leased_host_in_the_free_pool(world: 
     with pytest.raises(DuplicateError):
         at_call(world, number, lambda: enrol(world), enrolled_and_leased)
     check(world, free=False, enrolled=True)
+
+
+@pytest.mark.parametrize("number", ENROLLING)
+@pytest.mark.parametrize("name", ["cmp-01", "cmp-05"])
+def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: str) -> None:
+    """A manager undoes it, whether the host was enrolled before or never."""
+    if name == "cmp-01":
+        remove_host(world.service, "1")
+        run_manager(world)
+
+    def die() -> None:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        at_call(world, number, lambda: enrol_host(world.service, name, {}), die)
+    run_for(world, minutes=1)
+    assert name not in world.members("freepool")
+    assert child_provider(name) not in world.cloud.providers.names()
+    assert findings(world) == []
+    enrol_host(world.service, name, {})
+    run_for(world, minutes=1)
+    assert name in world.members("freepool")
+    assert findings(world) == []

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import sqlalchemy as sa
-
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.seed import add_hosts
@@ -26,6 +24,7 @@ from tests.race.storm import Crowd, enrol, settle
 from tests.race.wanted import Times
 from tests.servers import server_of_kind
 from tests.soak.disturbances import Disturber
+from tests.soak.leftovers import left_over
 from tests.soak.people import SPARE, People
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class SoakReport:
     def check(self, url: str) -> None:
         """Raise AssertionError, with the seed, where books, cloud and answers disagree, or little has happened."""
         self.storm.check(url, tolerated=OUTAGE, shared=False)
-        left = list(_left_over(url))
+        left = left_over(url)
         assert not left, f"seed {self.storm.seed}: " + "\n".join(left[:20])
         asked = {(kind.split()[0], status) for kind, status in self.storm.statuses()}
         missing = [f"{kind} {status}" for kind, status in REQUESTS if (kind, status) not in asked]
@@ -65,21 +64,6 @@ class SoakReport:
         counts = {**dict(sorted(self.done.items())), **dict(sorted(self.disturbances.items()))}
         lines = [f"{kind:28}{count:6}" for kind, count in counts.items()]
         return "\n".join([self.storm.table(), *lines])
-
-
-def _left_over(url: str) -> Iterator[str]:
-    """Look for servers of leases that are over: each bears its reservation's id as its name."""
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    query = sa.text(
-        "SELECT s.id, s.status, s.service_host, r.id AS part, l.id AS lease_id, l.status AS lease_status "
-        "FROM sandbox_servers s JOIN reservations r ON r.id = s.name JOIN leases l ON l.id = r.lease_id "
-        "WHERE s.service_host IS NOT NULL AND r.resource_type <> 'virtual:floatingip' "
-        "AND (l.deleted_at IS NOT NULL OR l.status = 'TERMINATED')"
-    )
-    with engine.begin() as connection:
-        for row in connection.execute(query).mappings():
-            yield f"a server outlived its lease: {dict(row)}"
-    engine.dispose()
 
 
 @contextmanager

@@ -1,0 +1,45 @@
+"""Looks for servers that outlived their leases, as the cloud's own users would see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import or_, select
+
+from leasehold.books.clock import utc_now
+from leasehold.books.engine import open_engine, reading
+from leasehold.books.tables import leases, reservations
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.model.resource import FLOATING_IP
+from leasehold.model.states import LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+_OVER = (
+    select(reservations.c.id, reservations.c.lease_id, leases.c.status)
+    .join(leases, leases.c.id == reservations.c.lease_id)
+    .where(reservations.c.resource_type != FLOATING_IP)
+    .where(or_(leases.c.deleted_at.is_not(None), leases.c.status == LeaseStatus.TERMINATED))
+)
+
+
+def left_over(url: str, now: Callable[[], datetime] = utc_now) -> list[str]:
+    """Return, as sentences, which servers run though their leases are over; each is named after its reservation.
+
+    The cloud is asked, and not its tables: there a server whose removal has come to its end stays until the next boot.
+    """
+    engine = open_engine(url)
+    try:
+        with reading(engine) as connection:
+            over = {row.id: row for row in connection.execute(_OVER)}
+        servers = sandbox(engine, faults_in_force=False, clock=now).servers.all()
+    finally:
+        engine.dispose()
+    return [
+        f"server {each.id} on {each.service_host} is {each.status}, and lease {over[each.name].lease_id}, "
+        f"to whose reservation {each.name} it belongs, is {over[each.name].status}"
+        for each in servers
+        if each.service_host is not None and each.name in over
+    ]

@@ -58,10 +58,15 @@ class Rewriting:
         return promised_window(self.window.start, self.window.end, self.now)
 
     def moved(self, held: Allocation) -> Window:
-        """Return the new window of a promise that stays: what has begun goes on from where it began."""
-        ahead = self.ahead
-        begin = min(held.window.start, ahead.start) if self.window.start <= self.now else ahead.start
-        return Window(begin, max(begin, ahead.end))
+        """Return the new window of a promise that stays: it begins and ends elsewhere only where the lease does.
+
+        What has begun, with the lease or later, goes on from there. What is over stays so, even where nobody has seen
+        to it yet: what came after may be somebody else's.
+        """
+        before = self.lease.window
+        begin = held.window.start if self.window.start == before.start else self.ahead.start
+        end = held.window.end if self.window.end == before.end else self.ahead.end
+        return Window(begin, max(begin, end))
 
 
 def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: str) -> None:

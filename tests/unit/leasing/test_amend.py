@@ -23,7 +23,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.states import EventType
 from tests.factory import during_a_step, flavors, floating_ips, hosts, instances, run_manager, run_until
-from tests.stateful.audit import dump
+from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -270,6 +270,17 @@ def test_a_lease_that_has_ended_is_not_prolonged_over_somebody_elses_time(world:
     assert caught.value.field == "end_date"
     assert world.get(ended).window.end == other.window.start
     assert world.amend(ended, name="over").name == "over"
+
+
+def test_a_change_of_a_lease_that_has_ended_gives_none_of_its_time_a_second_time(world: World) -> None:
+    """As above; what is asked for changes nothing, but the promises are written anew."""
+    ended = world.lease(floating_ips(), start=0, end=1)
+    run_until(world, world.hour(0.5))
+    world.lease(floating_ips(5), start=1, end=2)
+    world.clock.set(world.hour(1) + timedelta(seconds=3))
+    world.amend(ended, name="over", **change(ended, amount=1))
+    assert [held.window.end for held in world.part(ended).allocations] == [world.hour(1)]
+    audit(world)
 
 
 def test_the_warning_keeps_its_distance_to_the_end(world: World) -> None:

@@ -62,7 +62,7 @@ def changed_allocations(
     """Yield what changed in a pool after a generation, as chunks of columns.
 
     Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
-    (`since` -1) leaves out what ended before `moment` and is released: it can never matter again.
+    (`since` -1) leaves out what ended before `moment` and is released.
     """
     query, parameters = (_CURRENT, {"moment": to_seconds(moment)}) if since < 0 else (_CHANGED, {})
     # For this statement alone: the option set on the connection would give every later one a server-side cursor too.

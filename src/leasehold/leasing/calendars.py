@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from leasehold.books.allocation import changed_allocations
 from leasehold.books.pool import read_generations
 from leasehold.books.resource import changed_resources
-from leasehold.calendar.index import AllocationColumns, Calendar
+from leasehold.calendar.index import HISTORY, AllocationColumns, Calendar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
 STALE_AFTER = timedelta(hours=12)
 """A calendar that was not asked for so long is loaded anew: rows that a purge removed (those over a day old) leave no
-trace by which it could catch up."""
+trace by which it could catch up. So is one whose clock went back so far: what it has forgotten may matter again."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Calendars:
             for pool in sorted(generations):
                 kept = self._kept(pool)
                 stack.enter_context(kept.lock)
-                if kept.synced_at is not None and now - kept.synced_at > STALE_AFTER:
+                if kept.synced_at is not None and abs(now - kept.synced_at) > STALE_AFTER:
                     kept.calendar = Calendar(pool)
                 _catch_up(connection, kept.calendar, pool, generations[pool], now)
                 kept.synced_at = now
@@ -88,6 +88,7 @@ def _catch_up(connection: Connection, calendar: Calendar, pool: str, generation:
     if resources:
         # The old generation stays until the last chunk is in: a load that breaks off is begun again, not trusted.
         calendar.update(since, resources, _NOTHING)
-    for columns in changed_allocations(connection, pool, since, now):
+    # What is over still matters: to the cleaning time of what comes after it, and when the clock goes back.
+    for columns in changed_allocations(connection, pool, since, now - HISTORY):
         calendar.update(since, (), AllocationColumns(*columns))
     calendar.update(generation, (), _NOTHING)

@@ -116,7 +116,8 @@ class _Purge:
             ids = list(connection.scalars(select(leases.c.id).where(mine, over)))
         for table in (allocations, reservations, events, outbox, idempotency_keys):
             self._take(connection, table, table.c.lease_id.in_(ids), counts)
-        self._take(connection, tasks, and_(tasks.c.kind == LEASE, tasks.c.subject.in_(ids)), counts)
+        # Work of every kind: nothing else has an id like a lease's.
+        self._take(connection, tasks, tasks.c.subject.in_(ids), counts)
         self._take(connection, leases, leases.c.id.in_(ids), counts)
         return last
 

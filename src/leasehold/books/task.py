@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, case, func, insert, or_, select, update
+from sqlalchemy import bindparam, case, delete, func, insert, or_, select, update
 
 from leasehold.books.tables import tasks
 
@@ -158,10 +158,10 @@ def add_task_by(connection: Connection, kind: str, subject: str, latest: datetim
 
 
 def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
-    """Leave nothing to do for a task that is still due at this moment and was never claimed; say whether it is so."""
+    """Remove a task that is still due at this moment and that nobody has claimed; say whether there was one."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)
     untouched = (tasks.c.due_at == due_at, tasks.c.claimed_by.is_(None))
-    return connection.execute(update(tasks).where(*mine, *untouched).values(due_at=None)).rowcount > 0
+    return connection.execute(delete(tasks).where(*mine, *untouched)).rowcount > 0
 
 
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:

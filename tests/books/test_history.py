@@ -12,7 +12,6 @@ from leasehold.books import history
 from leasehold.books.engine import reading, writing
 from leasehold.books.history import purge
 from leasehold.books.tables import idempotency_keys, leases, resource_properties, resources, tasks
-from leasehold.books.task import add_task_once
 from leasehold.cloud.sandbox import seed
 from leasehold.leasing.aftermath import LATE_LEASE
 from leasehold.leasing.host import remove_host
@@ -200,7 +199,7 @@ def test_rows_of_another_kind_of_work_stay_while_they_are_due(world: World) -> N
 def test_work_of_every_kind_for_a_lease_goes_with_it(world: World) -> None:
     late = world.lease(hosts(), end=1)
     with writing(world.engine) as connection:
-        add_task_once(connection, LATE_LEASE, late.id, world.now())
+        connection.execute(insert(tasks), {"kind": LATE_LEASE, "subject": late.id, "attempts": 0})
     run_for(world, hours=2)
     assert count(world, tasks) == 2
     run_for(world, days=31)

@@ -93,7 +93,7 @@ class _Healing:
                 lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
                 if lost:
                     generation = generations[HOST_POOL] + 1
-                    healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation)
+                    healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation, now)
                     snapshot = snapshot.booked(fresh, window)
         if not healed:
             return False
@@ -121,9 +121,12 @@ class _Healing:
         lost: Sequence[Allocation],
         snapshot: Snapshot,
         generation: int,
+        now: datetime,
     ) -> tuple[dict[str, bool], Sequence[Pick]]:
-        """Replace what the reservation lost; return its flags (contract lifecycle §7) and the new picks."""
-        now = self.service.now()
+        """Replace what the reservation lost; return its flags (contract lifecycle §7) and the new picks.
+
+        `now` is the snapshot's: from a later moment on, hosts that wait for their release would look free.
+        """
         window = promised_window(lease.window.start, lease.window.end, now)
         active = part.status is ReservationStatus.ACTIVE
         kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.heal import heal_leases
+from leasehold.leasing.heal import heal_leases, mark_hosts
 from leasehold.manager.monitor import look
-from tests.factory import ALT, during_a_step, flavors, hosts, instances, run_for, run_manager, run_until
+from tests.factory import (
+    ALT,
+    during_a_step,
+    flavors,
+    hosts,
+    instances,
+    make_service,
+    run_for,
+    run_manager,
+    run_until,
+)
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
+    from datetime import datetime
+    from pathlib import Path
+
     from leasehold.model.lease import Lease
     from tests.factory import World
 
@@ -249,3 +263,24 @@ def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) ->
     look(world.service)
     run_manager(world)
     assert world.members(lease.reservations[0].id) == {"cmp-02"}
+
+
+@pytest.mark.parametrize("seconds", [1, 2, 3, 4])
+def test_a_host_whose_lease_ends_while_others_are_healed_is_given_back_first(tmp_path: Path, seconds: int) -> None:
+    """The clock moves on by a second whenever it is read; the servers of the lease that ends are there still."""
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as world:
+        ends = world.lease(hosts(), start=0, end=1)
+        goes_on = world.lease(hosts(), start=0, end=3)
+        run_until(world, world.hour(1) - timedelta(seconds=seconds))
+        assert (world.holds(ends), world.holds(goes_on)) == ({"cmp-01": 1}, {"cmp-02": 1})
+        world.cloud.hypervisors.fail("cmp-02")
+        mark_hosts(world.service, [world.hosts["cmp-02"].id], [])
+
+        def now() -> datetime:
+            world.clock.advance(seconds=1)
+            return world.now()
+
+        assert heal_leases(replace(world.service, now=now)) == 1
+        assert world.now() < world.hour(1) + timedelta(minutes=1)
+        assert world.holds(goes_on) == {}
+        assert world.part(goes_on).missing_resources

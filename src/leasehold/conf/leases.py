@@ -19,7 +19,8 @@ DEFAULT_OPTIONS = [
         "cleaning_time",
         default=0,
         min=0,
-        help="Minutes kept free before and after every lease when resources are chosen.",
+        max=24 * 60,
+        help="Minutes kept free before and after every lease when resources are chosen; a day at most.",
     ),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 from leasehold.books.engine import open_engine
 from tests.contract.lab import Lab, SandboxLab, new_sandbox
 from tests.contract.openstack_lab import OpenStackLab
-from tests.openstack.cloud import having_cloud
+from tests.openstack.cloud import READY_WITHIN, having_cloud
 from tests.openstack.leasehold import configuration
 from tests.processes import as_text
 
@@ -73,7 +73,8 @@ DATABASES = (
     pytest.param("mariadb", marks=pytest.mark.servers),
     pytest.param("postgresql", marks=pytest.mark.servers),
 )
-CLOUDS = (*DATABASES, pytest.param("openstack", marks=pytest.mark.openstack))
+# The first test on the real one waits until it runs.
+CLOUDS = (*DATABASES, pytest.param("openstack", marks=[pytest.mark.openstack, pytest.mark.timeout(READY_WITHIN)]))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.openstack.cloud import RunningCloud, having_cloud
+from tests.openstack.cloud import READY_WITHIN, RunningCloud, having_cloud
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HERE = Path(__file__).parent
-# One that has never run on this machine is installed first, and its databases are made.
-_WITHIN = 900
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.openstack)
             if item.get_closest_marker("timeout") is None:
                 # The first one waits for the cloud as well.
-                item.add_marker(pytest.mark.timeout(_WITHIN))
+                item.add_marker(pytest.mark.timeout(READY_WITHIN))
 
 
 @pytest.fixture(scope="session")

@@ -12,4 +12,17 @@ from tests.openstack.cloud.home import find_home
 from tests.openstack.cloud.lifecycle import having_cloud, running, start, stop, wipe
 from tests.openstack.cloud.running import RunningCloud
 
-__all__ = ["CloudError", "RunningCloud", "find_home", "having_cloud", "running", "start", "stop", "wipe"]
+READY_WITHIN = 900
+"""Seconds that the first test which asks for the cloud may wait: one that has never run here is installed first."""
+
+__all__ = [
+    "READY_WITHIN",
+    "CloudError",
+    "RunningCloud",
+    "find_home",
+    "having_cloud",
+    "running",
+    "start",
+    "stop",
+    "wipe",
+]

@@ -12,6 +12,7 @@ import requests
 from sqlalchemy import select
 
 from leasehold.books.tables import leases
+from leasehold.model.errors import NotEnoughError, NotEnoughFloatingIpsError
 from tests.factory import floating_ips, instances
 from tests.fault.kills import SHORT_CLAIMS
 from tests.fault.program import launched
@@ -101,7 +102,9 @@ def _ask_on(client: Client, over: threading.Event, verdict: Verdict) -> None:
         verdict.longest = max(verdict.longest, took)
         verdict.answers[answer.status_code] = verdict.answers.get(answer.status_code, 0) + 1
         later = answer.status_code == requests.codes.unavailable and "Retry-After" in answer.headers
-        if answer.status_code != requests.codes.created and not later:
+        if _is_refusal(answer):
+            del client.asked[f"lease-{number}"]
+        elif answer.status_code != requests.codes.created and not later:
             verdict.trouble.append(f"lease-{number} was answered {answer.status_code}: {answer.text}")
         if took > LONGEST_ANSWER:
             verdict.trouble.append(f"lease-{number} was answered after {took:.1f} s")
@@ -116,8 +119,16 @@ def _ask_again(client: Client, verdict: Verdict) -> None:
             # Its time has passed and it was never granted; so it is another request, for the present.
             body["end_date"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
             answer = client.create(name)
-        if answer.status_code != requests.codes.created:
+        if _is_refusal(answer):
+            del client.asked[name]
+        elif answer.status_code != requests.codes.created:
             verdict.trouble.append(f"{name} was answered {answer.status_code} when asked again: {answer.text}")
+
+
+def _is_refusal(answer: requests.Response) -> bool:
+    """Say whether there was no room: then nothing of the lease may be found afterwards, and nobody asks again."""
+    full = (NotEnoughError.code, NotEnoughFloatingIpsError.code)
+    return answer.status_code in (400, 409) and answer.json().get("code") in full
 
 
 def _statuses(stage: Stage) -> list[tuple[str, str]]:

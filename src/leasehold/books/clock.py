@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 30.0
 RETRY_SECONDS = 5.0
+FIRST_TRIES = 3
 SLOW_SECONDS = 1.0
 """An answer that took longer says too little about the present; it counts as none."""
 TOLERANCE = timedelta(seconds=3)
@@ -82,20 +83,21 @@ class SharedClock:
         look = self._look
         return look.moment + timedelta(seconds=at - look.at)
 
-    def look(self) -> None:
-        """Ask, and count on from the answer; without one from where we were, until the next try."""
+    def look(self) -> bool:
+        """Ask, and count on from the answer; without one from where we were, until the next try. Say which it was."""
         self._due = self._steady() + RETRY_SECONDS
         try:
             look = self._ask()
         except SQLAlchemyError as error:
             log.info("The database does not say what time it is; trying again in %g s: %s", RETRY_SECONDS, error)
-            return
+            return False
         if look.took > SLOW_SECONDS:
             log.info("The database took %.1f s to say what time it is; trying again", look.took)
-            return
+            return False
         self._look = look
         self._due = self._steady() + EVERY_SECONDS
         self._compare(self._machine() - self.now())
+        return True
 
     def _send(self) -> None:
         """Have a thread look, unless one is at it; after a fork that one is with the parent, and counts as ended."""
@@ -128,7 +130,8 @@ def shared_clock(engine: Engine) -> Callable[[], datetime]:
     if engine.dialect.name == "sqlite":
         return utc_now
     clock = SharedClock(partial(_ask, open_aside(engine.url)), machine=utc_now)
-    clock.look()
+    # Before the first answer the machine's own clock would count.
+    any(clock.look() for _ in range(FIRST_TRIES))
     return clock.now
 
 

@@ -32,6 +32,9 @@ ACTIONS: Final[dict[str, Callable[[Snapshot, Requests], None]]] = {
     "earliest, hosts": calendar.find_hosts,
     "earliest, instances": calendar.find_instances,
 }
+TRIES: Final = 3
+NONSENSE: Final = 1e6
+"""In millions: a total that fell below zero, as callgrind's sometimes do, is written as one of many digits."""
 SINCE_THE_LAST: Final = re.compile(r"^summary: (\d+)$", re.MULTILINE)
 
 
@@ -40,10 +43,10 @@ def run(*, quick: bool = False) -> list[Row]:
     if shutil.which("valgrind") is None:
         print("Instructions are not counted: that needs valgrind.")
         return []
-    few = _count(SIZES[0])
+    few = _counted(SIZES[0])
     rows = [Row(_name(action, SIZES[0]), count, "million") for action, count in few.items()]
     if not quick:
-        many = _count(SIZES[1])
+        many = _counted(SIZES[1])
         rows += [
             Row(_name(action, SIZES[1]), count, "million", None, few[action], "a tenth's")
             for action, count in many.items()
@@ -53,6 +56,15 @@ def run(*, quick: bool = False) -> list[Row]:
 
 def _name(action: str, allocations: int) -> str:
     return f"instructions of one call: {action}, {allocations:,} allocations, mean of {TIMES}"
+
+
+def _counted(allocations: int) -> dict[str, float]:
+    """Return millions of instructions by action; counts again where callgrind has lost its thread."""
+    for _ in range(TRIES):
+        counts = _count(allocations)
+        if all(0 < count < NONSENSE for count in counts.values()):
+            return counts
+    raise ValueError(f"callgrind does not count what {allocations:,} allocations take: {counts}")
 
 
 def _count(allocations: int) -> dict[str, float]:

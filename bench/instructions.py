@@ -64,7 +64,7 @@ def _counted(allocations: int) -> dict[str, float]:
         counts = _count(allocations)
         if all(0 < count < NONSENSE for count in counts.values()):
             return counts
-    raise ValueError(f"callgrind does not count what {allocations:,} allocations take: {counts}")
+    raise ValueError(f"callgrind does not count what {allocations:,} allocations take")
 
 
 def _count(allocations: int) -> dict[str, float]:

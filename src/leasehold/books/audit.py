@@ -43,10 +43,13 @@ class Work:
     claim_until: datetime | None
     attempts: int = 0
 
+    def claimed(self, now: datetime) -> bool:
+        """Say whether somebody is at it."""
+        return self.claim_until is not None and self.claim_until > now
+
     def busy(self, now: datetime) -> bool:
         """Say whether it is being done, or is to be done, or waits for another try."""
-        claimed = self.claim_until is not None and self.claim_until > now
-        return claimed or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
+        return self.claimed(now) or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
 
 
 IDLE = Work(None, None)
@@ -87,7 +90,7 @@ def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
 
 def kept_by(connection: Connection) -> dict[str, int]:
     """Return the leases that are over and deleted, or ended, and still keep resources: how many of them each."""
-    over = or_(leases.c.deleted_at.is_not(None), leases.c.status == "TERMINATED")
+    over = or_(leases.c.deleted_at.is_not(None), leases.c.status == LeaseStatus.TERMINATED)
     query = (
         select(allocations.c.lease_id)
         .join(leases, leases.c.id == allocations.c.lease_id)

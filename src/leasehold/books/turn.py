@@ -1,8 +1,8 @@
 """Turns: something that is done every so often, by one of all managers (a row of `tasks` that is never due).
 
 Whoever takes the turn has it until the next one is open, and that moment, to the microsecond, is what tells one taker
-from another. Nothing has to be given back: a manager that dies in its turn
-is followed by whoever takes the next one, which begins from the beginning.
+from another. Nothing has to be given back: a manager that dies in its turn is followed by whoever takes the next one,
+which begins from the beginning.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
+    from leasehold.manager.lookout import Lookout
 
 SPARE_CONNECTIONS = 4
 """Beside one for each thread that serves requests or tasks: claims, renewals, health and the sandbox's own calls."""
@@ -85,7 +86,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; what it works on is finished before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
-    lookouts: list[Monitor | Reconciler] = [Monitor(service)] if settings.healing else []
+    lookouts: list[Lookout] = [Monitor(service)] if settings.healing else []
     if settings.audit_seconds:
         lookouts.append(Reconciler(service))
     worker.start()

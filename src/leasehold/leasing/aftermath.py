@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import work_of
+from leasehold.books.audit import IDLE, work_of
 from leasehold.books.lease import find_lease
 from leasehold.books.resource import last_resource, resources_by_number
 from leasehold.books.task import LEASE, add_task_once
@@ -82,5 +82,4 @@ def _tenants(connection: Connection, hosts: Collection[str], now: datetime) -> s
 
 
 def _claimed(connection: Connection, kind: str, subject: str, now: datetime) -> bool:
-    work = work_of(connection, kind, subject)
-    return work is not None and work.claim_until is not None and work.claim_until > now
+    return (work_of(connection, kind, subject) or IDLE).claimed(now)

@@ -34,6 +34,13 @@ class _Kept:
     synced_at: datetime | None = None
     lock: Lock = field(default_factory=Lock)
 
+    def sync(self, connection: Connection, generation: int, now: datetime) -> None:
+        """Bring the calendar up to a generation, under its lock."""
+        if self.synced_at is not None and abs(now - self.synced_at) > STALE_AFTER:
+            self.calendar = Calendar(self.calendar.pool)
+        _catch_up(connection, self.calendar, generation, now)
+        self.synced_at = now
+
 
 class Calendars:
     """A cache of the books, never the truth: what it holds was committed, and its generation says up to when.
@@ -57,10 +64,7 @@ class Calendars:
             for pool in sorted(generations):
                 kept = self._kept(pool)
                 stack.enter_context(kept.lock)
-                if kept.synced_at is not None and abs(now - kept.synced_at) > STALE_AFTER:
-                    kept.calendar = Calendar(pool)
-                _catch_up(connection, kept.calendar, pool, generations[pool], now)
-                kept.synced_at = now
+                kept.sync(connection, generations[pool], now)
                 snapshots[pool] = kept.calendar.snapshot(now)
             yield snapshots
 
@@ -72,16 +76,15 @@ class Calendars:
         for pool, generation in read_generations(connection).items():
             kept = self._kept(pool)
             with kept.lock:
-                _catch_up(connection, kept.calendar, pool, generation, now)
-                kept.synced_at = now
+                kept.sync(connection, generation, now)
 
     def _kept(self, pool: str) -> _Kept:
         with self._guard:
             return self._calendars.setdefault(pool, _Kept(Calendar(pool)))
 
 
-def _catch_up(connection: Connection, calendar: Calendar, pool: str, generation: int, now: datetime) -> None:
-    since = calendar.generation
+def _catch_up(connection: Connection, calendar: Calendar, generation: int, now: datetime) -> None:
+    pool, since = calendar.pool, calendar.generation
     if since >= generation:
         return
     resources = changed_resources(connection, pool, since)

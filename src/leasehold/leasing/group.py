@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.store import UnknownOutcomeError
 from leasehold.cloud.ports import CloudError
+from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.slots import SERVER_GROUP, group_of
 
 if TYPE_CHECKING:
@@ -29,11 +30,6 @@ log = logging.getLogger(__name__)
 
 TOGETHER = "server_group_together"
 """The fact that says which affinity a group of ours stands for."""
-
-
-def group_name(reservation_id: str) -> str:
-    """Return the name of a reservation's server group, by which an audit knows it."""
-    return f"reservation:{reservation_id}"
 
 
 def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
@@ -64,7 +60,7 @@ def _differs(part: Reservation) -> bool:
 
 def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: Reservation, token: str) -> Lease:
     together, old = part.request["affinity"], group_of(part)
-    new = None if together is None else groups.create(group_name(part.id), together=together, token=token)
+    new = None if together is None else groups.create(mark_of(part.id), together=together, token=token)
 
     def work(connection: Connection) -> Lease | None:
         present = find_lease(connection, lease.id, lock=True)

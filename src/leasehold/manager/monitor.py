@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.leasing.heal import heal_leases, mark_hosts
 from leasehold.leasing.queries import list_resources
+from leasehold.manager.lookout import Lookout
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
@@ -33,29 +33,19 @@ def look(service: Service) -> None:
     heal_leases(service)
 
 
-class Monitor:
-    """Looks at the hosts every `health_seconds` until it is stopped."""
+class Monitor(Lookout):
+    """Looks at the hosts every `health_seconds`."""
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
+        super().__init__("monitor", service.settings.manager.health_seconds)
         self._service = service
-        self._stopping = Event()
-        self._thread = Thread(target=self._loop, name="monitor", daemon=True)
 
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Finish the look under way, and return."""
-        self._stopping.set()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        while not self._stopping.wait(self._service.settings.manager.health_seconds):
-            try:
-                look(self._service)
-            except CloudError as error:
-                log.warning("The cloud does not say how its hosts are: %s", error)
-            except Exception:
-                log.exception("The health of the hosts could not be looked at; trying again")
+    def look(self) -> None:
+        """Look at the hosts, and have healed what has to be."""
+        try:
+            look(self._service)
+        except CloudError as error:
+            log.warning("The cloud does not say how its hosts are: %s", error)
+        except Exception:
+            log.exception("The health of the hosts could not be looked at; trying again")

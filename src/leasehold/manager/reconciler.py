@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 from functools import partial
-from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError
@@ -20,6 +19,7 @@ from leasehold.leasing.audit.books import audit_leases
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.finding import Kind
 from leasehold.leasing.audit.repair import repair
+from leasehold.manager.lookout import Lookout
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def _findings(service: Service, pace: Pace) -> Iterator[Finding]:
     yield from audit_cloud(service, pace)
 
 
-class Reconciler:
-    """Takes its turns until it is stopped."""
+class Reconciler(Lookout):
+    """Takes its turns until it is stopped, which breaks a round off at the next lease."""
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
@@ -69,31 +69,21 @@ class Reconciler:
         self._settings = service.settings.manager
         self._interval = timedelta(seconds=self._settings.audit_seconds)
         self._mine = service.now()
-        self._stopping = Event()
-        self._thread = Thread(target=self._loop, name="audit", daemon=True)
+        super().__init__("audit", min(self._settings.audit_seconds, LONGEST_WAIT))
 
-    def start(self) -> None:
-        """Begin to take turns."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Break off at the next lease, and return."""
-        self._stopping.set()
-        self._thread.join()
-
-    def _loop(self) -> None:
-        while not self._stopping.wait(min(self._settings.audit_seconds, LONGEST_WAIT)):
-            try:
-                if self._take_turn():
-                    self._round()
-            except _BrokenOffError:
-                continue
-            except CloudError as error:
-                log.warning("The cloud could not be compared with the books: %s", error)
-                count_round(FAILED)
-            except Exception:
-                log.exception("The periodic audit broke off; it begins again at its next turn")
-                count_round(FAILED)
+    def look(self) -> None:
+        """Do a round if the turn is open."""
+        try:
+            if self._take_turn():
+                self._round()
+        except _BrokenOffError:
+            return
+        except CloudError as error:
+            log.warning("The cloud could not be compared with the books: %s", error)
+            count_round(FAILED)
+        except Exception:
+            log.exception("The periodic audit broke off; it begins again at its next turn")
+            count_round(FAILED)
 
     def _round(self) -> None:
         pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=self._wait)

@@ -27,6 +27,14 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
 
+MARK = "reservation:"
+
+
+def mark_of(reservation_id: str) -> str:
+    """Return the name or tag that ties a thing in the cloud to its reservation (contract resources)."""
+    return f"{MARK}{reservation_id}"
+
+
 Request = dict[str, Any]
 """What was asked, as the typed JSON that the books keep; every type has its own keys."""
 

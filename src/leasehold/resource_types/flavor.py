@@ -10,6 +10,7 @@ from leasehold.cloud.ports import CloudError, Flavor
 from leasehold.model.errors import CloudUnavailableError, ConflictError, InvalidInputError, NotFoundError
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, read
 from leasehold.resource_types.instance import cloud_names, only_more
 from leasehold.resource_types.slots import converge_slots, explain, extra_specs, place, spread_of
@@ -85,7 +86,7 @@ class FlavorReservations:
         source = job.reservation.request["flavor"]
         flavor = Flavor(
             id=job.name,
-            name=f"reservation:{job.name}",
+            name=mark_of(job.name),
             vcpus=source["vcpus"],
             memory_mb=source["memory_mb"],
             disk_gb=source["disk_gb"],

@@ -15,7 +15,7 @@ from leasehold.model.properties import Comparison
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
 from leasehold.model.states import ReservationStatus
-from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.base import Wanted, mark_of
 from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class FloatingIpReservations:
         """Keep exactly the held addresses in the project while active, and none afterwards."""
         if wanted is Wanted.PREPARED:
             return {}
-        tag = f"reservation:{job.name}"
+        tag = mark_of(job.name)
         there = {address.address: address for address in cloud.networks.list_floating_ips(tag)}
         holdings = job.holdings if wanted is Wanted.ACTIVE else ()
         addresses = {holding.resource.attributes["floating_ip_address"]: holding.resource for holding in holdings}

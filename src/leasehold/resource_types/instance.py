@@ -8,6 +8,7 @@ from leasehold.cloud.ports import Flavor
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
 from leasehold.resource_types.matching import matching
 from leasehold.resource_types.slots import (
@@ -82,7 +83,7 @@ class InstanceReservations:
         request = dict(job.reservation.request)
         flavor = Flavor(
             id=job.name,
-            name=f"reservation:{job.name}",
+            name=mark_of(job.name),
             vcpus=request["vcpus"],
             memory_mb=request["memory_mb"],
             disk_gb=request["disk_gb"],

@@ -160,8 +160,7 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
         what = f"Lease {lease.id} is {lease.status}, but no task brings it to what is due next."
         yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
     for task in tasks:
-        idle = task.claim_until is None or task.claim_until <= now
-        if task.due_at is not None and task.due_at < now - LATE and idle:
+        if task.due_at is not None and task.due_at < now - LATE and not task.claimed(now):
             what = f"Nobody has taken up the work for lease {lease.id} that is due since {task.due_at:%Y-%m-%d %H:%M}."
             yield Finding(Kind.LATE, lease.id, what, "Look whether a manager runs and reaches the database.")
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from leasehold.books.audit import IDLE, owners, work_of
 from leasehold.books.task import LEASE
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.group import group_name
 from leasehold.model.resource import FLOATING_IP
+from leasehold.resource_types.base import MARK, mark_of
 from leasehold.resource_types.floatingip import TAG
 from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, resource_class
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 IDENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CLASS_OF = resource_class("")
-TAG_OF = "reservation:"
 _UNKNOWN = (
     "Another installation may use it, or it is of before a restore of the database. If nobody does, remove it by hand."
 )
@@ -94,8 +93,8 @@ def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing
         if resource_class(ident) == name and IDENT.fullmatch(ident):
             yield Thing(Sort.CLASS, name, ident)
     for group in observation.groups.values():
-        ident = group.name.removeprefix(group_name(""))
-        if group_name(ident) == group.name and IDENT.fullmatch(ident):
+        ident = group.name.removeprefix(MARK)
+        if mark_of(ident) == group.name and IDENT.fullmatch(ident):
             yield Thing(Sort.GROUP, group.id, ident)
     if FLOATING_IP in service.types.by_name:
         yield from _addresses(service)
@@ -113,6 +112,6 @@ def _is_of_slots(aggregate: Aggregate) -> bool:
 
 def _addresses(service: Service) -> Iterator[Thing]:
     for address in service.cloud.networks.list_floating_ips(TAG):
-        tags = sorted(tag.removeprefix(TAG_OF) for tag in address.tags if tag.startswith(TAG_OF))
+        tags = sorted(tag.removeprefix(MARK) for tag in address.tags if tag.startswith(MARK))
         if len(tags) == 1 and IDENT.fullmatch(tags[0]):
             yield Thing(Sort.ADDRESS, address.id, tags[0], address.address)

@@ -14,6 +14,7 @@ from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
 from leasehold.api.door import PUBLIC
+from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.strict import StrictParser
 from leasehold.conf.errors import ConfigurationError
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 BODY_SLACK = 64 * 1024
 """What the server reads beyond the API's own limit, so that the API can say in JSON that a body is too large."""
 SENDING_AWAY = 2

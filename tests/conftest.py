@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 from hypothesis import settings
 
-from tests.servers import KINDS, Server, ServerMissingError, server_of_kind
+from tests.servers import KINDS, SERVERS, Server, ServerMissingError, server_of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -192,8 +192,6 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 
 # ---------------------------------------------------------------- fixtures
-
-SERVERS = tuple(kind for kind in KINDS if kind != "sqlite")
 
 
 @pytest.fixture(scope="session")

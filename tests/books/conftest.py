@@ -16,14 +16,15 @@ from leasehold.books import schema
 from leasehold.books.engine import open_engine, writing
 from leasehold.books.store import Books
 from leasehold.books.tables import metadata, pools
-from tests.conftest import SERVERS, Databases
-from tests.servers import KINDS
+from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from sqlalchemy import Engine
+
+    from tests.conftest import Databases
 
 
 @pytest.fixture

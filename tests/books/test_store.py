@@ -14,7 +14,7 @@ from leasehold.books.engine import open_engine, reading, writing
 from leasehold.books.store import Books, GenerationRaceError, UnknownOutcomeError
 from leasehold.books.tables import leases, metadata, pools, tasks
 from tests.books.examples import count, write
-from tests.conftest import SERVERS
+from tests.servers import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

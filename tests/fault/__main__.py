@@ -7,10 +7,13 @@ import itertools
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.fault import campaign
-from tests.servers import KINDS, server_of_kind
+from tests.fault.outage import outage
+from tests.fault.stage import new_stage
+from tests.servers import KINDS, SERVERS, server_of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,11 +28,18 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=None, help="a sample of so many kills instead of every step")
     parser.add_argument("--all", action="store_true", help="recover from each kill in both ways")
     parser.add_argument("--outlive", action="store_true", help="let a start stand still instead of killing anything")
+    parser.add_argument(
+        "--outage", type=float, metavar="SECONDS", help="kill the database under clients instead, for so long"
+    )
     parser.add_argument("--lanes", type=int, default=campaign.LANES, help="databases to use at the same time")
     parser.add_argument("scene", nargs="*", help=f"of {', '.join(names)}; default: all")
     asked = parser.parse_args()
     if unknown := set(asked.scene) - set(names):
         parser.error(f"There is no scene {', '.join(sorted(unknown))}; there are {', '.join(names)}.")
+    if asked.outage is not None:
+        if asked.database not in SERVERS:
+            parser.error(f"--outage needs a database that is a server: --database {' or '.join(SERVERS)}.")
+        return _outage(asked.database, asked.outage)
     wanted = asked.scene or (["start now"] if asked.outlive else names)
     scenes = [scene for scene in campaign.SCENES if scene.name in wanted]
     with _databases(asked.database) as create, campaign.stages(create, asked.lanes) as stages:
@@ -44,6 +54,19 @@ def main() -> int:
     slowest = max(verdict.seconds for verdict in verdicts)
     _say(f"{len(verdicts) - len(wrong)} of {len(verdicts)} right, the slowest after {slowest:.1f} s")
     return 1 if wrong else 0
+
+
+def _outage(kind: str, seconds: float) -> int:
+    """Let a database be gone for this long, and print what its clients were answered."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-")))
+        server = stack.enter_context(server_of_kind(kind))
+        verdict = outage(server, stack.enter_context(new_stage(server.create_database(), folder)), seconds)
+    _say(f"{kind} killed and back at once, then gone for {seconds:g} s; requests by answer: {verdict.answers}")
+    _say(f"the longest answer took {verdict.longest:.1f} s; all was right {verdict.right_after:.1f} s after the last")
+    for trouble in verdict.trouble:
+        _say(trouble)
+    return 1 if verdict.trouble else 0
 
 
 @contextmanager

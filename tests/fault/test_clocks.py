@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import SERVERS, Databases, server_database
+from tests.conftest import Databases, server_database
 from tests.fault.clocks import GAP, LOST, STEPS, WRONG, Machine, run, wishes
 from tests.fault.kills import SHORT_CLAIMS
 from tests.fault.outage import Client
 from tests.fault.program import launched
 from tests.fault.scenes import lease_of
 from tests.fault.stage import new_stage
+from tests.servers import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

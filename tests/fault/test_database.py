@@ -8,13 +8,12 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.books.tables import leases
-from tests.conftest import SERVERS
 from tests.fault.kills import SHORT_CLAIMS
 from tests.fault.outage import Client, outage
 from tests.fault.program import launched
 from tests.fault.relay import Cut, relayed
 from tests.fault.stage import new_stage
-from tests.servers import server_of_kind
+from tests.servers import SERVERS, server_of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.conftest import SERVERS, server_database
+from tests.conftest import server_database
 from tests.fault import campaign
 from tests.fault.campaign import SCENES
 from tests.fault.kills import WAYS
-from tests.servers import KINDS
+from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KINDS",
+    "SERVERS",
     "MariaDB",
     "PostgreSQL",
     "Server",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 KINDS = ("sqlite", "mariadb", "postgresql")
+SERVERS = tuple(kind for kind in KINDS if kind != "sqlite")
 
 # How they read where they are used: `with running_mariadb() as server`.
 running_mariadb = MariaDB

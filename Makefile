@@ -21,7 +21,7 @@ test: test-environment ## Everything: lint, types and the whole test suite, on e
 
 check: check-environment ## What to run before a commit: lint, types and the quick tests
 	@$(MAKE) --no-print-directory lint
-	$(bin)/pytest -m "not slow and not servers and not openstack" -n $(workers)
+	$(bin)/pytest -m "not slow and not servers and not openstack" -n $(workers) --hypothesis-profile=quick
 
 bench: test-environment ## Run the benchmarks, or those that are named: make bench only="calendar post"
 	$(bin)/python -m bench $(only)

@@ -24,6 +24,8 @@ CI = os.environ.get("CI") == "true"
 # deadline, because how long one example takes on a busy machine says nothing about the code.
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", deadline=None)
+# `make check` has a minute for all of them; what it does not try, `make test` does.
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.load_profile("ci" if CI else "dev")
 
 

@@ -37,13 +37,12 @@ class Client:
 
     def create(self, name: str) -> requests.Response:
         """Ask for a small lease that starts now and soon ends; for the same one when the name is the same."""
-        end = datetime.now(UTC) + LIFE
         body = self.asked.setdefault(
             name,
             {
                 "name": name,
                 "start_date": "now",
-                "end_date": f"{end:%Y-%m-%dT%H:%M:%SZ}",
+                "end_date": _end(),
                 "reservations": [instances(), floating_ips()] if name.endswith("0") else [instances()],
                 "events": [],
             },
@@ -112,17 +111,20 @@ def _ask_on(client: Client, over: threading.Event, verdict: Verdict) -> None:
 
 def _ask_again(client: Client, verdict: Verdict) -> None:
     """Repeat every request with its key, as a client does that was told to come later."""
-    end = datetime.now(UTC) + LIFE
     for name, body in list(client.asked.items()):
         answer = client.create(name)
         if answer.status_code == requests.codes.bad_request and "end" in answer.text:
             # Its time has passed and it was never granted; so it is another request, for the present.
-            body["end_date"] = f"{end:%Y-%m-%dT%H:%M:%SZ}"
+            body["end_date"] = _end()
             answer = client.create(name)
         if _is_refusal(answer):
             del client.asked[name]
         elif answer.status_code != requests.codes.created:
             verdict.trouble.append(f"{name} was answered {answer.status_code} when asked again: {answer.text}")
+
+
+def _end() -> str:
+    return f"{datetime.now(UTC) + LIFE:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _is_refusal(answer: requests.Response) -> bool:

@@ -64,12 +64,16 @@ def changed_allocations(
     Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
     (`since` -1) leaves out what ended before `moment` and is released.
     """
-    query, parameters = (_CURRENT, {"moment": to_seconds(moment)}) if since < 0 else (_CHANGED, {})
-    # For this statement alone: the option set on the connection would give every later one a server-side cursor too.
-    result = connection.execute(
-        query, {"pool": pool, "since": since, **parameters}, execution_options={"yield_per": CHUNK}
-    )
-    for rows in result.partitions():
+    parameters = {"pool": pool, "since": since}
+    if since < 0:
+        # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+        everything = {**parameters, "moment": to_seconds(moment)}
+        result = connection.execute(_CURRENT, everything, execution_options={"yield_per": CHUNK})
+    else:
+        # Few rows, read while everybody waits for the pool: a server-side cursor is three round trips more, and lets
+        # PostgreSQL plan for the first rows by id, which it then looks for in the whole table.
+        result = connection.execute(_CHANGED, parameters)
+    for rows in result.partitions(CHUNK):
         yield tuple(zip(*rows, strict=True))
 
 

@@ -22,11 +22,11 @@ REASONS: Final[Mapping[str, str]] = {
     ),
     "list 1,000 leases, MariaDB, p50": (
         "Three statements, 5,000 rows, 1.5 MB of JSON; the time is Python's, spread evenly over the driver (PyMySQL "
-        "decodes rows in Python), the row objects, the dates and the JSON. v1 has no paging."
+        "decodes rows in Python), the row objects, the dates and the JSON. From 1.1 on a client can ask for pages."
     ),
     "1,000 leases due at one second, mariadb:*": (
-        "Each start is some twenty durable commits, most of them the sandbox cloud's own, which a real cloud does "
-        "elsewhere. On SQLite, where the sandbox lives by default, the budget is kept."
+        "Each start is some forty statements and eight commits, more than half of them the sandbox cloud's own, which "
+        "a real cloud does elsewhere. On SQLite, where the sandbox lives by default, the budget is kept."
     ),
 }
 """By the row's name, in which `*` stands for anything."""

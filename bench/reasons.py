@@ -25,8 +25,8 @@ REASONS: Final[Mapping[str, str]] = {
         "decodes rows in Python), the row objects, the dates and the JSON. From 1.1 on a client can ask for pages."
     ),
     "1,000 leases due at one second, mariadb:*": (
-        "Each start is some forty statements and eight commits, more than half of them the sandbox cloud's own, which "
-        "a real cloud does elsewhere. On SQLite, where the sandbox lives by default, the budget is kept."
+        "Each start is some thirty statements and five durable commits, three of which are the sandbox cloud's own, "
+        "which a real cloud does elsewhere. On SQLite, where the sandbox lives by default, the budget is kept."
     ),
 }
 """By the row's name, in which `*` stands for anything."""

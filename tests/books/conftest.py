@@ -7,6 +7,7 @@ database for one test alone.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +75,26 @@ def kept_databases(databases: Databases, tmp_path_factory: pytest.TempPathFactor
     params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
 )
 def engine(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Engine]:
-    engine = open_engine(kept_databases.url(request.param))
+    with emptied(kept_databases.url(request.param)) as made:
+        yield made
+
+
+@pytest.fixture
+def books(engine: Engine) -> Books:
+    return Books(engine)
+
+
+@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.servers) for kind in SERVERS])
+def server(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Books]:
+    """Yield empty books on a database server, for what cannot happen on SQLite."""
+    with emptied(kept_databases.url(request.param)) as made:
+        yield Books(made)
+
+
+@contextmanager
+def emptied(url: str) -> Iterator[Engine]:
+    """Yield an engine on books of which nothing is left but pools in which nothing was decided yet."""
+    engine = open_engine(url)
     with writing(engine) as connection:
         for table in reversed(metadata.sorted_tables):
             if table is not pools:
@@ -82,8 +102,3 @@ def engine(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Ite
         connection.execute(update(pools).values(generation=0))
     yield engine
     engine.dispose()
-
-
-@pytest.fixture
-def books(engine: Engine) -> Books:
-    return Books(engine)

@@ -7,13 +7,14 @@ from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text
 
 from leasehold.books.engine import writing
 from leasehold.books.pool import bump_pools, create_pools, lock_pools
 from leasehold.books.store import Books, GenerationRaceError
 from leasehold.books.tables import leases, pools
 from tests.books.examples import another, count, write
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -84,3 +85,32 @@ def test_every_decision_of_many_moves_the_generation_by_one(engine: Engine, book
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(decide_tens, range(4)))
     assert generations(books) == {"floatingips": 40, "hosts": 40}
+
+
+QUEUED = {
+    # What InnoDB tells of its transactions stands still while it is asked often; a lock that is free takes no time.
+    "mysql": "SELECT COUNT(*) FROM information_schema.processlist"
+    " WHERE db = DATABASE() AND info LIKE '%FOR UPDATE' AND time_ms > 200",
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()",
+}
+IMPATIENTLY = {"mysql": "SET innodb_lock_wait_timeout = 2", "postgresql": "SET lock_timeout = '2s'"}
+
+
+def test_who_waits_for_hosts_keeps_nobody_from_addresses(server: Books) -> None:
+    """Most requests want hosts; one that wants both queues for them with empty hands."""
+    kind = server.engine.dialect.name
+
+    def queued() -> bool:
+        with server.engine.connect() as connection:
+            return bool(connection.execute(text(QUEUED[kind])).scalar_one())
+
+    with ThreadPoolExecutor(1) as thread, another(server.engine) as own:
+        with writing(server.engine) as connection:
+            lock_pools(connection, {"hosts"})
+            both = thread.submit(server.transact, lambda waiting: lock_pools(waiting, {"hosts", "floatingips"}))
+            wait_for(queued)
+            with writing(own) as impatient:
+                impatient.execute(text(IMPATIENTLY[kind]))
+                assert lock_pools(impatient, {"floatingips"}) == {"floatingips": 0}
+        assert both.result() == {"floatingips": 0, "hosts": 0}

@@ -10,34 +10,16 @@ import pytest
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.engine import open_engine, reading, writing
+from leasehold.books.engine import reading
 from leasehold.books.store import Books, GenerationRaceError, UnknownOutcomeError
-from leasehold.books.tables import leases, metadata, pools, tasks
+from leasehold.books.tables import leases, pools, tasks
 from tests.books.examples import count, write
-from tests.servers import SERVERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from sqlalchemy import Connection, Engine
-
-    from tests.books.conftest import KeptDatabases
 
 KILL = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
 OWN_ID = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
-
-
-@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.servers) for kind in SERVERS])
-def server(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Books]:
-    """Yield empty books on a database server, for what cannot happen on SQLite."""
-    engine = open_engine(kept_databases.url(request.param))
-    with writing(engine) as connection:
-        for table in reversed(metadata.sorted_tables):
-            if table is not pools:
-                connection.execute(table.delete())
-        connection.execute(update(pools).values(generation=0))
-    yield Books(engine)
-    engine.dispose()
 
 
 def test_the_whole_work_is_done_again_after_a_lost_race(books: Books) -> None:

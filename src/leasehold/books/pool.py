@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 _LOCK = (
     select(pools.c.name, pools.c.generation)
     .where(pools.c.name.in_(bindparam("names", expanding=True)))
-    .order_by(pools.c.name)
+    .order_by(pools.c.name.desc())
     .with_for_update()
 )
+"""Always in the same order, so that nobody waits in a circle: hosts before floating IPs, so that who wants both queues
+for what nearly everybody wants while holding nothing."""
 _READ = select(pools.c.name, pools.c.generation)
 _BUMP = (
     update(pools)
@@ -37,7 +39,7 @@ def create_pools(connection: Connection, names: Collection[str]) -> None:
 
 
 def lock_pools(connection: Connection, names: Collection[str]) -> dict[str, int]:
-    """Lock the pools in name order and return their generations; the lock lasts until the transaction ends."""
+    """Lock the pools until the transaction ends, always in the same order, and return their generations."""
     if not names:
         return {}
     return {row.name: row.generation for row in connection.execute(_LOCK, {"names": sorted(names)})}

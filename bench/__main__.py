@@ -67,14 +67,14 @@ class Benchmark:
 
 BENCHMARKS = {
     "calendar": Benchmark(decisions.run, 100),
-    "instructions": Benchmark(instructions.run, 35),
+    "instructions": Benchmark(instructions.run, 70),
     "post": Benchmark(post.run, 60),
     "throughput": Benchmark(throughput.run, 95),
     "statements": Benchmark(statements.run, 20),
     "listing": Benchmark(listing.run, 35),
     "delete": Benchmark(delete.run, 15),
     "due": Benchmark(due.run, 140),
-    "rush": Benchmark(rush.run, 190),
+    "rush": Benchmark(rush.run, 120),
     "claims": Benchmark(claims.run, 120),
     "lag": Benchmark(lag.run, 45),
     "memory": Benchmark(memory.run, 65),

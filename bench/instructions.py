@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,10 +33,10 @@ ACTIONS: Final[dict[str, Callable[[Snapshot, Requests], None]]] = {
     "earliest, hosts": calendar.find_hosts,
     "earliest, instances": calendar.find_instances,
 }
-TRIES: Final = 3
-NONSENSE: Final = 1e6
-"""In millions: a total that fell below zero, as callgrind's sometimes do, is written as one of many digits."""
-SINCE_THE_LAST: Final = re.compile(r"^summary: (\d+)$", re.MULTILINE)
+NOTHING: Final = "nothing"
+"""Counted beside the actions: what taking a snapshot and switching on and off costs is no part of them."""
+WORK: Final = {NOTHING: lambda _snapshot, _requests: None, **ACTIONS}
+TOTAL: Final = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -59,52 +60,40 @@ def _name(action: str, allocations: int) -> str:
 
 
 def _counted(allocations: int) -> dict[str, float]:
-    """Return millions of instructions by action; counts again where callgrind has lost its thread."""
-    for _ in range(TRIES):
-        counts = _count(allocations)
-        if all(0 < count < NONSENSE for count in counts.values()):
-            return counts
-    raise ValueError(f"callgrind does not count what {allocations:,} allocations take")
+    """Return millions of instructions by action.
+
+    Each is counted in a process of its own: of several dumps of one process, callgrind gets some totals wrong.
+    """
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        counts = dict(zip(WORK, threads.map(lambda action: _count(allocations, action), WORK), strict=True))
+    return {action: (counts[action] - counts[NOTHING]) / TIMES / 1e6 for action in ACTIONS}
 
 
-def _count(allocations: int) -> dict[str, float]:
-    """Return millions of instructions by action, counted in a process of its own."""
+def _count(allocations: int, action: str) -> int:
     with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
         command = [
             *("valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"),
-            *(sys.executable, "-c", f"import bench.instructions as it; it.work({allocations})"),
+            *(sys.executable, "-c", f"import bench.instructions as it; it.work({allocations}, {action!r})"),
         ]
         # What sets and dicts do depends on their hashes, so these are the same in every run.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         subprocess.run(command, check=True, cwd=Path(__file__).parent.parent, env=environment, capture_output=True)
-        totals = [_since_the_last(Path(folder) / f"out.{number}") for number in range(1, len(ACTIONS) + 2)]
-    nothing, *others = totals
-    return {action: (total - nothing) / TIMES / 1e6 for action, total in zip(ACTIONS, others, strict=True)}
-
-
-def _since_the_last(dump: Path) -> int:
-    found = SINCE_THE_LAST.search(dump.read_text(encoding="utf-8"))
+        found = TOTAL.search((Path(folder) / "out").read_text(encoding="utf-8"))
     if found is None:
-        raise ValueError(f"{dump.name} of callgrind has no total")
+        raise ValueError(f"callgrind has no total of {action}, {allocations:,} allocations")
     return int(found[1])
 
 
-def work(allocations: int) -> None:
-    """Decide under callgrind: first nothing, which is what the switching costs, then each action, one dump for each."""
+def work(allocations: int, name: str) -> None:
+    """Do something under callgrind, which counts it, after doing it once uncounted."""
+    action = WORK[name]
     loaded = calendar.loaded(allocations)
     requests = calendar.Requests(allocations)
-    for action in ACTIONS.values():
-        action(loaded.snapshot(from_seconds(calendar.NOW)), requests)
+    action(loaded.snapshot(from_seconds(calendar.NOW)), requests)
     _control("--instr=on")
-    _control("--dump")
+    for second in range(TIMES):
+        action(loaded.snapshot(from_seconds(calendar.NOW + second)), requests)
     _control("--instr=off")
-    for action in ACTIONS.values():
-        requests = calendar.Requests(allocations)
-        _control("--instr=on")
-        for second in range(TIMES):
-            action(loaded.snapshot(from_seconds(calendar.NOW + second)), requests)
-        _control("--dump")
-        _control("--instr=off")
 
 
 def _control(order: str) -> None:

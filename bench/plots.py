@@ -106,6 +106,7 @@ def _lines(rows: Sequence[Row], plot: str) -> dict[str, list[tuple[float, Row]]]
 def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Figure:
     figure = Figure(figsize=(6.4, 4.2), dpi=110, layout="constrained")
     axes = figure.subplots()
+    highest = max(points[-1][1].measured for points in lines.values())
     for number, (line, points) in enumerate(lines.items()):
         colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
         dashes = "--" if line.endswith("p50") and len(lines) > 1 else "-"
@@ -117,7 +118,9 @@ def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Fig
         if plot.times:
             end = (xs[-1], ys[-1])
             times = f"{ys[-1] / ys[0]:.1f} x"
-            axes.annotate(times, end, xytext=(7, -3), textcoords="offset points", color=colour, fontsize=9)
+            # One above its line and the others below theirs: lines that end side by side keep theirs apart.
+            side = "bottom" if ys[-1] == highest else "top"
+            axes.annotate(times, end, xytext=(7, 0), textcoords="offset points", va=side, color=colour, fontsize=9)
     _draw_budget(axes, lines)
     _dress(axes, plot, sorted({x for points in lines.values() for x, _ in points}))
     return figure
@@ -171,7 +174,7 @@ def _draw_used(rows: Sequence[Row], title: str) -> Figure:
     axes.set_yticks(range(len(rows)), [row.name for row in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(0, max(115.0, 1.1 * max(shares)))
-    axes.set_xlabel("measured, % of the budget (the dashed line is the budget; what is beyond it is missed)")
+    axes.set_xlabel("% of the budget; missed beyond the dashed line")
     axes.set_title(title)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

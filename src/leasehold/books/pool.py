@@ -21,7 +21,7 @@ _LOCK = (
     .with_for_update()
 )
 """Always in the same order, so that nobody waits in a circle: hosts before floating IPs, so that who wants both queues
-for what nearly everybody wants while holding nothing."""
+for what nearly everybody wants while holding nothing (decision 0015)."""
 _READ = select(pools.c.name, pools.c.generation)
 _BUMP = (
     update(pools)

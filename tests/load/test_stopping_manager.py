@@ -52,7 +52,8 @@ def test_what_it_cannot_finish_is_taken_over_at_once(url: str, latency: int, all
         assert [ask(api, number, starts=starts).status_code for number in range(LEASES)] == [201] * LEASES
     cloud.faults.set(Fault("aggregates.ensure", latency_ms=latency))
     with running("leasehold-manager", database_url=url, options=options) as first:
-        wait_for(lambda: claimed(engine) >= 4, within=WITHIN)
+        # Both threads are at work, and more is claimed that nobody has begun.
+        wait_for(lambda: statuses(engine).count("STARTING") == 2 and claimed(engine) == 4, within=WITHIN)
         for _ in range(2):  # An impatient operator, and not so fast that the kernel makes one signal of both.
             first.process.send_signal(signal.SIGTERM)
             wait_for(lambda: taken(first.process.pid))

@@ -70,8 +70,7 @@ def changed_allocations(
         everything = {**parameters, "moment": to_seconds(moment)}
         result = connection.execute(_CURRENT, everything, execution_options={"yield_per": CHUNK})
     else:
-        # Few rows, read while everybody waits for the pool: a server-side cursor is three round trips more, and lets
-        # PostgreSQL plan for the first rows by id, which it then looks for in the whole table.
+        # Few rows, read while everybody waits for the pool; on PostgreSQL a cursor means more round trips for them.
         result = connection.execute(_CHANGED, parameters)
     for rows in result.partitions(CHUNK):
         yield tuple(zip(*rows, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def heard() -> Iterator[Callable[[], None]]:
+def heard() -> Iterator[Callable[[], object]]:
     """Give what waits for the first of the signals; from here on none of them ends the process by itself.
 
     Blocking them in this thread would not do: a library's threads (numpy's) are older, do not block them, and get them
@@ -29,7 +30,7 @@ def heard() -> Iterator[Callable[[], None]]:
         for each in SIGNALS:
             signal.signal(each, _noted)
         try:
-            yield lambda: _wait(awaited)
+            yield partial(awaited.recv, 1)
         finally:
             # Stopping has begun, and goes on when the interpreter gives its handlers back.
             for each in SIGNALS:
@@ -39,7 +40,3 @@ def heard() -> Iterator[Callable[[], None]]:
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: that a signal came is in the socket already."""
-
-
-def _wait(awaited: socket.socket) -> None:
-    awaited.recv(1)

@@ -116,7 +116,7 @@ def test_dates_that_only_raw_json_can_say(target: Target, method: str, path: str
 @pytest.mark.parametrize(
     ("change", "status", "field"),
     [
-        ({"start_date": "2031-05-01 09:31"}, 400, "start_date"),
+        ({"start_date": "2031-05-01 09:30"}, 400, "start_date"),
         ({"start_date": "2031-05-05 12:00"}, 400, "end_date"),
         ({"end_date": "now"}, 400, "end_date"),
         ({"before_end_date": "2031-05-05 08:00"}, 403, "before_end_date"),
@@ -135,8 +135,8 @@ def test_dates_in_the_wrong_order(target: Target, change: dict[str, str], status
     [
         ("/leases/{active}", {"start_date": "2031-05-01 09:31"}, 400, "start_date"),
         ("/leases/{active}", {"start_date": "now"}, 400, "start_date"),
-        ("/leases/{active}", {"end_date": "2031-05-01 09:31"}, 400, "end_date"),
-        ("/leases/{lease}", {"start_date": "2031-05-01 09:31"}, 400, "start_date"),
+        ("/leases/{active}", {"end_date": "2031-05-01 09:30"}, 400, "end_date"),
+        ("/leases/{lease}", {"start_date": "2031-05-01 09:30"}, 400, "start_date"),
         ("/leases/{lease}", {"end_date": "2031-05-02 09:29"}, 400, "end_date"),
         ("/leases/{lease}", {"before_end_date": "2031-05-02 09:30"}, 403, "before_end_date"),
         ("/leases/{lease}", {"before_end_date": "2031-06-01 09:30"}, 403, "before_end_date"),

@@ -1,7 +1,13 @@
-"""The dates of a lease: what may be asked, and what an amendment makes of them (contract http-api §5.3, §5.4)."""
+"""The dates of a lease: what may be asked, and what an amendment makes of them (contract http-api §5.3, §5.4).
+
+Dates of v1 have no seconds, so a client's "now" is the minute in which it wrote the request. A request that arrives in
+the next minute still means now, so the earliest date accepted is the start of the previous minute. The lease shows the
+date that was asked; what is promised begins when the decision is made (`decide.promised_window`).
+"""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InvalidDateError, InvalidInputError, OutOfWindowError
@@ -9,17 +15,25 @@ from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_minute
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from leasehold.model.draft import LeaseChanges, LeaseDraft
     from leasehold.model.lease import Lease
 
 
+GRACE = timedelta(minutes=1)
+"""How long a request may take from the minute in which a client wrote "now" until it is decided."""
+
+
+def earliest(now: datetime) -> datetime:
+    """Return the earliest date that counts as now: the start of the previous minute."""
+    return to_minute(now) - GRACE
+
+
 def asked_window(draft: LeaseDraft, now: datetime) -> Window:
     """Return the asked window; raises InvalidDateError by the rules of contract http-api §5.3."""
-    minute = to_minute(now)
-    if draft.start < minute:
-        message = f"Start date must be later than the current date, {minute:%Y-%m-%d %H:%M} UTC."
+    if draft.start < earliest(now):
+        message = f"Start date must be later than the current date, {to_minute(now):%Y-%m-%d %H:%M} UTC."
         raise InvalidDateError(message, field="start_date")
     if draft.end <= draft.start:
         message = "End date must be later than start date."
@@ -46,9 +60,9 @@ def warning_time(window: Window, wanted: datetime | None, default: timedelta) ->
 def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     """Return the window after the change; raises InvalidInputError by the rules of contract http-api §5.4.
 
-    They compare with the current minute, because v1 dates have no seconds: ending a lease "now" is legal.
+    Starting or ending a lease "now" is legal, also when the request arrives a minute after it was written.
     """
-    minute = to_minute(now)
+    minute, first = to_minute(now), earliest(now)
     start, end = changes.start or lease.window.start, changes.end or lease.window.end
     if lease.window.end < minute or lease.reached(EventType.END):
         message = "Terminated leases can only be renamed."
@@ -60,10 +74,10 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
         message = "Cannot modify the start date of an already started lease."
         raise InvalidInputError(message, field="start_date")
-    if start != lease.window.start and start < minute:
+    if start != lease.window.start and start < first:
         message = "Start date must be later than current date."
         raise InvalidInputError(message, field="start_date")
-    if end < minute or end < start:
+    if end < first or end < start:
         message = "End date must be later than current and start date."
         raise InvalidInputError(message, field="end_date")
     return Window(start, end)

@@ -22,6 +22,7 @@ from leasehold.model.errors import (
     StaleError,
 )
 from leasehold.model.states import EventType
+from leasehold.model.windows import Window
 from tests.factory import during_a_step, flavors, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import audit, dump
 
@@ -233,7 +234,7 @@ def test_a_pending_flavor_lease_changes_to_another_flavor(world: World) -> None:
 # ---------------------------------------------------------------- A12: the end at any time
 
 
-@pytest.mark.parametrize("seconds", [0, 20])
+@pytest.mark.parametrize("seconds", [0, 20, 61, 119])
 def test_an_active_lease_ended_now_is_over_and_its_hosts_are_free(world: World, seconds: int) -> None:
     lease = world.lease(hosts(5), start=0, end=3)
     run_manager(world)
@@ -253,6 +254,31 @@ def test_a_lease_can_be_ended_in_the_minute_in_which_it_began(world: World) -> N
     run_manager(world)
     assert world.get(lease).status == "TERMINATED"
     assert world.lease(hosts(5), start=0, end=3)
+
+
+@pytest.mark.parametrize("seconds", [61, 119])
+def test_a_pending_lease_is_moved_to_a_now_that_was_written_in_the_last_minute(world: World, seconds: int) -> None:
+    lease = world.lease(hosts(5), start=3, end=5)
+    world.clock.advance(seconds=seconds)
+    moved = world.amend(lease, start=0)
+    assert moved.window == Window(world.hour(0), world.hour(5))
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+    audit(world)
+
+
+@pytest.mark.parametrize("changes", [{"start": 0}, {"start": 0, "end": 0}])
+def test_a_now_of_two_minutes_ago_is_refused(world: World, changes: dict[str, float]) -> None:
+    lease = world.lease(hosts(5), start=3, end=5)
+    world.clock.advance(seconds=120)
+    refused(world, InvalidInputError, lambda: world.amend(lease, **changes))
+
+
+def test_an_active_lease_is_not_ended_two_minutes_ago(world: World) -> None:
+    lease = world.lease(hosts(5), start=0, end=3)
+    run_manager(world)
+    world.clock.advance(hours=1, seconds=120)
+    refused(world, InvalidInputError, lambda: world.amend(lease, end=1))
 
 
 # ---------------------------------------------------------------- D1: the moments move with the lease

@@ -11,6 +11,7 @@ import pytest
 from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.model.errors import (
     ConflictError,
+    InvalidDateError,
     InvalidInputError,
     LimitExceededError,
     MissingParameterError,
@@ -19,6 +20,7 @@ from leasehold.model.errors import (
     OutOfWindowError,
 )
 from leasehold.model.states import EventType
+from leasehold.model.windows import Window
 from tests.factory import ALT, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
 from tests.stateful.audit import audit, dump
 
@@ -148,6 +150,37 @@ def test_now_is_the_current_minute(world: World) -> None:
     lease = world.lease(hosts(5), start=0, end=1)
     run_manager(world)
     assert world.get(lease).status == "ACTIVE"
+
+
+@pytest.mark.parametrize("late", [0, 1, 59.9, 60, 119.9])
+def test_a_start_that_was_now_when_it_was_written_is_granted_in_the_next_minute(world: World, late: float) -> None:
+    world.clock.advance(seconds=late)
+    lease = world.lease(hosts(3), instances(2), start=0, end=1)
+    assert lease.window == Window(world.hour(0), world.hour(1))
+    promised = {held.window.start for part in world.get(lease).reservations for held in part.allocations}
+    assert promised == {world.now().replace(microsecond=0)}
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+    audit(world)
+
+
+@pytest.mark.parametrize("late", [120, 121, 3600])
+def test_a_start_that_is_longer_ago_than_a_minute_is_refused(world: World, late: float) -> None:
+    world.clock.advance(seconds=late)
+    with pytest.raises(InvalidDateError, match="Start date must be later than the current date"):
+        world.lease(hosts(), start=0, end=5)
+
+
+def test_a_start_in_the_last_minute_is_no_way_to_time_that_was_somebody_elses(world: World) -> None:
+    before = world.lease(hosts(5), start=0, end=1 / 60)
+    run_manager(world)
+    world.clock.advance(seconds=59)
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(5), start=0, end=1)
+    world.clock.advance(seconds=2)
+    run_manager(world)
+    assert world.get(before).status == "TERMINATED"
+    assert world.lease(hosts(5), start=0, end=1).window.start == world.hour(0)
 
 
 def test_events_of_the_client_are_shown_and_never_run(world: World) -> None:

@@ -14,6 +14,8 @@ import yaml
 from prometheus_client import REGISTRY
 
 from leasehold import conf, metrics
+from leasehold.cmd.serve import threads_for
+from leasehold.conf.settings import ApiSettings
 from leasehold.metrics.census import Census, CensusCollector, Held
 from leasehold.model.errors import LeaseholdError
 
@@ -98,6 +100,13 @@ def test_the_units_start_our_programs_and_give_up_on_bad_settings(unit: Path) ->
     assert program.name in {entry.name for entry in entry_points(group="console_scripts")} | OF_GUNICORN
     assert service["RestartPreventExitStatus"] == "2"
     assert (service["User"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("leasehold", "yes", "strict")
+
+
+def test_other_servers_are_given_as_many_threads_as_ours_has() -> None:
+    pages = (ETC / "systemd" / "leasehold-wsgi.service", GUIDE / "running.md")
+    named = [int(number) for page in pages for number in re.findall(r"(?<!\w)threads[ =](\d+)", page.read_text())]
+    assert named
+    assert set(named) == {threads_for(ApiSettings())}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

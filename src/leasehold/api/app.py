@@ -10,6 +10,7 @@ import falcon
 from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
+from leasehold.api.delete_waits import DeleteWaits
 from leasehold.api.door import Door
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
@@ -44,6 +45,7 @@ def make_app(
         policies=Policies(settings.policy),
         rates=RateLimit(settings.rates),
         door=door or Door(settings),
+        delete_waits=DeleteWaits(settings),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import falcon
 
     from leasehold.api.auth.base import Authenticator
+    from leasehold.api.delete_waits import DeleteWaits
     from leasehold.api.door import Door
     from leasehold.api.policies.enforcer import Policies
     from leasehold.api.rate_limit import RateLimit
@@ -35,6 +36,7 @@ class Api:
     policies: Policies
     rates: RateLimit
     door: Door
+    delete_waits: DeleteWaits
     document: Callable[[], Mapping[str, Any]]
 
 
@@ -71,8 +73,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A handler's answer. The status is the route's, unless the handler knows better."""
+    """A handler's answer. The status is the route's, unless the handler knows better.
+
+    `wait` is what the answer waits for after the request has left its place to the next one.
+    """
 
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     status: HTTPStatus | None = None
+    wait: Callable[[], None] | None = None

@@ -48,6 +48,8 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             if route.request is not None:
                 arguments["body"] = read(route.request, body.read(request, api.settings.max_body))
             reply = route.handler(call, **arguments)
+        if reply.wait is not None:
+            reply.wait()
     except Exception as error:  # noqa: BLE001 - the one place where errors become answers, whatever they are.
         failure = errors.answer_for(error, challenge=api.authenticator.challenge)
         marks = versions.headers(version) if version is not None and failure.versioned else {}

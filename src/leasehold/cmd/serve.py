@@ -13,6 +13,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
+from leasehold.api.delete_waits import most_waiting
 from leasehold.api.door import PUBLIC
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.strict import StrictParser
@@ -90,10 +91,16 @@ class Server:
         next(self.listeners()).pull_trigger()
 
 
+def threads_for(settings: ApiSettings) -> int:
+    """Return how many threads a server needs, so that who finds no place is told so at once."""
+    return settings.threads + settings.waiting + most_waiting(settings) + PUBLIC + SENDING_AWAY
+
+
 def listen(app: App, settings: ApiSettings, door: Door) -> Server:
     """Return a server that holds its port already; raises ConfigurationError when it cannot have it.
 
-    It has a thread for each request that is inside the `door` or waits there, and some for those that are sent away.
+    It has a thread for each request that is inside the `door`, waits there or waits for a deletion, and some for those
+    that are sent away.
     """
     sockets: dict[int, Any] = {}
     try:
@@ -102,7 +109,7 @@ def listen(app: App, settings: ApiSettings, door: Door) -> Server:
             sockets,
             host=settings.host,
             port=settings.port,
-            threads=settings.threads + settings.waiting + PUBLIC + SENDING_AWAY,
+            threads=threads_for(settings),
             connection_limit=CONNECTIONS,
             ident="leasehold",
             max_request_body_size=16 * settings.max_body + BODY_SLACK,

@@ -34,7 +34,8 @@ API_OPTIONS = [
         "delete_wait_seconds",
         default=10.0,
         min=0.0,
-        help="How long a delete waits for the servers of the lease to be gone before it answers, in seconds.",
+        help="How long a delete waits for the servers of the lease to be gone before it answers, in seconds. A quarter "
+        "of `threads` wait at the same time in one process, half of them for one project; more are answered at once.",
     ),
     cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process works on at the same time."),
     cfg.IntOpt(

@@ -42,6 +42,8 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
         seen = find_lease(connection, lease_id)
     if seen is None:
         raise NotFoundError("lease_id", lease_id)
+    if seen.status is LeaseStatus.DELETING:
+        return
     service.books.transact(_Deletion(service, seen, if_generation))
     service.wake()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
@@ -13,7 +14,7 @@ from leasehold.api.views.lease import show_lease
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.delete import delete_lease, wait_until_gone
+from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.group import share_groups
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
@@ -61,10 +62,14 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
 
 
 def delete(call: Call, lease: Lease) -> Reply:
-    """Delete a lease. The wish is kept whatever happens; the answer waits a little for the servers to be gone."""
+    """Delete a lease. The deletion commits first; waiting for the servers to be gone is best effort.
+
+    A server that answers one request at a time could answer nobody else meanwhile, so there it does not wait.
+    """
     delete_lease(call.service, lease.id, _wanted_generation(call, lease))
-    wait_until_gone(call.service, lease.id, call.api.settings.delete_wait_seconds)
-    return Reply()
+    if not call.request.env["wsgi.multithread"]:
+        return Reply()
+    return Reply(wait=partial(call.api.delete_waits.wait, call.service, lease.id, call.caller.project_id))
 
 
 def _page(call: Call) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+"""How many deletes wait for their lease to be gone before they are answered (docs/decisions/0005).
+
+A delete that waits has committed and holds no place that another request could use, but it holds a thread of the
+server. So the number of waiting deletes is bounded, in total and for each project; beyond the bound a delete is
+answered at once, with the same 204.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import contextmanager
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.delete import wait_until_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+
+def most_waiting(settings: ApiSettings) -> int:
+    """Return how many deletes wait at the same time in one process: a quarter of its threads, two at least."""
+    return max(2, settings.threads // 4)
+
+
+class DeleteWaits:
+    """The waiting deletes of one process; shared by all threads."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        """Start with nobody waiting. One project has at most half of the places."""
+        self._seconds = settings.delete_wait_seconds
+        self._most = most_waiting(settings)
+        self._most_of_one = self._most // 2
+        self._lock = Lock()
+        self._by_project: Counter[str] = Counter()
+        self._watched: dict[str, Event] = {}
+
+    def wait(self, service: Service, lease_id: str, project_id: str) -> None:
+        """Wait until the lease is gone, for up to `delete_wait_seconds`; return at once when there is no place.
+
+        The first one that waits for a lease looks whether it is gone, and the others wait for its result.
+        """
+        with self._place(project_id) as placed:
+            if not placed:
+                return
+            mine = Event()
+            with self._lock:
+                watch = self._watched.setdefault(lease_id, mine)
+            if watch is not mine:
+                watch.wait(self._seconds)
+                return
+            try:
+                wait_until_gone(service, lease_id, self._seconds)
+            finally:
+                with self._lock:
+                    del self._watched[lease_id]
+                mine.set()
+
+    def __len__(self) -> int:
+        """Return how many wait now."""
+        with self._lock:
+            return self._by_project.total()
+
+    @contextmanager
+    def _place(self, project_id: str) -> Iterator[bool]:
+        with self._lock:
+            placed = self._by_project.total() < self._most and self._by_project[project_id] < self._most_of_one
+            if placed:
+                self._by_project[project_id] += 1
+        try:
+            yield placed
+        finally:
+            if placed:
+                with self._lock:
+                    self._by_project -= Counter([project_id])

@@ -1,0 +1,100 @@
+"""Leases whose deletion takes its time, deleted again and again: nobody else's request waits behind that."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+
+from tests.load.conftest import SIZE, VERSION, WITHIN, serving, wanted
+from tests.processes import running, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+
+    from tests.processes import Program
+
+pytestmark = pytest.mark.slow
+
+THREADS = 8
+ROUNDS = 3
+WAITS = THREADS // 4
+"""Deletes that may wait in one process, half of them for one project."""
+OPTIONS = {"threads": THREADS, "max_waiting": 0, "delete_wait_seconds": WITHIN, "metrics": "true"}
+REPEATER, BYSTANDER = {"X-Project-Id": "repeater"}, {"X-Project-Id": "bystander"}
+
+
+class Deletes:
+    """DELETE requests under way, each on a connection of its own."""
+
+    def __init__(self, api: Program, threads: ThreadPoolExecutor) -> None:
+        self._api = api
+        self._threads = threads
+        self._asked: list[Future[requests.Response]] = []
+
+    def ask(self, lease: str, project: dict[str, str], times: int) -> None:
+        url = f"{self._api.url}/leases/{lease}"
+        more = (self._threads.submit(requests.delete, url, headers=project, timeout=WITHIN) for _ in range(times))
+        self._asked += more
+
+    def answered(self) -> list[int]:
+        return [each.result().status_code for each in self._asked if each.done()]
+
+    def waiting(self) -> int:
+        return sum(not each.done() for each in self._asked)
+
+    def statuses(self) -> list[int]:
+        return [each.result(WITHIN).status_code for each in self._asked]
+
+
+@contextmanager
+def stuck(url: str) -> Iterator[tuple[Program, list[str]]]:
+    """Run an API with two active leases and no manager, so that their deletion is not finished by anybody."""
+    with serving(url, **OPTIONS) as api:
+        with running("leasehold-manager", database_url=url):
+            leases = [granted(api, number) for number in range(2)]
+            wait_for(lambda: all(status(api, lease) == "ACTIVE" for lease in leases), within=WITHIN)
+        yield api, leases
+
+
+def granted(api: Program, number: int) -> str:
+    """Return a lease that starts now."""
+    body = wanted(number) | {"start_date": "now"}
+    answer = requests.post(f"{api.url}/leases", json=body, headers=VERSION, timeout=WITHIN)
+    return str(answer.json()["lease"]["id"])
+
+
+def status(api: Program, lease: str) -> str | None:
+    answer = requests.get(f"{api.url}/leases/{lease}", headers=VERSION, timeout=WITHIN)
+    return answer.json()["lease"]["status"] if answer.ok else None
+
+
+def sent_away(api: Program) -> list[str]:
+    page = requests.get(f"{api.root}/metrics", timeout=WITHIN).text.splitlines()
+    return [line for line in page if line.startswith("leasehold_requests_shed_total")]
+
+
+def test_a_deletion_that_takes_its_time_holds_no_place_of_another_request(file_url: str) -> None:
+    with stuck(file_url) as (api, leases), ThreadPoolExecutor(SIZE + 1) as threads:
+        deletes = Deletes(api, threads)
+        # More than there are threads: they are answered at once but for those that wait, at most half of what may.
+        for _ in range(ROUNDS):
+            deletes.ask(leases[0], REPEATER, SIZE // ROUNDS)
+            wait_for(lambda: deletes.waiting() <= WAITS // 2, within=WITHIN)
+        assert set(deletes.answered()) == {204}
+        assert status(api, leases[0]) == "DELETING"
+        # Meanwhile everybody else is let in: one request less than there are threads at a time, none of them sent away.
+        answers = [threads.submit(status, api, leases[1]) for _ in range(THREADS - 1)]
+        assert [each.result(WITHIN) for each in answers] == ["ACTIVE"] * (THREADS - 1)
+        # Another project's delete still has a place to wait in.
+        deletes.ask(leases[1], BYSTANDER, 1)
+        wait_for(lambda: status(api, leases[1]) == "DELETING", within=WITHIN)
+        assert deletes.waiting() == WAITS // 2 + 1
+        assert sent_away(api) == []
+        with running("leasehold-manager", database_url=file_url):
+            assert deletes.statuses() == [204] * (SIZE + 1)
+        assert [status(api, lease) for lease in leases] == [None, None]

@@ -32,6 +32,9 @@ def main() -> int:
         "--outage", type=float, metavar="SECONDS", help="kill the database under clients instead, for so long"
     )
     parser.add_argument("--lanes", type=int, default=campaign.LANES, help="databases to use at the same time")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="where to keep what there was when a kill is not right"
+    )
     parser.add_argument("scene", nargs="*", help=f"of {', '.join(names)}; default: all")
     asked = parser.parse_args()
     if unknown := set(asked.scene) - set(names):
@@ -42,7 +45,7 @@ def main() -> int:
         return _outage(asked.database, asked.outage)
     wanted = asked.scene or (["start now"] if asked.outlive else names)
     scenes = [scene for scene in campaign.SCENES if scene.name in wanted]
-    with _databases(asked.database) as create, campaign.stages(create, asked.lanes) as stages:
+    with _databases(asked.database) as create, campaign.stages(create, asked.lanes, asked.keep) as stages:
         rehearsed = campaign.rehearsals(stages, scenes)
         if asked.outlive:
             return 1 if any(verdict.trouble for verdict in campaign.stand_still(stages, rehearsed, _say)) else 0

@@ -33,13 +33,13 @@ Kill = tuple["Rehearsal", "Moment", str]
 
 
 @contextmanager
-def stages(create: Callable[[], str], lanes: int = LANES) -> Iterator[Sequence[Stage]]:
+def stages(create: Callable[[], str], lanes: int = LANES, evidence: Path | None = None) -> Iterator[Sequence[Stage]]:
     """Yield stages in fresh databases; `create` makes an empty one and returns its URL."""
     with ExitStack() as stack:
         made = []
         for _ in range(lanes):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-")))
-            made.append(stack.enter_context(new_stage(create(), folder)))
+            made.append(stack.enter_context(new_stage(create(), folder, evidence)))
         yield made
 
 

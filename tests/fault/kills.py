@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tests.fault.evidence import kept_when_wrong
 from tests.fault.program import launched
 from tests.fault.stage import RIGHT_WITHIN
 from tests.fault.steps import Moment, Place, Plan
@@ -26,6 +27,7 @@ KILLING = (Place.BEFORE, Place.AFTER)
 WAYS = (RESTARTED, TAKEN_OVER)
 """Who goes on: the same program started again, or another one that runs already."""
 SHORT_CLAIMS: Mapping[str, Mapping[str, object]] = {
+    "DEFAULT": {"debug": True},
     "manager": {"claim_seconds": 3, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
     "api": {"auth_strategy": "none", "delete_wait_seconds": 0.2},
     "physical:host": {"polling_interval": 3600},
@@ -100,19 +102,22 @@ def kill(stage: Stage, rehearsal: Rehearsal, moment: Moment, way: str) -> Verdic
 
 def _kill(stage: Stage, scene: Scene, moment: Moment, way: str) -> float:
     plan = Plan(steps_file(stage), moment, signal.SIGKILL if way == RESTARTED else signal.SIGSTOP)
+    others: list[Launched] = []
     with ExitStack() as stack:
         doomed = stack.enter_context(program_of(stage, scene, plan))
-        asked = scene.begin(stage, doomed)
-        if way == TAKEN_OVER:
-            doomed.wait_for_stop()
-            others = [stack.enter_context(each) for each in _others(stage, scene)]
-            doomed.kill()
-        else:
-            doomed.wait_for_death()
-            others = [stack.enter_context(each) for each in _others(stage, scene)]
-        seconds = scene.finish(stage, asked, others)
-        stage.check()
-        return seconds
+        # Innermost, so that the others still run when something is wrong.
+        with kept_when_wrong(stage, f"{scene.name} {moment} {way}", others):
+            asked = scene.begin(stage, doomed)
+            if way == TAKEN_OVER:
+                doomed.wait_for_stop()
+                others.extend(stack.enter_context(each) for each in _others(stage, scene))
+                doomed.kill()
+            else:
+                doomed.wait_for_death()
+                others.extend(stack.enter_context(each) for each in _others(stage, scene))
+            seconds = scene.finish(stage, asked, others)
+            stage.check()
+            return seconds
 
 
 def program_of(

@@ -51,11 +51,15 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @dataclass(slots=True)
 class Stage:
-    """The world of one database, on real time, and a folder for what programs write; `begun` is when it was made."""
+    """The world of one database, on real time, and a folder for what programs write; `begun` is when it was made.
+
+    What is kept of a run that is not right goes into `evidence`; None: into a new temporary folder.
+    """
 
     url: str
     folder: Path
     world: World
+    evidence: Path | None = None
     begun: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
 
     @property
@@ -142,13 +146,13 @@ def _state(world: World) -> str:
 
 
 @contextmanager
-def new_stage(url: str, folder: Path) -> Iterator[Stage]:
+def new_stage(url: str, folder: Path, evidence: Path | None = None) -> Iterator[Stage]:
     """Yield a stage in an empty database, with five hosts and three addresses enrolled."""
     make_schema(url)
     world = open_service(url, clock=RealClock())
     world.enrol(*HOSTS)
     world.enrol_addresses(*ADDRESSES)
-    stage = Stage(url, folder, world)
+    stage = Stage(url, folder, world, evidence)
     try:
         yield stage
     finally:

@@ -1,0 +1,83 @@
+"""What is kept of a run that is not right: the tables, the database's sessions, and the logs and stacks of programs.
+
+    with kept_when_wrong(stage, "start after 3 restarted", programs):
+        ...
+
+All of it is taken while the programs still run, because who waits for whom is gone once they are stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import tempfile
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.fault.program import Launched
+    from tests.fault.stage import Stage
+
+SESSIONS = {
+    "postgresql": ("SELECT * FROM pg_stat_activity WHERE datname = current_database()", "SELECT * FROM pg_locks"),
+    "mysql": ("SHOW FULL PROCESSLIST", "SHOW ENGINE INNODB STATUS"),
+    "sqlite": (),
+}
+"""What a database says of its sessions and of who waits for whom."""
+
+
+@cache
+def evidence_folder() -> Path:
+    """Return a folder for this run, which is made at the first call and stays when the run has ended."""
+    return Path(tempfile.mkdtemp(prefix="leasehold-fault-kept-"))
+
+
+@contextmanager
+def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Launched]) -> Iterator[None]:
+    """Keep what there is when the block raises AssertionError, and name the folder in its message."""
+    begun = time.time()
+    try:
+        yield
+    except AssertionError as error:
+        folder = (stage.evidence or evidence_folder()) / name.replace(" ", "-").replace(":", "-")
+        folder.mkdir(parents=True, exist_ok=True)
+        _keep(stage, folder, programs, begun)
+        (folder / "trouble").write_text(f"{error}\n")
+        message = f"{error}\nWhat there was is kept in {folder}"
+        raise AssertionError(message) from error
+
+
+def _keep(stage: Stage, folder: Path, programs: Sequence[Launched], begun: float) -> None:
+    """Write tables and sessions first, because they go on changing."""
+    (folder / "tables.json").write_text(json.dumps(stage.rows(), indent=1, default=str))
+    (folder / "sessions.json").write_text(json.dumps(_sessions(stage), indent=1, default=str))
+    for program in programs:
+        _tell_stacks(program)
+    for file in stage.folder.iterdir():
+        if file.is_file() and file.suffix in (".log", ".steps", ".conf") and file.stat().st_mtime >= begun:
+            shutil.copy(file, folder)
+
+
+def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
+    queries = SESSIONS[stage.world.engine.dialect.name]
+    with stage.world.service.books.reading() as connection:
+        return [[dict(row) for row in connection.execute(text(query)).mappings()] for query in queries]
+
+
+def _tell_stacks(program: Launched) -> None:
+    """Have a program that runs write the stacks of its threads into its log; one that stands still or died cannot."""
+    if program.process.exitcode is not None or program.stands_still():
+        return
+    before = program.log.stat().st_size
+    program.signal(signal.SIGUSR1)
+    wait_for(lambda: program.log.stat().st_size > before)

@@ -1,0 +1,69 @@
+"""What a run leaves behind that is not right: enough to find the cause without having it again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import server_database
+from tests.fault.evidence import kept_when_wrong
+from tests.fault.kills import SHORT_CLAIMS
+from tests.fault.program import launched
+from tests.fault.scenes import HOUR, grant
+from tests.fault.stage import new_stage
+from tests.servers import KINDS, SERVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.conftest import Databases
+    from tests.fault.stage import Stage
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(
+    params=[each if each not in SERVERS else pytest.param(each, marks=pytest.mark.servers) for each in KINDS]
+)
+def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[Stage]:
+    (tmp_path / "programs").mkdir()
+    if request.param not in SERVERS:
+        with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path / "programs", tmp_path / "kept") as made:
+            yield made
+        return
+    with (
+        server_database(databases, request.param) as url,
+        new_stage(url, tmp_path / "programs", tmp_path / "kept") as made,
+    ):
+        yield made
+
+
+def test_what_there_was_is_kept_in_the_folder_that_the_message_names(stage: Stage, tmp_path: Path) -> None:
+    lease = grant(stage, start=HOUR, end=2 * HOUR)
+    folder = tmp_path / "kept" / "start-after-3-restarted"
+    with launched("leasehold-manager", stage.folder, stage.url, options=SHORT_CLAIMS) as manager:
+        with (
+            pytest.raises(AssertionError, match=f"It hangs.\n.* is kept in {folder}"),
+            kept_when_wrong(stage, "start after 3 restarted", [manager]),
+        ):
+            raise AssertionError("It hangs.")
+        assert manager.process.exitcode is None
+    assert (folder / "trouble").read_text() == "It hangs.\n"
+    tables = json.loads((folder / "tables.json").read_text())
+    assert [row["id"] for row in tables["leases"]] == [lease.id]
+    assert {row["subject"] for row in tables["tasks"] if row["kind"] == "lease"} == {lease.id}
+    assert "cmp-01" in {row["service_host"] for row in tables["sandbox_hypervisors"]}
+    sessions = json.loads((folder / "sessions.json").read_text())
+    assert all(sessions)
+    assert bool(sessions) == (stage.world.engine.dialect.name != "sqlite")
+    log = (folder / manager.log.name).read_text()
+    assert "_claim_loop" in log, log
+
+
+def test_nothing_is_kept_of_what_is_right(stage: Stage, tmp_path: Path) -> None:
+    with kept_when_wrong(stage, "start after 3 restarted", []):
+        stage.check()
+    assert not (tmp_path / "kept").exists()

@@ -63,9 +63,12 @@ def _keep(stage: Stage, folder: Path, programs: Sequence[Launched], begun: float
     (folder / "sessions.json").write_text(json.dumps(_sessions(stage), indent=1, default=str))
     for program in programs:
         _tell_stacks(program)
+    files = {file for program in programs for file in (program.log, program.plan.log) if file.exists()}
     for file in stage.folder.iterdir():
-        if file.is_file() and file.suffix in (".log", ".steps", ".conf") and file.stat().st_mtime >= begun:
-            shutil.copy(file, folder)
+        if file.suffix in (".log", ".steps") and file.stat().st_mtime >= begun:
+            files.add(file)
+    for file in files:
+        shutil.copy(file, folder)
 
 
 def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
@@ -76,7 +79,7 @@ def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
 
 def _tell_stacks(program: Launched) -> None:
     """Have a program that runs write the stacks of its threads into its log; one that stands still or died cannot."""
-    if program.process.exitcode is not None or program.stands_still():
+    if program.process.exit_code is not None or program.stands_still():
         return
     before = program.log.stat().st_size
     program.signal(signal.SIGUSR1)

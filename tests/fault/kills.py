@@ -102,20 +102,20 @@ def kill(stage: Stage, rehearsal: Rehearsal, moment: Moment, way: str) -> Verdic
 
 def _kill(stage: Stage, scene: Scene, moment: Moment, way: str) -> float:
     plan = Plan(steps_file(stage), moment, signal.SIGKILL if way == RESTARTED else signal.SIGSTOP)
-    others: list[Launched] = []
     with ExitStack() as stack:
         doomed = stack.enter_context(program_of(stage, scene, plan))
+        programs = [doomed]
         # Innermost, so that the others still run when something is wrong.
-        with kept_when_wrong(stage, f"{scene.name} {moment} {way}", others):
+        with kept_when_wrong(stage, f"{scene.name} {moment} {way}", programs):
             asked = scene.begin(stage, doomed)
             if way == TAKEN_OVER:
                 doomed.wait_for_stop()
-                others.extend(stack.enter_context(each) for each in _others(stage, scene))
+                programs.extend(stack.enter_context(each) for each in _others(stage, scene))
                 doomed.kill()
             else:
                 doomed.wait_for_death()
-                others.extend(stack.enter_context(each) for each in _others(stage, scene))
-            seconds = scene.finish(stage, asked, others)
+                programs.extend(stack.enter_context(each) for each in _others(stage, scene))
+            seconds = scene.finish(stage, asked, programs[1:])
             stage.check()
             return seconds
 

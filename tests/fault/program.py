@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import multiprocessing
 import os
 import signal
 import sys
@@ -23,30 +22,25 @@ import requests
 
 from leasehold.books import clock
 from leasehold.cmd import api, manager
+from tests.fault.child import Child
 from tests.fault.steps import Plan, Steps
 from tests.processes import as_text, wait_for
 from tests.servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from multiprocessing.context import ForkServerProcess
 
 PROGRAMS = {"leasehold-api": api, "leasehold-manager": manager}
 WITHIN = 30.0
-SOMEHOW = 255
-"""What multiprocessing says when two threads ask for an exit code at once, and one of them comes too late."""
 DEATH_SIGNAL = 1
 """The number of PR_SET_PDEATHSIG."""
-
-_forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["tests.fault.program", "alembic.command"])
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
     """A program that runs, or has died. `url` is the v1 endpoint of an API."""
 
-    process: ForkServerProcess
+    process: Child
     url: str
     log: Path
     plan: Plan
@@ -54,12 +48,11 @@ class Launched:
     @property
     def pid(self) -> int:
         """The process's id."""
-        assert self.process.pid is not None
         return self.process.pid
 
     def signal(self, number: signal.Signals) -> None:
         """Send it a signal."""
-        os.kill(self.pid, number)
+        self.process.signal(number)
 
     def stands_still(self) -> bool:
         """Say whether it was stopped by a signal."""
@@ -68,9 +61,9 @@ class Launched:
 
     def wait_for_death(self) -> None:
         """Wait until it has been killed, as its plan says."""
-        self.process.join(WITHIN)
-        assert self.process.exitcode == -signal.SIGKILL, (
-            f"It ended with {self.process.exitcode} {self.plan}:\n{self.story()}"
+        self.process.ends_within(WITHIN)
+        assert self.process.exit_code == -signal.SIGKILL, (
+            f"It ended with {self.process.exit_code} {self.plan}:\n{self.story()}"
         )
 
     def wait_for_stop(self) -> None:
@@ -80,18 +73,15 @@ class Launched:
     def kill(self) -> None:
         """End it as a power cut would."""
         self.process.kill()
-        self.process.join()
 
     def stop(self) -> None:
         """Ask it to stop, and see that it does by itself."""
-        self.process.terminate()
-        self.process.join(WITHIN)
-        if self.process.exitcode is None:
+        if self.process.exit_code is None:
+            self.signal(signal.SIGTERM)
+        if not self.process.ends_within(WITHIN):
             self.signal(signal.SIGUSR1)
-            self.process.join(1.0)
-        assert self.process.exitcode in (0, SOMEHOW), (
-            f"It did not stop by itself ({self.process.exitcode}):\n{self.story()}"
-        )
+            self.process.ends_within(1.0)
+        assert self.process.exit_code == 0, f"It did not stop by itself ({self.process.exit_code}):\n{self.story()}"
 
     def story(self) -> str:
         """Return the end of its log and the steps that it took."""
@@ -122,15 +112,14 @@ def launched(
         sections.setdefault(section, {}).update(values)
     config, log = folder / f"{label}.conf", folder / f"{label}.log"
     config.write_text(as_text(sections))
-    process = _forking.Process(target=_run, args=(name, config, log, plan, offset), name=label)
-    process.start()
+    process = Child(label, _run, name, config, log, plan, offset)
     url = f"http://127.0.0.1:{port}/v1" if name == "leasehold-api" else ""
     program = Launched(process, url, log, plan)
     try:
         wait_for(lambda: _works(program), WITHIN)
         yield program
     finally:
-        if process.exitcode is None:
+        if process.exit_code is None:
             program.signal(signal.SIGCONT)
             if plan.moment:
                 program.kill()
@@ -142,7 +131,7 @@ def launched(
 
 def _works(program: Launched) -> bool:
     """Say whether it answers requests or looks for work, or has died of its plan already."""
-    if program.process.exitcode is not None:
+    if program.process.exit_code is not None:
         assert program.plan.moment, f"It did not start:\n{program.story()}"
         return True
     if not program.url:

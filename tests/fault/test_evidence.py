@@ -50,7 +50,7 @@ def test_what_there_was_is_kept_in_the_folder_that_the_message_names(stage: Stag
             kept_when_wrong(stage, "start after 3 restarted", [manager]),
         ):
             raise AssertionError("It hangs.")
-        assert manager.process.exitcode is None
+        assert manager.process.exit_code is None
     assert (folder / "trouble").read_text() == "It hangs.\n"
     tables = json.loads((folder / "tables.json").read_text())
     assert [row["id"] for row in tables["leases"]] == [lease.id]

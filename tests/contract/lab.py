@@ -47,8 +47,8 @@ class Lab(Protocol):
     def remove(self, server: Server) -> None:
         """Delete a server through the port and return when it is gone."""
 
-    def images(self, server_id: str) -> Sequence[str]:
-        """Return the names of the images made of a server."""
+    def settle(self, server: Server) -> None:
+        """Return when nothing is being done to a server, such as copying it."""
 
 
 class SandboxLab:
@@ -73,8 +73,8 @@ class SandboxLab:
     def remove(self, server: Server) -> None:
         self.cloud.servers.delete(server.id)
 
-    def images(self, server_id: str) -> Sequence[str]:
-        return self.cloud.images.of_server(server_id)
+    def settle(self, server: Server) -> None:
+        """Return at once: a server of the sandbox is never busy."""
 
 
 def new_sandbox(engine: Engine) -> SandboxLab:

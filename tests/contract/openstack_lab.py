@@ -61,8 +61,8 @@ class OpenStackLab:
         self.cloud.servers.delete(server.id)
         self._until(lambda: self._admin.compute.find_server(server.id, all_projects=True) is None)
 
-    def images(self, server_id: str) -> Sequence[str]:
-        return self.cloud.images.of_server(server_id)
+    def settle(self, server: Server) -> None:
+        self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 
     def clean(self) -> None:
         """Remove whatever a test has made."""

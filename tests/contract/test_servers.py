@@ -147,13 +147,3 @@ def test_placement_capacity_counts(lab: Lab, host_reservation: str) -> None:
     lab.cloud.flavors.ensure(flavor)
     statuses = [lab.boot(lab.projects[0], flavor.id, [host_reservation]).status for _ in range(3)]
     assert statuses == ["ACTIVE", "ACTIVE", "ERROR"]
-
-
-def test_a_snapshot_is_made_once(lab: Lab) -> None:
-    server, name = lab.boot(lab.projects[0], lab.flavor_id), unique("image")
-    for _ in range(2):
-        lab.cloud.images.snapshot(server.id, name)
-    assert lab.images(server.id) == [name]
-    lab.remove(server)
-    with pytest.raises(CloudPermanentError, match=server.id):
-        lab.cloud.images.snapshot(server.id, unique("image"))

@@ -203,7 +203,7 @@ def _healed(world: World) -> bool:
 def _warned(world: World) -> bool:
     lease = lease_of(world)
     event = lease and lease.event(EventType.BEFORE_END)
-    images = [name for server in world.cloud.servers.all() for name in world.cloud.images.of_server(server.id)]
+    images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
     return bool(event and event.status == "DONE" and images == ["reserved_on-physical:host"])
 
 

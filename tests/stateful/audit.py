@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Rows = dict[str, list["Row[Any]"]]
 
 BOOKS = tuple(tables.metadata.sorted_tables)
-MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_images", "sandbox_state", "sandbox_faults")
+MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_snapshots", "sandbox_state", "sandbox_faults")
 """Tables of the cloud that its users and the test itself write; what we must leave as we found it is in the others."""
 CLOUD = tuple(table for table in cloud_tables.metadata.sorted_tables if table.name not in MANMADE)
 

@@ -12,7 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from leasehold.cloud.ports import Aggregate, Cloud, CloudPermanentError, FloatingIp
+from leasehold.cloud.ports import (
+    FAILED,
+    RESERVATION_OF_IMAGE,
+    Aggregate,
+    Cloud,
+    CloudPermanentError,
+    FloatingIp,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
         Aggregates,
         Flavor,
         Flavors,
+        Image,
+        Images,
         Inventory,
         Network,
         Networks,
@@ -65,7 +74,7 @@ class Observation:
                 aggregates=_Aggregates(_Seen(self.aggregates), note),
                 flavors=_Flavors(real.flavors, note),
                 servers=_Servers(real.servers, note),
-                images=_Images(note),
+                images=_Images(real.images, note),
                 providers=_Providers(real.providers, _Seen(self._providers), _Seen(self._classes), note),
                 networks=_Networks(real.networks, note),
                 server_groups=None,
@@ -248,11 +257,17 @@ class _Servers:
 class _Images:
     """Implements `ports.Images`."""
 
-    def __init__(self, note: Note) -> None:
-        self._note = note
+    def __init__(self, real: Images, note: Note) -> None:
+        self._real, self._note = real, note
 
-    def snapshot(self, server_id: str, name: str) -> None:
-        self._note.append(Change("images.snapshot", f"there may be no image {name} of server {server_id}"))
+    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+        there = self._real.of_reservation(metadata[RESERVATION_OF_IMAGE])
+        if any(each.server_id == server_id and each.metadata == metadata and each.status != FAILED for each in there):
+            return
+        self._note.append(Change("images.snapshot", f"there is no image {name} of server {server_id}"))
+
+    def of_reservation(self, reservation_id: str) -> Sequence[Image]:
+        return self._real.of_reservation(reservation_id)
 
 
 class _Providers:
@@ -356,5 +371,5 @@ class _Networks:
 
 if TYPE_CHECKING:
     # Said here, because nothing else compares the classes with the ports one by one.
-    _ports: tuple[type[Aggregates], type[Flavors], type[Servers], type[Providers], type[Networks]]
-    _ports = (_Aggregates, _Flavors, _Servers, _Providers, _Networks)
+    _ports: tuple[type[Aggregates], type[Flavors], type[Servers], type[Images], type[Providers], type[Networks]]
+    _ports = (_Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)

@@ -114,6 +114,21 @@ class Server:
     preemptible: bool = False
 
 
+SAVING, COMPLETE, FAILED = "SAVING", "ACTIVE", "ERROR"
+"""The statuses of an image: still being uploaded, usable, lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A snapshot of a server; `status` is SAVING, ACTIVE or ERROR. `metadata` is what it was asked to carry."""
+
+    id: str
+    name: str
+    server_id: str
+    status: str
+    metadata: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Subnet:
     """A range of a network: CIDR, gateway, and the pools from which the cloud itself hands out addresses."""
@@ -225,11 +240,21 @@ class ServerGroups(Protocol):
         """Remove a group."""
 
 
+RESERVATION_OF_IMAGE = "leasehold_reservation"
+"""The metadata key that says for which reservation an image was made."""
+
+
 class Images(Protocol):
     """Snapshots of servers."""
 
-    def snapshot(self, server_id: str, name: str) -> None:
-        """Start an image of the server under this name; one that exists already is fine."""
+    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+        """Start an image of the server under this name, unless one with this metadata exists and has not failed.
+
+        Raises CloudTransientError while the server's state does not allow it, CloudPermanentError when it is gone.
+        """
+
+    def of_reservation(self, reservation_id: str) -> Sequence[Image]:
+        """Return the images whose metadata names the reservation (`RESERVATION_OF_IMAGE`), failed ones too."""
 
 
 class Providers(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
@@ -32,6 +34,12 @@ HOST_OPTIONS = [
         choices=["", "snapshot"],
         help="What the before_end action `default` does: nothing, or snapshots of the servers.",
     ),
+    cfg.IntOpt(
+        "snapshot_wait_seconds",
+        default=3600,
+        min=0,
+        help="Seconds that the end of a lease waits for snapshots that are not complete; 0 means not at all.",
+    ),
 ]
 
 
@@ -52,5 +60,6 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         owner_key=conf.nova.blazar_owner,
         image_prefix=conf.nova.image_prefix,
         default_before_end=host.before_end,
+        snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
         zones=conf.nova.az_aware,
     )

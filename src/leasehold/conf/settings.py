@@ -48,6 +48,7 @@ class CloudSettings:
     owner_key: str = "blazar:owner"
     image_prefix: str = "reserved_"
     default_before_end: str = ""
+    snapshot_wait: timedelta = timedelta(hours=1)
     zones: bool = True
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.books.allocation import unreleased_on
 from leasehold.books.lease import find_lease, save_lease
+from leasehold.books.outbox import put_event
 from leasehold.books.resource import resources_by_number
 from leasehold.books.task import finish_task, still_ours
 from leasehold.leasing.promises import lasts
@@ -150,6 +151,9 @@ def begin(service: Service, claim: Claim) -> Step | None:
         # Where every reservation waits, nothing has begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == len(jobs)
         begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
+        if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
+            # The warning is told when it comes: what was asked for before the end, such as images, may take long.
+            put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
         return Step(phase, begun, jobs, blocked)
 
     return service.books.transact(work)
@@ -166,7 +170,8 @@ def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job]
     open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
     numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
     resources = resources_by_number(connection, numbers)
-    return [_job(service, lease, part, resources) for part in open_parts]
+    now = service.now()
+    return [_job(service, lease, part, resources, now) for part in open_parts]
 
 
 def _unfinished(part: Reservation, lease: Lease) -> bool:
@@ -174,14 +179,37 @@ def _unfinished(part: Reservation, lease: Lease) -> bool:
     return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED
 
 
-def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource]) -> Job:
+def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime) -> Job:
     live: list[Holding] = []
     former: list[Holding] = []
     for held in part.allocations:
         if held.released_at is None:
             holding = Holding(resources[held.resource_number], held.slots, held.id)
             (live if lasts(held, lease) else former).append(holding)
-    return Job(lease.project_id, part, tuple(live), tuple(former), service.settings.cloud)
+    warned, until = _warned(lease, now), _wait_until(service, lease, now)
+    return Job(lease.project_id, part, tuple(live), tuple(former), service.settings.cloud, warned, until)
+
+
+def _warned(lease: Lease, now: datetime) -> datetime | None:
+    """Return the time of the warning when it has come and is not carried out; a lease that was deleted has none."""
+    event = lease.event(EventType.BEFORE_END)
+    over = lease.status is LeaseStatus.DELETING or lease.deleted_at is not None
+    if over or event is None or event.time is None or event.status is EventStatus.DONE or event.time > now:
+        return None
+    return event.time
+
+
+def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | None:
+    """Return how long the end, which began at its event or with the deletion, may wait; None: it has waited enough."""
+    end = lease.event(EventType.END)
+    begun = now
+    if lease.status is LeaseStatus.DELETING:
+        held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
+        begun = max(held, default=now)
+    elif end is not None and end.status is EventStatus.IN_PROGRESS and end.updated_at is not None:
+        begun = end.updated_at
+    until = min(begun, now) + service.settings.cloud.snapshot_wait
+    return until if until > now else None
 
 
 def _blocked(connection: Connection, jobs: Sequence[Job], now: datetime) -> dict[str, str]:

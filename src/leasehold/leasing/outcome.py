@@ -15,6 +15,7 @@ from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, given_up, next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.snapshots import IMAGES_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,7 +109,7 @@ class _Completion:
             finish_task(connection, self.claim, None)
             return
         after = save_lease(connection, lease, _NEXT[phase](self._known(lease)), now)
-        if phase in EVENT_OF:
+        if phase in EVENT_OF and phase is not Phase.BEFORE_END:
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
         finish_task(connection, self.claim, next_moment(after))
 
@@ -154,7 +155,7 @@ def _started(lease: Lease) -> Lease:
 
 
 def _warned(lease: Lease) -> Lease:
-    return lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE)
+    return replace(lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE), status_reason=None)
 
 
 def _kept(lease: Lease) -> Lease:
@@ -175,13 +176,25 @@ def _ended(lease: Lease) -> Lease:
     lease = lease.with_reservations(None, status=ReservationStatus.DELETED)
     lease = lease.with_event(EventType.END, status=EventStatus.DONE)
     if begun:
-        return replace(lease, status=LeaseStatus.TERMINATED, status_reason=None)
+        return _with_images_or_without(replace(lease, status=LeaseStatus.TERMINATED, status_reason=None))
     if not lease.window.duration:
         lease = lease.with_event(EventType.START, status=EventStatus.DONE)
         return replace(lease, status=LeaseStatus.TERMINATED, status_reason=None)
     reason = f"The lease's time passed before it could start. {lease.status_reason or ''}".strip()
     lease = lease.with_event(EventType.START, status=EventStatus.ERROR)
     return replace(lease, status=LeaseStatus.ERROR, status_reason=reason)
+
+
+def _with_images_or_without(lease: Lease) -> Lease:
+    """Settle the warning of a lease that has ended: all was saved, or its owner reads what was not."""
+    missing = sum(part.cloud.get(IMAGES_MISSING, 0) for part in lease.reservations)
+    if missing:
+        reason = f"The lease ended without {missing} of the images of its servers; they were not complete in time."
+        return replace(lease.with_event(EventType.BEFORE_END, status=EventStatus.ERROR), status_reason=reason)
+    warning = lease.event(EventType.BEFORE_END)
+    if warning is None or warning.status is not EventStatus.IN_PROGRESS:
+        return lease
+    return lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE)
 
 
 _NEXT: dict[Phase, Callable[[Lease], Lease]] = {

@@ -16,16 +16,20 @@ from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
+from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.base import LearnedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from sqlalchemy import Connection
 
     from leasehold.books.task import Claim
+    from leasehold.cloud.ports import Cloud
     from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.base import Job
+    from leasehold.resource_types.base import Job, ResourceType
 
 log = logging.getLogger(__name__)
 
@@ -88,10 +92,9 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
     kind = service.types.get(job.reservation.resource_type)
     try:
-        # Also before the end: whatever else made the lease due, as a healed host does, has only this one step.
-        facts = kind.converge(service.cloud, job, step.wanted)
-        if step.phase is Phase.BEFORE_END:
-            kind.before_end(service.cloud, job)
+        facts = _reach(service.cloud, kind, step, job)
+    except LearnedError as error:
+        return Outcome(job.name, Result.WAITING, str(error), error.facts)
     except CloudTransientError as error:
         return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}")
     except CloudPermanentError as error:
@@ -104,6 +107,20 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
     return Outcome(job.name, Result.DONE, cloud=new)
+
+
+def _reach(cloud: Cloud, kind: ResourceType, step: Step, job: Job) -> Mapping[str, Any]:
+    """Converge, also before the end: a lease that healing made due has only that step. Neither stops the other."""
+    if step.phase is not Phase.BEFORE_END:
+        return kind.converge(cloud, job, step.wanted)
+    facts: dict[str, Any] = {}
+    do_all(
+        [
+            lambda: facts.update(kind.converge(cloud, job, step.wanted)),
+            lambda: kind.before_end(cloud, job),
+        ]
+    )
+    return facts
 
 
 def _settle_host(service: Service, claim: Claim) -> None:

@@ -11,10 +11,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from pydantic import BaseModel
 
@@ -37,6 +39,15 @@ def mark_of(reservation_id: str) -> str:
 
 Request = dict[str, Any]
 """What was asked, as the typed JSON that the books keep; every type has its own keys."""
+
+
+class LearnedError(CloudTransientError):
+    """Something was learned that has to be in the books before converge goes on; `facts` are kept as those returned."""
+
+    def __init__(self, message: str, facts: Mapping[str, Any]) -> None:
+        """Say what was learned, to people and to the books."""
+        super().__init__(message)
+        self.facts = facts
 
 
 class Wanted(StrEnum):
@@ -84,7 +95,9 @@ class Holding:
 class Job:
     """One reservation for converge: whose it is, what it holds now, and what it held and has not given back.
 
-    `former` are holdings that ended but are not released, e.g. of a failed host that was replaced.
+    `former` are holdings that ended but are not released, e.g. of a failed host that was replaced. `warned` is the time
+    of the lease's warning when it has come and is not carried out completely; None for a lease that was deleted.
+    `wait_until` is how long an end may wait for what else has to be saved; None when it has waited that long.
     """
 
     project_id: str
@@ -92,6 +105,8 @@ class Job:
     holdings: tuple[Holding, ...] = ()
     former: tuple[Holding, ...] = ()
     settings: CloudSettings = field(default_factory=CloudSettings)
+    warned: datetime | None = None
+    wait_until: datetime | None = None
 
     @property
     def name(self) -> str:
@@ -137,7 +152,10 @@ class ResourceType(Protocol):
         """
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
-        """Do what the reservation asked for shortly before its end."""
+        """Do what the reservation asked for shortly before its end.
+
+        Raises CloudTransientError until it is done completely: it is called again as long as the warning stands.
+        """
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return this type's own fields of the v1 answer (contract http-api §5.1)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,10 +14,11 @@ from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import ReservationStatus
-from leasehold.resource_types.attempts import for_each
+from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.base import Wanted
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
 from leasehold.resource_types.matching import matching
+from leasehold.resource_types.snapshots import asks_for_images, say_waiting, spared, take_images
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -103,13 +105,9 @@ class HostReservations:
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
         """Take a snapshot of every server on the reservation's hosts, when the reservation asks for it."""
-        action = job.reservation.request["before_end"]
-        if (job.settings.default_before_end if action == "default" else action) != "snapshot":
-            return
-        aggregate = cloud.aggregates.get(job.name)
-        servers = [server for host in aggregate.hosts for server in cloud.servers.on_host(host)] if aggregate else []
-        names = {each.id: f"{job.settings.image_prefix}{each.name}" for each in servers if each.status != "DELETING"}
-        for_each(names, lambda server: cloud.images.snapshot(server, names[server]), patient=True)
+        if asks_for_images(job):
+            aggregate = cloud.aggregates.get(job.name)
+            take_images(cloud, job, aggregate.hosts if aggregate else ())
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the request as it was asked."""
@@ -194,16 +192,16 @@ def _sweep_preemptible(cloud: Cloud, host: str) -> None:
             cloud.servers.delete(server.id)
 
 
-def _vacate(cloud: Cloud, job: Job, host: str) -> None:
+def _vacate(cloud: Cloud, job: Job, host: str, kept: Collection[str] = ()) -> None:
     """Remove the reservation's servers from a host, then give it back to the free pool: released last.
 
     A host that the reservation was never promised came in by hand: its servers are not the reservation's, and whether
-    it belongs into the free pool is the audit's affair.
+    it belongs into the free pool is the audit's affair. The servers in `kept` stay, and the host with them.
     """
     if host not in _names((*job.holdings, *job.former)):
         _expel(cloud, job, host)
         return
-    _remove_servers(cloud, host, cloud.servers.on_host(host))
+    _remove_servers(cloud, host, cloud.servers.on_host(host), kept)
     cloud.aggregates.add_host(job.settings.freepool, host)
     cloud.aggregates.remove_host(job.name, host)
 
@@ -219,9 +217,10 @@ def _expel(cloud: Cloud, job: Job, host: str) -> None:
     cloud.aggregates.remove_host(job.name, host)
 
 
-def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server]) -> None:
+def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server], kept: Collection[str] = ()) -> None:
     for server in servers:
-        cloud.servers.delete(server.id)
+        if server.id not in kept:
+            cloud.servers.delete(server.id)
     left = cloud.servers.on_host(host) if servers else ()
     if left:
         message = f"{len(left)} servers on {host} are still being removed"
@@ -231,7 +230,9 @@ def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server]) -> None:
 def _dissolve(cloud: Cloud, job: Job) -> None:
     aggregate = cloud.aggregates.get(job.name)
     if aggregate is not None:
-        for_each(aggregate.hosts, lambda host: _vacate(cloud, job, host), patient=True)
+        kept = spared(cloud, job, aggregate.hosts)
+        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
+        do_all([partial(say_waiting, job, kept), *steps])
     cloud.aggregates.delete(job.name)
     # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
     # yet, so whatever is on it and not preemptible is this reservation's.

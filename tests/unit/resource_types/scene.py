@@ -112,6 +112,8 @@ def holding_address(last: int) -> Holding:
     return Holding(resource, 1, last)
 
 
-def job(kind: ResourceType, request: Mapping[str, Any], *held: Holding, former: tuple[Holding, ...] = ()) -> Job:
-    """Return our reservation with what it holds and held."""
-    return Job(PROJECT, reservation(kind, request), held, former)
+def job(
+    kind: ResourceType, request: Mapping[str, Any], *held: Holding, former: tuple[Holding, ...] = (), **more: Any
+) -> Job:
+    """Return our reservation with what it holds and held; its warning is `more`."""
+    return Job(PROJECT, reservation(kind, request), held, former, **more)

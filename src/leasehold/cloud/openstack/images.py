@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import COMPLETE, FAILED, RESERVATION_OF_IMAGE, SAVING, Image
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.openstack.rest import Service
 
 VERSION = "2.35"
+SERVER_OF_IMAGE = "leasehold_server"
+"""The server's id again: Nova does not name the server of an image that consists of volume snapshots."""
+
+_STATUSES = {"ACTIVE": COMPLETE, "SAVING": SAVING, "ERROR": FAILED, "DELETED": FAILED}
 
 
 class OpenStackImages:
@@ -18,18 +24,28 @@ class OpenStackImages:
     def __init__(self, nova: Service) -> None:
         self._nova = nova
 
-    def snapshot(self, server_id: str, name: str) -> None:
-        """Start an image of the server unless it has one of this name; CloudPermanentError when the server is gone."""
+    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+        """Start an image of the server, unless one with this metadata exists and has not failed."""
         call = "images.snapshot"
-        if name in self._names(call, server_id, name):
+        there = self._of_reservation(call, metadata[RESERVATION_OF_IMAGE])
+        if any(each.server_id == server_id and each.metadata == metadata and each.status != FAILED for each in there):
             return
-        body = {"createImage": {"name": name}}
+        body = {"createImage": {"name": name, "metadata": {**metadata, SERVER_OF_IMAGE: server_id}}}
         self._nova.call(call, "POST", f"/servers/{server_id}/action", VERSION, json=body)
 
-    def of_server(self, server_id: str) -> Sequence[str]:
-        """Return the names of the images that were made of a server."""
-        return self._names("images.of_server", server_id)
+    def of_reservation(self, reservation_id: str) -> Sequence[Image]:
+        """Return the images whose metadata names the reservation, failed ones too."""
+        return self._of_reservation("images.of_reservation", reservation_id)
 
-    def _names(self, call: str, server_id: str, name: str | None = None) -> list[str]:
-        params = {"server": server_id} | ({"name": name} if name else {})
-        return [image["name"] for image in self._nova.pages(call, "/images/detail", "images", VERSION, params)]
+    def _of_reservation(self, call: str, reservation_id: str) -> list[Image]:
+        # Nova strips each of the letters of "property-" from the left of the key, so the key starts with another one.
+        params = {f"property-{RESERVATION_OF_IMAGE}": reservation_id}
+        rows = self._nova.pages(call, "/images/detail", "images", VERSION, params)
+        return [_read(row) for row in rows if row["metadata"].get(RESERVATION_OF_IMAGE) == reservation_id]
+
+
+def _read(row: Mapping[str, Any]) -> Image:
+    ours = {key: value for key, value in row["metadata"].items() if key.startswith("leasehold_")}
+    # What Nova does not know, such as a deactivated image, is no reason to make another one.
+    status = _STATUSES.get(row["status"], COMPLETE)
+    return Image(row["id"], row["name"], ours.pop(SERVER_OF_IMAGE, ""), status, ours)

@@ -1,26 +1,42 @@
-"""The sandbox's images: snapshots of servers."""
+"""The sandbox's images: snapshots of servers, complete at once or after a while."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqlalchemy import bindparam, insert, select
+from sqlalchemy import bindparam, insert, select, update
 
 from leasehold.books.engine import reading, writing
-from leasehold.cloud.ports import CloudPermanentError
+from leasehold.cloud.ports import (
+    COMPLETE,
+    FAILED,
+    RESERVATION_OF_IMAGE,
+    SAVING,
+    CloudPermanentError,
+    CloudTransientError,
+    Image,
+)
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import STILL_THERE, Port
-from leasehold.cloud.sandbox.tables import images, servers
+from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, setting
+from leasehold.cloud.sandbox.tables import servers, snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
-_PRESENT = select(images.c.id).where(
-    images.c.server_id == bindparam("server"), images.c.name == bindparam("image_name")
-)
-_SERVER = select(servers.c.project_id).where(servers.c.id == bindparam("server"), STILL_THERE)
-_NAMES = select(images.c.name).where(images.c.server_id == bindparam("server")).order_by(images.c.name)
+    from sqlalchemy import Connection, Select
+
+UPLOAD_SECONDS = "snapshot_seconds"
+
+_ORDERED = select(snapshots).order_by(snapshots.c.created_at, snapshots.c.id)
+_OF_SERVER = _ORDERED.where(snapshots.c.server_id == bindparam("server"))
+_OF_RESERVATION = _ORDERED.where(snapshots.c.reservation_id == bindparam("reservation"))
+_SERVER = select(servers.c.project_id, servers.c.status).where(servers.c.id == bindparam("server"), STILL_THERE)
+_FAIL = update(snapshots).where(snapshots.c.id == bindparam("number")).values(failed=True)
+_LOSE = update(snapshots).values(failed=True)
+_LOSE = _LOSE.where(snapshots.c.server_id == bindparam("server"), snapshots.c.ready_at > bindparam("now"))
 
 
 class SandboxImages(Port):
@@ -29,25 +45,63 @@ class SandboxImages(Port):
     group = "images"
 
     @verb
-    def snapshot(self, server_id: str, name: str) -> None:
-        """Make an image of the server; CloudPermanentError when the server is gone and there is no such image."""
+    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+        """Start an image of the server, unless one with this metadata exists and has not failed."""
+        call, now = "sandbox images.snapshot", self.clock()
         with writing(self.engine) as connection:
-            if connection.execute(_PRESENT, {"server": server_id, "image_name": name}).first() is not None:
+            there = _read(connection, _OF_SERVER, {"server": server_id}, now)
+            if any(each.metadata == metadata and each.status != FAILED for each in there):
                 return
-            now = self.clock()
-            project_id = connection.execute(_SERVER, {"server": server_id, "now": now}).scalar_one_or_none()
-            if project_id is None:
-                raise CloudPermanentError(f"sandbox images.snapshot: there is no server {server_id}")
+            server = connection.execute(_SERVER, {"server": server_id, "now": now}).one_or_none()
+            if server is None:
+                raise CloudPermanentError(f"{call}: there is no server {server_id}")
+            if server.status != "ACTIVE":
+                raise CloudTransientError(f"{call}: server {server_id} is {server.status}")
             row = {
                 "id": str(uuid4()),
                 "server_id": server_id,
-                "project_id": project_id,
+                "project_id": server.project_id,
+                "reservation_id": metadata.get(RESERVATION_OF_IMAGE, ""),
                 "name": name,
+                "metadata": dict(metadata),
                 "created_at": now,
+                "ready_at": now + timedelta(seconds=setting(connection, UPLOAD_SECONDS, 0)),
+                "failed": False,
             }
-            connection.execute(insert(images), row)
+            connection.execute(insert(snapshots), row)
 
-    def of_server(self, server_id: str) -> Sequence[str]:
-        """Return the names of the images that were made of a server."""
+    @verb
+    def of_reservation(self, reservation_id: str) -> Sequence[Image]:
+        """Return the images whose metadata names the reservation, oldest first, failed ones too."""
         with reading(self.engine) as connection:
-            return connection.execute(_NAMES, {"server": server_id}).scalars().all()
+            return _read(connection, _OF_RESERVATION, {"reservation": reservation_id}, self.clock())
+
+    def of_server(self, server_id: str) -> Sequence[Image]:
+        """Return the images that were made of a server, oldest first."""
+        with reading(self.engine) as connection:
+            return _read(connection, _OF_SERVER, {"server": server_id}, self.clock())
+
+    def take_to_upload(self, seconds: float) -> None:
+        """Let every image started from now on be complete after this long; 0 is at once."""
+        change_setting(self.engine, UPLOAD_SECONDS, seconds)
+
+    def fail(self, image_id: str) -> None:
+        """Let the upload of an image fail."""
+        with writing(self.engine) as connection:
+            connection.execute(_FAIL, {"number": image_id})
+
+
+def lose_uploads(connection: Connection, server_id: str, now: datetime) -> None:
+    """Fail the images of a server that are not complete: the server is being removed under them."""
+    connection.execute(_LOSE, {"server": server_id, "now": now})
+
+
+def _read(connection: Connection, query: Select[Any], values: Mapping[str, str], now: datetime) -> list[Image]:
+    rows = connection.execute(query, values).mappings()
+    return [Image(row["id"], row["name"], row["server_id"], _status(row, now), row["metadata"]) for row in rows]
+
+
+def _status(row: Mapping[Any, Any], now: datetime) -> str:
+    if row["failed"]:
+        return FAILED
+    return SAVING if row["ready_at"] > now else COMPLETE

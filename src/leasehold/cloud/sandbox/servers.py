@@ -13,6 +13,7 @@ from leasehold.cloud.ports import CloudPermanentError, Flavor, Server
 from leasehold.cloud.sandbox.faults import database_errors, verb
 from leasehold.cloud.sandbox.flavors import find_flavor
 from leasehold.cloud.sandbox.hosts import read_hosts
+from leasehold.cloud.sandbox.images import lose_uploads
 from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, locked, setting, utc_now
 from leasehold.cloud.sandbox.scheduler import choose, needs_of
 from leasehold.cloud.sandbox.tables import servers, usages
@@ -80,6 +81,7 @@ class SandboxServers(Port):
             row = connection.execute(_PRESENT, {"server": server_id, "now": now}).first()
             if row is None or row.gone_at is not None:
                 return
+            lose_uploads(connection, server_id, now)
             seconds = setting(connection, DELETE_SECONDS, 0)
             if seconds > 0:
                 gone_at = now + timedelta(seconds=seconds)

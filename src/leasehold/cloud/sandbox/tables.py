@@ -148,6 +148,25 @@ images = Table(
     UniqueConstraint("server_id", "name"),
     **EXACT,
 )
+"""Not used any more; it stays for processes of the version before, which run on this schema during an upgrade."""
+
+snapshots = Table(
+    "sandbox_snapshots",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("server_id", ID, nullable=False),
+    Column("project_id", NAME, nullable=False),
+    Column("reservation_id", NAME, nullable=False),
+    Column("name", NAME, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("ready_at", UtcDateTime, nullable=False),
+    Column("failed", Boolean, nullable=False),
+    Index("ix_sandbox_snapshots_server_id", "server_id"),
+    Index("ix_sandbox_snapshots_reservation_id", "reservation_id"),
+    **EXACT,
+)
+"""Images of servers: being uploaded until `ready_at`, which may be in the future."""
 
 resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True), **EXACT)
 

@@ -1,0 +1,99 @@
+"""Images of servers: whose they are is in their metadata, not in their name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, CloudPermanentError, CloudTransientError
+from tests.contract.lab import unique
+
+if TYPE_CHECKING:
+    from leasehold.cloud.ports import Server
+    from leasehold.cloud.sandbox.cloud import SandboxCloud
+    from tests.contract.lab import Lab, SandboxLab
+
+
+def marks(reservation: str, warning: str = "2031-05-01T09:00:00+00:00") -> dict[str, str]:
+    return {"leasehold_reservation": reservation, "leasehold_warning": warning}
+
+
+def test_an_image_is_made_once_for_each_warning_of_a_server(lab: Lab) -> None:
+    server, name, reservation = lab.boot(lab.projects[0], lab.flavor_id), unique("image"), unique("reservation")
+    again = marks(reservation, "2031-05-01T10:00:00+00:00")
+    for metadata in (marks(reservation), marks(reservation), again, again):
+        lab.settle(server)
+        lab.cloud.images.snapshot(server.id, name, metadata)
+    found = lab.cloud.images.of_reservation(reservation)
+    assert {(image.name, image.server_id) for image in found} == {(name, server.id)}
+    assert sorted(image.metadata["leasehold_warning"] for image in found) == [
+        "2031-05-01T09:00:00+00:00",
+        "2031-05-01T10:00:00+00:00",
+    ]
+    assert {image.status for image in found} <= {SAVING, COMPLETE}
+    assert marks(reservation) in [image.metadata for image in found]
+
+
+def test_images_of_other_reservations_are_not_found(lab: Lab) -> None:
+    server = lab.boot(lab.projects[0], lab.flavor_id)
+    lab.cloud.images.snapshot(server.id, unique("image"), marks(unique("reservation")))
+    assert not lab.cloud.images.of_reservation(unique("reservation"))
+
+
+def test_a_server_that_is_gone_has_no_image_made(lab: Lab) -> None:
+    server, reservation = lab.boot(lab.projects[0], lab.flavor_id), unique("reservation")
+    lab.remove(server)
+    with pytest.raises(CloudPermanentError, match=server.id):
+        lab.cloud.images.snapshot(server.id, unique("image"), marks(reservation))
+    assert not lab.cloud.images.of_reservation(reservation)
+
+
+# ---------------------------------------------------------------- what only the sandbox can be told
+
+
+@pytest.fixture
+def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
+    return sandbox_lab.cloud
+
+
+@pytest.fixture
+def server(cloud: SandboxCloud) -> Server:
+    return cloud.servers.boot("web", "demo", "m1.small")
+
+
+def statuses(cloud: SandboxCloud, reservation: str) -> list[str]:
+    return [image.status for image in cloud.images.of_reservation(reservation)]
+
+
+def test_an_upload_takes_a_while(cloud: SandboxCloud, server: Server) -> None:
+    cloud.images.take_to_upload(3600)
+    for _ in range(2):
+        cloud.images.snapshot(server.id, "a", marks("r"))
+    assert statuses(cloud, "r") == [SAVING]
+
+
+def test_an_image_that_failed_is_made_again(cloud: SandboxCloud, server: Server) -> None:
+    cloud.images.snapshot(server.id, "a", marks("r"))
+    cloud.images.fail(cloud.images.of_reservation("r")[0].id)
+    for _ in range(2):
+        cloud.images.snapshot(server.id, "a", marks("r"))
+    assert sorted(statuses(cloud, "r")) == [COMPLETE, FAILED]
+
+
+def test_a_server_takes_its_uploads_with_it(cloud: SandboxCloud, server: Server) -> None:
+    cloud.images.snapshot(server.id, "done", marks("r", "first"))
+    cloud.images.take_to_upload(3600)
+    cloud.images.snapshot(server.id, "uploading", marks("r", "second"))
+    cloud.servers.delete(server.id)
+    assert {image.name: image.status for image in cloud.images.of_reservation("r")} == {
+        "done": COMPLETE,
+        "uploading": FAILED,
+    }
+
+
+def test_a_server_that_is_being_removed_is_not_copied(cloud: SandboxCloud, server: Server) -> None:
+    cloud.servers.take_to_delete(60)
+    cloud.servers.delete(server.id)
+    with pytest.raises(CloudTransientError, match="DELETING"):
+        cloud.images.snapshot(server.id, "a", marks("r"))

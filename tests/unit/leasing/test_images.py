@@ -1,0 +1,248 @@
+"""Images of a lease's servers: each warning has its own, and no server goes while its image is being uploaded."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select
+
+from leasehold.books.tables import outbox
+from leasehold.cloud.ports import COMPLETE, FAILED, SAVING
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.leasing.audit.books import audit_books
+from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from tests.factory import hosts, open_service, run_for, run_manager, run_until
+
+if TYPE_CHECKING:
+    from leasehold.cloud.ports import Image, Server
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+WAIT = timedelta(minutes=30)
+AT_ONCE = Pace(between_looks=0, wait=lambda _: None)
+
+
+def copied(world: World) -> Lease:
+    """Return an active lease of one host from hour 0 to 3 that asks for images; its warning is at hour 2."""
+    lease = world.lease(hosts(before_end="snapshot"), start=0, end=3)
+    run_manager(world)
+    return lease
+
+
+def boot(world: World, lease: Lease, name: str = "web") -> Server:
+    server = world.cloud.servers.boot(name, lease.project_id, "m1.small", [lease.reservations[0].id])
+    assert server.service_host is not None, world.cloud.servers.fault(server.id)
+    return server
+
+
+def images(world: World, lease: Lease) -> list[Image]:
+    return list(world.cloud.images.of_reservation(lease.reservations[0].id))
+
+
+def statuses(world: World, lease: Lease) -> list[str]:
+    return [image.status for image in images(world, lease)]
+
+
+def warning(world: World, lease: Lease) -> EventStatus | None:
+    event = world.get(lease).event(EventType.BEFORE_END)
+    assert event is not None
+    return event.status
+
+
+def there(world: World) -> set[str]:
+    return {server.name for server in world.cloud.servers.all() if server.status != "DELETING"}
+
+
+def told(world: World) -> list[str]:
+    with world.service.books.reading() as connection:
+        return list(connection.execute(select(outbox.c.event_type).order_by(outbox.c.id)).scalars())
+
+
+def audited(world: World) -> list[str]:
+    with world.service.books.reading() as connection:
+        found = audit_books(connection, world.now())
+    return [each.what for each in (*found, *audit_cloud(world.service, AT_ONCE))]
+
+
+@pytest.fixture
+def patient(world: World) -> World:
+    """Return the world with a manager that waits half an hour for images."""
+    settings = world.service.settings
+    settings = replace(settings, cloud=replace(settings.cloud, snapshot_wait=WAIT))
+    return open_service(str(world.engine.url), clock=world.clock, settings=settings)
+
+
+def test_a_lease_extended_after_its_warning_has_images_of_the_new_end(world: World) -> None:
+    lease = copied(world)
+    boot(world, lease)
+    run_until(world, world.hour(2.5))
+    assert statuses(world, lease) == [COMPLETE]
+    world.amend(lease, end=5)
+    boot(world, lease, "later")
+    run_until(world, world.hour(5.5))
+    warnings = sorted((image.metadata["leasehold_warning"], image.name) for image in images(world, lease))
+    first, second = world.hour(2).isoformat(), world.hour(4).isoformat()
+    assert warnings == [(first, "reserved_web"), (second, "reserved_later"), (second, "reserved_web")]
+    assert world.get(lease).status is LeaseStatus.TERMINATED
+    assert not there(world)
+
+
+def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete(world: World) -> None:
+    lease = copied(world)
+    boot(world, lease)
+    world.cloud.images.take_to_upload(600)
+    run_until(world, world.hour(2))
+    assert told(world)[-1] == "lease.event.before_end_lease"
+    assert warning(world, lease) is EventStatus.IN_PROGRESS
+    reason = world.get(lease).status_reason
+    assert reason == "Waiting for the cloud: 1 images of servers are still being uploaded."
+    assert not audited(world)
+    run_for(world, minutes=12)
+    assert warning(world, lease) is EventStatus.DONE
+    assert world.get(lease).status_reason is None
+    assert told(world).count("lease.event.before_end_lease") == 1
+
+
+def test_an_image_that_fails_is_made_again_while_the_warning_stands(world: World) -> None:
+    lease = copied(world)
+    boot(world, lease)
+    world.cloud.images.take_to_upload(600)
+    run_until(world, world.hour(2.1))
+    world.cloud.images.fail(images(world, lease)[0].id)
+    run_for(world, minutes=2)
+    assert sorted(statuses(world, lease)) == [FAILED, SAVING]
+    run_until(world, world.hour(3))
+    assert sorted(statuses(world, lease)) == [COMPLETE, FAILED]
+    assert (world.get(lease).status, warning(world, lease)) == (LeaseStatus.TERMINATED, EventStatus.DONE)
+
+
+def test_one_refusal_does_not_end_the_making_of_images(world: World) -> None:
+    lease = copied(world)
+    boot(world, lease)
+    world.cloud.faults.set(Fault("images.snapshot", error="before", permanent=True, remaining=3))
+    run_until(world, world.hour(2.5))
+    assert (statuses(world, lease), warning(world, lease)) == ([COMPLETE], EventStatus.DONE)
+
+
+def test_a_server_of_which_no_image_can_be_made_holds_up_no_warning(world: World) -> None:
+    lease = copied(world)
+    server = boot(world, lease)
+    world.cloud.servers.take_to_delete(3600 * 24)
+    world.cloud.servers.delete(server.id)
+    run_until(world, world.hour(2))
+    assert (statuses(world, lease), warning(world, lease)) == ([], EventStatus.DONE)
+
+
+def test_the_end_waits_for_an_image_that_is_being_uploaded(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(3600 + 600)
+    run_until(patient, patient.hour(3) + timedelta(minutes=5))
+    now = patient.get(lease)
+    assert (now.status, there(patient), statuses(patient, lease)) == (LeaseStatus.TERMINATING, {"web"}, [SAVING])
+    assert now.status_reason is not None
+    assert "1 images of servers are still being uploaded; the end waits until 2031-05-01 12:30 UTC" in now.status_reason
+    assert not audited(patient)
+    run_until(patient, patient.hour(3) + timedelta(minutes=12))
+    assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATED, set())
+    assert (statuses(patient, lease), warning(patient, lease)) == ([COMPLETE], EventStatus.DONE)
+    assert patient.get(lease).status_reason is None
+
+
+def test_meanwhile_servers_with_a_complete_image_go_and_the_host_stays(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease, "quick")
+    run_until(patient, patient.hour(1.9))
+    patient.cloud.images.take_to_upload(3600 + 600)
+    run_until(patient, patient.hour(2))
+    slow = images(patient, lease)[0]
+    assert slow.status == SAVING
+    patient.cloud.images.take_to_upload(0)
+    boot(patient, lease, "booted after the warning")
+    run_until(patient, patient.hour(3) + timedelta(minutes=1))
+    assert there(patient) == {"quick"}
+    assert patient.members(lease.reservations[0].id)
+
+
+def test_the_end_goes_on_without_images_in_the_end_and_says_so(
+    patient: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    lease = copied(patient)
+    server = boot(patient, lease)
+    following = patient.lease(hosts(5), start=3, end=4)
+    patient.cloud.images.take_to_upload(3600 * 24)
+    run_until(patient, patient.hour(3) + WAIT - timedelta(seconds=1))
+    assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATING, {"web"})
+    run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=3))
+    now = patient.get(lease)
+    assert (now.status, warning(patient, lease), there(patient)) == (LeaseStatus.TERMINATED, EventStatus.ERROR, set())
+    assert now.status_reason is not None
+    assert "ended without 1 of the images of its servers" in now.status_reason
+    assert any(server.id in message and "without images" in message for message in caplog.messages)
+    assert told(patient).count("lease.event.end_lease") == 1
+    run_for(patient, minutes=10)
+    assert patient.get(following).status is LeaseStatus.ACTIVE
+    assert not audited(patient)
+
+
+def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -> None:
+    """What was written before the first server goes still counts after a crash between two of them."""
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(3600 * 24)
+    patient.cloud.servers.take_to_delete(120)
+    run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=10))
+    assert patient.get(lease).status is LeaseStatus.TERMINATED
+    assert "without 1 of the images" in (patient.get(lease).status_reason or "")
+
+
+def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(300)
+    patient.clock.set(patient.hour(5))
+    run_manager(patient)
+    assert (there(patient), statuses(patient, lease)) == ({"web"}, [SAVING])
+    run_for(patient, minutes=10)
+    assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATED, set())
+    assert statuses(patient, lease) == [COMPLETE]
+
+
+def test_a_deletion_waits_for_what_is_being_uploaded_and_starts_no_more(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(600)
+    run_until(patient, patient.hour(2.05))
+    boot(patient, lease, "not copied")
+    patient.delete(lease)
+    run_for(patient, minutes=1)
+    assert (there(patient), patient.get(lease).status) == ({"web"}, LeaseStatus.DELETING)
+    run_for(patient, minutes=10)
+    assert (patient.exists(lease), there(patient), statuses(patient, lease)) == (False, set(), [COMPLETE])
+
+
+def test_a_deletion_waits_no_longer_than_an_end_does(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(3600 * 24)
+    run_until(patient, patient.hour(2.05))
+    patient.delete(lease)
+    run_for(patient, seconds=WAIT.total_seconds() - 30)
+    assert there(patient) == {"web"}
+    run_for(patient, minutes=3)
+    assert (patient.exists(lease), there(patient)) == (False, set())
+
+
+def test_a_deletion_before_the_warning_waits_for_nothing(patient: World) -> None:
+    lease = copied(patient)
+    boot(patient, lease)
+    patient.cloud.images.take_to_upload(600)
+    patient.delete(lease)
+    run_manager(patient)
+    assert (patient.exists(lease), there(patient), images(patient, lease)) == (False, set(), [])

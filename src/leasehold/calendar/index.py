@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import MOST_SLOTS
-from leasehold.calendar.demands import EXCLUSIVE, DemandTable
+from leasehold.calendar.demands import EXCLUSIVE, DecisionDemands, DemandTable
 from leasehold.calendar.outlines import MOST_CELLS, Outlines
 from leasehold.calendar.resources import ResourceTable
 from leasehold.calendar.snapshot import Snapshot
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_TAIL: Final = 16_384
 """How many new allocations are kept beside the sorted ones: enough that sorting is rare, few enough to search fast."""
+LEAST_DEMANDS: Final = 1024
+"""How many different demands are remembered without asking whether they are still used."""
 HISTORY: Final = timedelta(days=1)
 """How far back windows are answered exactly: released allocations that ended earlier may have been forgotten.
 
@@ -65,6 +67,7 @@ class Calendar:
         self._store = AllocationStore(most_tail)
         self._outlines = Outlines(self._resources, self._demands, self._store, most_cells)
         self._tidy_at: datetime | None = None
+        self._most_demands = LEAST_DEMANDS
 
     def update(self, generation: int, resources: Sequence[Resource], allocations: AllocationColumns) -> None:
         """Insert or replace resources by number and allocations by id; the calendar is then at `generation`.
@@ -91,6 +94,7 @@ class Calendar:
                 owners_rest=owners[:, 1],
                 released=np.array(allocations.released, np.bool_),
             )
+            self._forget_demands()
         self.generation = generation
 
     def snapshot(self, now: datetime) -> Snapshot:
@@ -99,8 +103,25 @@ class Calendar:
         if self._tidy_at is None or now >= self._tidy_at:
             self._store.forget_before(to_seconds(now - HISTORY), unless_few=True)
             self._tidy_at = now + HISTORY / 24
-        return Snapshot(self._resources, self._demands, self._store, self._outlines, to_seconds(now))
+        demands = DecisionDemands(self._demands)
+        return Snapshot(self._resources, demands, self._store, self._outlines, to_seconds(now))
+
+    @property
+    def distinct_demands(self) -> int:
+        """How many different demands are remembered."""
+        return len(self._demands)
 
     def forget_before(self, moment: datetime) -> None:
         """Drop the released allocations that ended at `moment` or earlier; windows before it are then not exact."""
         self._store.forget_before(to_seconds(moment))
+
+    @property
+    def outlined(self) -> frozenset[str]:
+        """The resource classes of which there is an outline."""
+        return self._outlines.names
+
+    def _forget_demands(self) -> None:
+        """Forget the demands that no promise has any more, each time that there are twice as many as the last time."""
+        if len(self._demands) > self._most_demands:
+            self._store.recode(self._demands.keep(self._store.used_demands()))
+            self._most_demands = max(LEAST_DEMANDS, 2 * len(self._demands))

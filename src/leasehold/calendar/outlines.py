@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_CELLS: Final = 1_000_000
 """How many cells (stretches x resources) an outline has at most, at four bytes each: ten thousand hosts by 100."""
+MOST_OUTLINES: Final = 16
+"""How many classes have an outline: flavors may ask for any number of them, one after the other."""
 MOST_STRETCHES: Final = 512
 _FAR_SHARE: Final = 100
 """One promise in this many may end after the last stretch: a lease of twenty years must not make all of them long."""
@@ -37,6 +39,11 @@ class Outlines:
         self._grid = Grid(0, 1, 0)
         self._size = 0, 0
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The resource classes that are drawn."""
+        return frozenset(self._drawn)
+
     def look(self, limits: Iterable[Limit], now: int) -> tuple[Grid, Mapping[str, Outline]]:
         """Return the grid and the outlines of what these limits are about, as they are now."""
         changed = self._store.take_changed()
@@ -44,7 +51,9 @@ class Outlines:
             self._begin_anew(now)
         elif changed.size and self._drawn:
             self._draw(changed, self._drawn)
-        missing = {limit.name: limit.capacity for limit in limits if limit.name not in self._drawn}
+        asked = {limit.name: limit.capacity for limit in limits}
+        self._forget(asked)
+        missing = {name: capacity for name, capacity in asked.items() if name not in self._drawn}
         if missing:
             for name, capacity in missing.items():
                 # A limit has nothing of the resources that are too small for one slot, but others may ask for less.
@@ -52,6 +61,15 @@ class Outlines:
                 self._drawn[name] = Outline.empty(self._grid.count, whole)
             self._draw(np.arange(len(self._resources)), missing)
         return self._grid, self._drawn
+
+    def _forget(self, asked: Collection[str]) -> None:
+        """Forget the outlines that were not asked for lately, where those that are asked for now make too many."""
+        others = [name for name in self._drawn if name not in asked]
+        for name in others[: max(0, len(others) + len(asked) - MOST_OUTLINES)]:
+            del self._drawn[name]
+        for name in asked:
+            if name in self._drawn:
+                self._drawn[name] = self._drawn.pop(name)
 
     def _fits(self, now: int) -> bool:
         """Say whether the grid still suits: no resource more, not much time gone by, not far more promises."""

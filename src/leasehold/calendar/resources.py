@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,9 @@ from leasehold.model.properties import (
     Comparison,
     Expression,
     Not,
+    as_number,
     as_text,
     equality_key,
-    ordered,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 _CACHED_COMPARISONS = 256
+_CACHED_EXPRESSIONS = 64
 _CACHED_AMOUNTS = 64
 _SPARE_VALUES = 64
 
@@ -36,7 +38,8 @@ class ValueColumn:
 
     `codes` holds 0 where a resource has no value, otherwise 1 + the position in `texts`; `present` says who has the
     name at all, be it without a value. A comparison is answered once per different value and looked up for the rows,
-    so ten thousand hosts of five models cost five comparisons.
+    so ten thousand hosts of five models cost five comparisons. An ordering is two binary searches, however many
+    different values there are.
     """
 
     def __init__(self, rows: int) -> None:
@@ -46,6 +49,7 @@ class ValueColumn:
         self.texts: list[str] = []
         self._code_of: dict[str, int] = {}
         self._codes_equal: dict[int | float | str, list[int]] = {}
+        self._ranks: _Ranks | None = None
 
     def put(self, row: int, values: Mapping[str, object], name: str) -> None:
         """Set the value of one row to what `values` has for `name`, if anything."""
@@ -59,6 +63,7 @@ class ValueColumn:
             self.texts.append(text)
             code = self._code_of[text] = len(self.texts)
             self._codes_equal.setdefault(equality_key(text), []).append(code)
+            self._ranks = None
         return code
 
     @property
@@ -86,8 +91,49 @@ class ValueColumn:
                 answers = ~answers
                 answers[0] = False
         else:
-            answers[1:] = [ordered(word, text, values[0]) for text in self.texts]
+            if self._ranks is None:
+                self._ranks = _Ranks(self.texts)
+            answers[1:] = self._ranks.ordered(word, values[0])
         return answers[self.codes]
+
+
+class _Ranks:
+    """The texts of a column in order, once as texts and once as the numbers that some of them are."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Sort them; this takes as long as some comparisons with each of them."""
+        found = [as_number(text) for text in texts]
+        self._texts = sorted(texts)
+        self._numbers = sorted({number for number in found if number is not None})
+        places = {text: place for place, text in enumerate(self._texts)}
+        self._of_text = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+        numbers: dict[int | float | None, int] = {number: place for place, number in enumerate(self._numbers)}
+        self._of_number = np.fromiter((numbers.get(number, -1) for number in found), np.int64, len(texts))
+
+    def ordered(self, word: str, literal: str) -> Mask:
+        """Return `leasehold.model.properties.ordered` for every text."""
+        below, not_above = bisect_left(self._texts, literal), bisect_right(self._texts, literal)
+        answers = _of_ranks(word, self._of_text, below, not_above)
+        number = as_number(literal)
+        if number is not None:
+            below, not_above = bisect_left(self._numbers, number), bisect_right(self._numbers, number)
+            answers = np.where(self._of_number < 0, answers, _of_ranks(word, self._of_number, below, not_above))
+        return answers
+
+
+def _of_ranks(word: str, ranks: NDArray[np.int64], below: int, not_above: int) -> Mask:
+    """Compare ranks with a literal that has `below` values below it, and `not_above` that are not above it."""
+    match word:
+        case "<":
+            answers = ranks < below
+        case "<=":
+            answers = ranks < not_above
+        case ">":
+            answers = ranks >= not_above
+        case _:
+            answers = ranks >= below
+    mask: Mask = answers
+    return mask
 
 
 class ResourceTable:
@@ -106,6 +152,7 @@ class ResourceTable:
         self._max_unit: dict[str, NDArray[np.int64]] = {}
         self._traits: dict[str, Mask] = {}
         self._answers: dict[Comparison, Mask] = {}
+        self._matching: dict[Expression, Mask] = {}
         self._room: dict[tuple[str, int], NDArray[np.int64]] = {}
         self._names: frozenset[str] | None = None
 
@@ -136,6 +183,7 @@ class ResourceTable:
         self.numbers = np.union1d(old, numbers)
         moved = np.searchsorted(self.numbers, old)
         self._answers.clear()
+        self._matching.clear()
         self._room.clear()
         for column in self._values.values():
             column.codes = self._spread(column.codes, moved, 0)
@@ -155,6 +203,7 @@ class ResourceTable:
     def put(self, resources: Sequence[Resource]) -> None:
         """Insert or replace these resources, whose rows exist."""
         self._answers.clear()
+        self._matching.clear()
         self._room.clear()
         self._names = None
         for resource, row in zip(resources, self.rows([r.number for r in resources]).tolist(), strict=True):
@@ -194,20 +243,30 @@ class ResourceTable:
 
     def matching(self, expression: Expression) -> Mask:
         """Return which rows match; the answer belongs to the caller."""
+        known = self._matching.pop(expression, None)
+        if known is None:
+            known = self._evaluate(expression)
+        # The one that was asked for last comes last: the first is the one to forget.
+        self._matching[expression] = known
+        if len(self._matching) > _CACHED_EXPRESSIONS:
+            del self._matching[next(iter(self._matching))]
+        return known.copy()
+
+    def _evaluate(self, expression: Expression) -> Mask:
         match expression:
             case Comparison():
-                return self._answer(expression).copy()
+                return self._answer(expression)
             case Not():
-                return ~self.matching(expression.part)
+                return ~self._evaluate(expression.part)
             case And():
                 mask = np.ones(len(self), np.bool_)
                 for part in expression.parts:
-                    mask &= self.matching(part)
+                    mask &= self._evaluate(part)
                 return mask
             case _:
                 mask = np.zeros(len(self), np.bool_)
                 for part in expression.parts:
-                    mask |= self.matching(part)
+                    mask |= self._evaluate(part)
                 return mask
 
     def _answer(self, comparison: Comparison) -> Mask:

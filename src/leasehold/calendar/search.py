@@ -38,6 +38,10 @@ _AT_ONCE: Final = 32_768
 """How many allocations are worked on at a time, which bounds the memory."""
 
 
+def _go_on() -> None:
+    """Let a search take as long as it takes."""
+
+
 class Spread(Enum):
     """How the slots of one reservation may lie on hosts."""
 
@@ -91,11 +95,13 @@ def earliest_free(
     *,
     margin: timedelta = _NOTHING,
     grain: int = 60,
+    check: Callable[[], None] = _go_on,
 ) -> Window | None:
     """Return the first window of `duration` in which `amount` of the candidates are wholly free.
 
     Its start is not before `after` and a multiple of `grain` seconds since the epoch; "free" is asked of the window
-    widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date.
+    widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date. `check` is
+    called before each step of the search, and ends it by raising.
     """
     wanted = _Wanted(
         candidates,
@@ -104,7 +110,7 @@ def earliest_free(
         lambda times, rows: int(np.count_nonzero(snapshot.idle(times) & rows)),
         whole_gaps,
     )
-    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
+    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
 
 
 def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
@@ -118,6 +124,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
     *,
     margin: timedelta = _NOTHING,
     grain: int = 60,
+    check: Callable[[], None] = _go_on,
 ) -> Window | None:
     """Return the first window of `duration` in which `amount` slots of `demand` fit on the candidates.
 
@@ -142,7 +149,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
         count,
         snapshot.outlook(limits),
     )
-    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain))
+    return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
 
 
 def _shape(duration: timedelta, margin: timedelta, grain: int) -> _Shape:
@@ -173,10 +180,11 @@ class _Ahead:
         self._last = last
         self._at_once = 1
 
-    def hopeful(self, first: int, reach: int) -> _Stretch | None:
+    def hopeful(self, first: int, reach: int, check: Callable[[], None]) -> _Stretch | None:
         """Return the first stretch from `first` on that may have enough, up to about `reach` seconds long."""
         found: _Stretch | None = None
         while first <= self._last and (found is None or found.last < found.first + reach):
+            check()
             last, rows = self._next(first, reach)
             if rows is None and found is not None:
                 break
@@ -213,7 +221,12 @@ class _Ahead:
 
 
 def _earliest(
-    snapshot: Snapshot, wanted: _Wanted, after: datetime, duration: timedelta, shape: _Shape
+    snapshot: Snapshot,
+    wanted: _Wanted,
+    after: datetime,
+    duration: timedelta,
+    shape: _Shape,
+    check: Callable[[], None],
 ) -> Window | None:
     if wanted.empty.sum() < wanted.amount:
         return None
@@ -222,7 +235,7 @@ def _earliest(
     ahead = _Ahead(wanted, shape, last)
     # The first start of all is the likeliest, and looking at one window is quick.
     reach, next_reach = 0, _FIRST_REACH
-    while (stretch := ahead.hopeful(first, reach)) is not None:
+    while (stretch := ahead.hopeful(first, reach, check)) is not None:
         if not reach and stretch.first == first:
             stretch = _Stretch(first, first, stretch.rows)
         found = _first_start(snapshot, wanted, stretch, shape)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leasehold.calendar.demands import DemandTable
+    from leasehold.calendar.demands import DecisionDemands
     from leasehold.calendar.outlines import Outlines
     from leasehold.calendar.resources import ResourceTable
     from leasehold.calendar.store import AllocationStore
@@ -32,6 +32,8 @@ _FIRST_ROWS, _MORE_ROWS = 128, 4
 """How many rows `slots_until` looks at first, and how many times as many after that."""
 _FEW = 8
 """Less than one row in so many is few: their promises are then found one run after the other."""
+FOR_EVER: Final = 253_402_300_800
+"""The first second after the last date that there is."""
 _NOBODY = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
@@ -63,15 +65,22 @@ class Snapshot:
     """
 
     def __init__(
-        self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, outlines: Outlines, now: int
+        self,
+        resources: ResourceTable,
+        demands: DecisionDemands,
+        store: AllocationStore,
+        outlines: Outlines,
+        now: int,
+        *,
+        overdue: Rows | None = None,
     ) -> None:
-        """Look at these tables as of `now`, in seconds since the epoch."""
+        """Look at these tables as of `now`, in seconds since the epoch; `overdue` where that is known already."""
         self._resources = resources
         self._demands = demands
         self._store = store
         self._outlines = outlines
         self._now = now
-        self._overdue = store.overdue(now)
+        self._overdue = store.overdue(now) if overdue is None else overdue
         # One decision asks several questions of one window.
         self._touched: _Touching | None = None
         self._left_out: tuple[tuple[int, int], ...] = ()
@@ -169,6 +178,35 @@ class Snapshot:
         )
         return self._but(self._left_out, _joined(self._added, added))
 
+    def careful(self) -> Snapshot:
+        """Return the same pool in which what has ended and is not released is never free again.
+
+        Nobody knows when it will be, so it may not be offered to anybody.
+        """
+        store = self._store
+        late = np.setdiff1d(self._overdue, self._own())
+        if not late.size:
+            return self
+        held = store.held(store.in_order(late))
+        held.ends[:] = FOR_EVER
+        return self._but(self._left_out, _joined(self._added, held), overdue=late[:0])
+
+    def next_change(self, start: int, before: int, after: int, grain: int) -> int | None:
+        """Return the next start on a multiple of `grain` whose window touches other promises; None after the last.
+
+        A window lies from `start - before` to `start + after`; all moments are in seconds.
+        """
+        store, mine = self._store, np.ones(self._store.settled, np.bool_)
+        mine[self._own()] = False
+        mine &= store.ends[: store.settled] + before > start
+        starts = np.concatenate([store.starts[: store.settled][mine], self._added.starts])
+        ends = np.concatenate([store.ends[: store.settled][mine], self._added.ends])
+        frees = -(-(ends + before) // grain) * grain
+        comes = (starts - after) // grain * grain + grain
+        moments = np.concatenate([frees, comes])
+        moments = moments[(moments > start) & (moments < FOR_EVER)]
+        return int(moments.min()) if moments.size else None
+
     def limits(self, demand: Mapping[str, int]) -> list[Limit]:
         """Return what bounds the number of slots of `demand`: each class that it needs, and exclusive promises."""
         limits = [
@@ -231,13 +269,18 @@ class Snapshot:
         return self._touched
 
     def _find_touching(self, start: int, end: int) -> _Touching:
-        store, added = self._store, self._added
+        store = self._store
         mask = store.touching(start, end)
         if start <= self._now and self._overdue.size:
             late = self._overdue
             mask[late[(store.starts[late] < end) & (store.ends[late] <= start)]] = True
         mask[self._own()] = False
-        return _Touching((start, end), mask, added.part((added.starts < end) & (added.ends > start)))
+        return self._with_added((start, end), mask)
+
+    def _with_added(self, times: tuple[int, int], mask: Mask) -> _Touching:
+        """Return what touches a window, where the mask says so of what is in the store."""
+        added, (start, end) = self._added, times
+        return _Touching(times, mask, added.part((added.starts < end) & (added.ends > start)))
 
     def _rows_of(self, touching: _Touching, *, exclusive: bool | None = None) -> Mask:
         """Return the resource rows of all that touches, or of what is exclusive, or of what is not."""
@@ -259,9 +302,15 @@ class Snapshot:
             self._left_out_positions = self._store.owned_by(self._left_out)
         return self._left_out_positions
 
-    def _but(self, left_out: tuple[tuple[int, int], ...], added: Held) -> Snapshot:
-        other = Snapshot(self._resources, self._demands, self._store, self._outlines, self._now)
+    def _but(self, left_out: tuple[tuple[int, int], ...], added: Held, overdue: Rows | None = None) -> Snapshot:
+        known = self._overdue if overdue is None else overdue
+        other = Snapshot(self._resources, self._demands, self._store, self._outlines, self._now, overdue=known)
         other._left_out, other._added = left_out, added
+        if left_out == self._left_out:
+            other._left_out_positions = self._left_out_positions
+            if self._touched is not None and overdue is None:
+                # Every reservation of a lease asks about the same window: all promises are looked through only once.
+                other._touched = other._with_added(self._touched.times, self._touched.mask)
         return other
 
 

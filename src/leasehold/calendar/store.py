@@ -109,6 +109,14 @@ class AllocationStore:
         self.rows[: self.end] = moved[self.rows[: self.end]]
         self._changed = self._runs = None
 
+    def used_demands(self) -> NDArray[np.int32]:
+        """Return the codes of the demands of all promises that may still take something, each once."""
+        return np.unique(self.demands[: self.end][self.ends[: self.end] != GONE])
+
+    def recode(self, codes: NDArray[np.int32]) -> None:
+        """Give the demands other codes: `codes[old]` is the new one."""
+        self.demands[: self.end] = codes[self.demands[: self.end]]
+
     def settle(self) -> None:
         """Make every id unique and every promise that takes nothing a hole."""
         first, end = self.settled, self.end

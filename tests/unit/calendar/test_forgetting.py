@@ -1,0 +1,136 @@
+"""What a calendar remembers is bounded by what is promised, and its work by how many different values there are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leasehold.calendar.index import LEAST_DEMANDS, Calendar
+from leasehold.calendar.outlines import MOST_OUTLINES
+from leasehold.calendar.search import Spread, earliest_slots
+from leasehold.model.allocation import Pick
+from leasehold.model.properties import Comparison, ordered
+from leasehold.model.windows import Window
+from tests.unit.calendar.oracle import Row, columns
+from tests.unit.calendar.strategies import RESERVATIONS, resource
+
+if TYPE_CHECKING:
+    from leasehold.calendar.snapshot import Snapshot
+
+NOW = datetime(1970, 1, 1, tzinfo=UTC)
+HOUR = Window(NOW + timedelta(hours=1), NOW + timedelta(hours=2))
+COUNTS = {"comparisons": 0}
+
+
+class CountingText(str):
+    """A text that counts how often it is compared."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        COUNTS["comparisons"] += 1
+        return str.__lt__(self, other)
+
+    def __gt__(self, other: str) -> bool:
+        COUNTS["comparisons"] += 1
+        return str.__gt__(self, other)
+
+
+def size(vcpus: int) -> dict[str, int]:
+    return {"VCPU": vcpus, "MEMORY_MB": 1}
+
+
+def promise(ident: int, vcpus: int, end: int = 7200) -> Row:
+    return Row(ident, 1, 3600, end, 1, size(vcpus), RESERVATIONS[0], released=False)
+
+
+def room(snapshot: Snapshot) -> int:
+    return int(snapshot.slots(HOUR, {"VCPU": 1})[0])
+
+
+def test_an_ordering_looks_at_few_of_many_different_values() -> None:
+    """It was 16 seconds under the pool's lock for one request, with a thousand host names to compare."""
+    many = 1000
+    calendar = Calendar("pool")
+    calendar.update(
+        1,
+        [resource(number, attributes={"name": CountingText(f"host-{number:05}")}) for number in range(1, many + 1)],
+        columns([]),
+    )
+    snapshot = calendar.snapshot(NOW)
+    assert snapshot.matching(Comparison("<", "name", ("host-00011",))).sum() == 10
+    COUNTS["comparisons"] = 0
+    for number in range(100):
+        assert snapshot.matching(Comparison("<", "name", (f"host-{number:05}x",))).sum() == number
+    assert COUNTS["comparisons"] < 100 * 30
+
+
+TEXTS = st.one_of(
+    st.sampled_from(["8", "8.0", "08", "+8", "1e1", "10", "-1", "nan", "inf", "", "a", "B", "True", "1_0"]),
+    st.integers(-(10**20), 10**20).map(str),
+    st.text(max_size=3),
+)
+
+
+@given(values=st.lists(TEXTS, min_size=1, max_size=12), literal=TEXTS, word=st.sampled_from(["<", "<=", ">", ">="]))
+def test_an_ordering_of_all_values_at_once_is_that_of_each(values: list[str], literal: str, word: str) -> None:
+    calendar = Calendar("pool")
+    calendar.update(1, [resource(n, attributes={"a": text}) for n, text in enumerate(values)], columns([]))
+    answer = calendar.snapshot(NOW).matching(Comparison(word, "a", (literal,)))
+    assert answer.tolist() == [ordered(word, text, literal) for text in values]
+
+
+def test_what_a_request_asks_for_is_forgotten_with_its_decision() -> None:
+    calendar = Calendar("pool")
+    calendar.update(1, [resource(1, capacity={"VCPU": 10**6, "MEMORY_MB": 10**6})], columns([]))
+    for vcpus in range(1, 200):
+        view = calendar.snapshot(NOW).booked([Pick(1, 1, size(vcpus))], HOUR)
+        assert room(view) == 10**6 - vcpus
+        assert room(view.booked([Pick(1, 2, size(vcpus + 1))], HOUR)) == 10**6 - vcpus - 2 * (vcpus + 1)
+    assert calendar.distinct_demands == 1
+
+
+def test_a_demand_that_is_promised_and_asked_for_counts_as_one() -> None:
+    calendar = Calendar("pool")
+    calendar.update(1, [resource(1, capacity={"VCPU": 100, "MEMORY_MB": 100})], columns([promise(1, 10)]))
+    view = calendar.snapshot(NOW).booked([Pick(1, 1, size(10)), Pick(1, 1, size(7))], HOUR)
+    assert room(view) == 100 - 10 - 10 - 7
+
+
+def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
+    """It was 17 seconds under the pool's lock: each size that was ever asked for was looked at again each time."""
+    calendar = Calendar("pool")
+    calendar.update(1, [resource(1, capacity={"VCPU": 10**9, "MEMORY_MB": 10**9})], columns([promise(1, 5)]))
+    generation = 1
+    for first in range(2, 5 * LEAST_DEMANDS, 100):
+        generation += 1
+        calendar.update(generation, (), columns([promise(ident, ident) for ident in range(first, first + 100)]))
+        calendar.snapshot(NOW)
+        generation += 1
+        calendar.update(generation, (), columns([promise(ident, ident, 3600) for ident in range(first, first + 100)]))
+        assert room(calendar.snapshot(NOW)) == 10**9 - 5
+    assert calendar.distinct_demands <= LEAST_DEMANDS + 200
+    calendar.update(generation + 1, (), columns([promise(9999, 3)]))
+    assert room(calendar.snapshot(NOW)) == 10**9 - 8
+
+
+@pytest.mark.parametrize("classes", [3, 3 * MOST_OUTLINES])
+def test_searches_for_many_classes_keep_the_outlines_of_few(classes: int) -> None:
+    calendar = Calendar("pool")
+    names = [f"CUSTOM_{number}" for number in range(classes)]
+    rows = [
+        Row(number + 1, 1, 3600, 7200, 1, {name: 8}, RESERVATIONS[0], released=False)
+        for number, name in enumerate(names)
+    ]
+    calendar.update(1, [resource(1, capacity=dict.fromkeys(names, 8))], columns(rows))
+    for _ in range(2):
+        for name in names:
+            snapshot = calendar.snapshot(NOW)
+            found = earliest_slots(snapshot, snapshot.bookable(), {name: 1}, 1, Spread.ANY, HOUR.start, HOUR.duration)
+            assert found is not None
+            assert found.start == HOUR.end
+    assert len(calendar.outlined) == min(classes, MOST_OUTLINES)

@@ -229,6 +229,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
         settings=wanted,
         enforcement=load_filters(wanted.leases),
         now=clock.now,
+        steady=lambda: 0.0,
     )
     return World(service, cloud, clock, engine)
 

@@ -68,6 +68,19 @@ ENFORCEMENT_OPTIONS = [
         default={},
         help="Limits of single projects in place of max_open_leases, as `id:20,other-id:-1`; -1 means no limit.",
     ),
+    cfg.FloatOpt(
+        "max_decision_seconds",
+        default=2.0,
+        min=0.1,
+        help="How long the service may take to choose resources for one lease, in seconds. Other leases of the same "
+        "resources wait meanwhile; a request that takes longer is refused.",
+    ),
+    cfg.FloatOpt(
+        "max_explanation_seconds",
+        default=0.1,
+        min=0.0,
+        help="How many of these seconds may be used to find out what could be granted in place of what is refused.",
+    ),
     limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds."),
     limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds."),
     limit("max_reservations_per_lease", "Reservations that MaxLeaseSizeFilter lets one lease have."),
@@ -93,6 +106,8 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),
         enforcement_filters=tuple(conf.enforcement.enabled_filters),
+        decision_seconds=conf.enforcement.max_decision_seconds,
+        explanation_seconds=conf.enforcement.max_explanation_seconds,
         limits=_read_limits(conf.enforcement),
     )
 

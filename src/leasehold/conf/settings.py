@@ -28,13 +28,19 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How leases are dated and limited (contract lifecycle §8, §10, §11)."""
+    """How leases are dated and limited (contract lifecycle §8, §10, §11).
+
+    A decision may take `decision_seconds` while others wait for it, of which `explanation_seconds` may go into finding
+    out what could be granted instead.
+    """
 
     cleaning_time: timedelta = timedelta(0)
     before_end: timedelta = timedelta(minutes=60)
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()
     enforcement_filters: tuple[str, ...] = ()
+    decision_seconds: float = 2.0
+    explanation_seconds: float = 0.1
     limits: LimitSettings = field(default_factory=LimitSettings)
 
 

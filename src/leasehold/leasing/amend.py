@@ -6,6 +6,7 @@ It keeps what it holds wherever it can; all reservations change or none do; a re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.books.lease import find_lease, save_lease
@@ -14,9 +15,11 @@ from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import new_warning, new_window
-from leasehold.leasing.decide import Asked, decide, promised_window
+from leasehold.leasing.decide import Asked, Terms, promised_window
+from leasehold.leasing.offer import Offering
 from leasehold.leasing.promises import Rewriting, held_by, leaving, rewrite
 from leasehold.metrics.decision import decision
+from leasehold.model.budget import Budget
 from leasehold.model.caller import Caller
 from leasehold.model.errors import (
     BusyError,
@@ -28,6 +31,7 @@ from leasehold.model.errors import (
     StaleError,
 )
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus, may_move
+from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -202,8 +206,21 @@ class _Amendment:
         own = [part.id for part in lease.reservations]
         with self.service.calendars.synced(connection, generations, now) as snapshots:
             views = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
-            margin = self.service.settings.leases.cleaning_time
-            return decide(views, asked, ahead, window.duration, margin)
+            settings = self.service.settings.leases
+            budget = Budget(settings.decision_seconds, self.service.steady)
+            terms = Terms(ahead, window.duration, settings.cleaning_time, budget)
+            allowed = partial(self._allowed, lease, now, connection)
+            movable = not lease.reached(EventType.START) and lease.window.start >= to_minute(now)
+            return Offering(views, asked, terms, allowed, settings.explanation_seconds, movable=movable).decide()
+
+    def _allowed(self, lease: Lease, now: datetime, connection: Connection, window: Window) -> bool:
+        """Say whether the limits let the lease have another window."""
+        after = self._amended(lease, window, None, now)
+        try:
+            self.service.enforcement.check_update(lease, after, Deciding(connection, now))
+        except LeaseholdError:
+            return False
+        return True
 
     def _request(self, part: Reservation) -> Request:
         return self.requests.get(part.id, dict(part.request))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -16,8 +17,10 @@ from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import asked_window, warning_time
-from leasehold.leasing.decide import Asked, decide, promised_window
+from leasehold.leasing.decide import Asked, Terms, promised_window
+from leasehold.leasing.offer import Offering
 from leasehold.metrics.decision import decision
+from leasehold.model.budget import Budget
 from leasehold.model.errors import (
     ConflictError,
     LeaseholdError,
@@ -91,11 +94,15 @@ class _Creation:
             return made
         window = asked_window(self.draft, now)
         lease = self._lease(window, now)
-        self.service.enforcement.check_create(lease, Deciding(connection, now))
+        deciding = Deciding(connection, now)
+        self.service.enforcement.check_create(lease, deciding)
         promised = promised_window(window.start, window.end, now)
-        margin = self.service.settings.leases.cleaning_time
+        settings = self.service.settings.leases
         with self.service.calendars.synced(connection, generations, now) as snapshots:
-            decided = decide(snapshots, self.asked, promised, window.duration, margin)
+            budget = Budget(settings.decision_seconds, self.service.steady)
+            terms = Terms(promised, window.duration, settings.cleaning_time, budget)
+            allowed = partial(self._allowed, lease, deciding)
+            decided = Offering(snapshots, self.asked, terms, allowed, settings.explanation_seconds).decide()
         insert_lease(connection, lease)
         self._promise(connection, lease, decided, generations, promised)
         add_task(connection, LEASE, lease.id, now)
@@ -104,6 +111,14 @@ class _Creation:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
         bump_pools(connection, generations)
         return lease
+
+    def _allowed(self, lease: Lease, deciding: Deciding, window: Window) -> bool:
+        """Say whether the limits let the lease have another window."""
+        try:
+            self.service.enforcement.check_create(replace(lease, window=window), deciding)
+        except LeaseholdError:
+            return False
+        return True
 
     def _lease(self, window: Window, now: datetime) -> Lease:
         lease_id = str(uuid4())

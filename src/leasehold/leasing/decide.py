@@ -6,11 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold.model.errors import LeaseholdError, NotEnoughError, NotEnoughFloatingIpsError
+from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
-from leasehold.model.resource import FLOATING_IP
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from leasehold.resource_types.base import Search
+from leasehold.resource_types.base import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
+    from leasehold.model.budget import Budget
     from leasehold.resource_types.base import Request, ResourceType
 
 
@@ -54,22 +54,44 @@ def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
     return Window(begin, max(begin, end))
 
 
-def decide(
-    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], window: Window, length: timedelta, margin: timedelta
-) -> list[Sequence[Pick]]:
-    """Return the picks of every reservation in a lease of this length, of which `window` lies ahead.
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """When the resources are wanted: `window` is what lies ahead of a lease of this `length`, with a cleaning `margin`.
+
+    The decision ends with TakesTooLongError when the `budget` is spent. `explain` is for refusals.
+    """
+
+    window: Window
+    length: timedelta
+    margin: timedelta
+    budget: Budget
+    explain: Explain = Explain.AMOUNTS
+
+
+def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
+    """Return the picks of every reservation of a lease.
 
     Each reservation sees the picks of those before it, and none gets what another one has in use. What the others hold
     without using it is left to them as well, unless the lease does not fit otherwise.
 
-    Raises NotEnoughError with the explanation for the first that does not fit, and InvalidInputError for a request
-    that cannot be understood; both name the reservation's place in the client's request.
+    Raises RefusedError for the first that does not fit, and InvalidInputError for a request that cannot be understood,
+    which names the reservation's place in the client's request.
     """
-    decision = _Decision(snapshots, asked, window, length, margin)
+    decision = _Decision(snapshots, asked, terms)
     if any(part.held and not part.firm for part in asked[1:]):
-        with suppress(LeaseholdError):
+        with suppress(LeaseholdError, RefusedError):
             return decision.made(considerate=True)
     return decision.made(considerate=False)
+
+
+class RefusedError(Exception):
+    """A lease does not fit: which of its reservations is refused, and what could be had of its pool instead."""
+
+    def __init__(self, position: int, refusal: Refusal) -> None:
+        """Keep the reservation's position in the lease."""
+        super().__init__(refusal.sentence)
+        self.position = position
+        self.refusal = refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +100,14 @@ class _Decision:
 
     snapshots: Mapping[str, Snapshot]
     asked: Sequence[Asked]
-    window: Window
-    length: timedelta
-    margin: timedelta
+    terms: Terms
 
     def made(self, *, considerate: bool) -> list[Sequence[Pick]]:
-        """Return the picks of all; who is considerate first tries to leave the others what they hold unused."""
+        """Return the picks of all; with `considerate`, first leave the others what they hold unused."""
         views = dict(self.snapshots)
         decided: list[Sequence[Pick]] = []
         for position, part in enumerate(self.asked):
+            self.terms.budget.check()
             pool = part.kind.pool
             picks = self._considerate_picks(position, views[pool]) if considerate else None
             picks = self._picks(position, views[pool]) if picks is None else picks
@@ -94,25 +115,20 @@ class _Decision:
             if any(later.kind.pool == pool for later in self.asked[position + 1 :]):
                 kept = {pick.resource_number for pick in picks}
                 given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
-                views[pool] = views[pool].booked((*picks, *given_up, *part.leaving), self.window)
+                views[pool] = views[pool].booked((*picks, *given_up, *part.leaving), self.terms.window)
         return decided
 
     def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:
-        with suppress(LeaseholdError):
-            return self._picks(position, view.booked(self._held_after(position, used=False), self.window))
+        with suppress(LeaseholdError, RefusedError):
+            return self._picks(position, view.booked(self._held_after(position, used=False), self.terms.window))
         return None
 
     def _picks(self, position: int, view: Snapshot) -> Sequence[Pick]:
         part = self.asked[position]
-        view = view.booked(self._held_after(position, used=True), self.window)
-        search = Search(view, self.window, self.length, part.held, part.firm, part.before, self.margin)
-        try:
-            outcome = part.kind.allocate(part.request, search)
-        except LeaseholdError as error:
-            raise part.blame(error) from None
+        view = view.booked(self._held_after(position, used=True), self.terms.window)
+        outcome = allocate(part, view, self.terms)
         if isinstance(outcome, Refusal):
-            error_type = NotEnoughFloatingIpsError if outcome.resource_type == FLOATING_IP else NotEnoughError
-            raise part.blame(error_type(outcome))
+            raise RefusedError(position, outcome)
         return outcome
 
     def _held_after(self, position: int, *, used: bool) -> list[Pick]:
@@ -124,3 +140,24 @@ class _Decision:
                 found += part.held if (part.firm or part.touched) is used else ()
                 found += part.leaving if used else ()
         return found
+
+
+def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
+    """Return what a plugin says about one reservation alone; raises its error with the reservation's place."""
+    search = Search(
+        view,
+        terms.window,
+        terms.length,
+        part.held,
+        part.firm,
+        part.before,
+        terms.margin,
+        terms.explain,
+        terms.budget.check,
+    )
+    try:
+        return part.kind.allocate(part.request, search)
+    except TakesTooLongError:
+        raise
+    except LeaseholdError as error:
+        raise part.blame(error) from None

@@ -16,7 +16,7 @@ from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import LeaseStatus, ReservationStatus
-from leasehold.resource_types.base import Search
+from leasehold.resource_types.base import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -156,7 +156,8 @@ class _Healing:
         margin = self.service.settings.leases.cleaning_time
         picks = tuple(each.pick for each in kept)
         firm = part.status is ReservationStatus.ACTIVE
-        search = Search(snapshot, window, window.duration, picks, firm, dict(part.request), margin)
+        before, nothing = dict(part.request), Explain.NOTHING
+        search = Search(snapshot, window, window.duration, picks, firm, before, margin, nothing)
         best: Sequence[Pick] = picks
         fits = sum(each.slots for each in kept)
         asked = most = fits + sum(each.slots for each in lost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.books.clock import utc_now
@@ -27,7 +28,8 @@ def nobody_to_wake() -> None:
 class Service:
     """The books, the calendars, the resource types and the cloud, with a clock.
 
-    `wake` tells a manager in the same process that work has become due.
+    `steady` tells seconds of a clock that never goes back, by which decisions are timed. `wake` tells a manager in the
+    same process that work has become due.
     """
 
     books: Books
@@ -37,4 +39,5 @@ class Service:
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
     now: Callable[[], datetime] = utc_now
+    steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake

@@ -206,6 +206,20 @@ class DuplicateError(ConflictError):
     code = "leasehold.resource.duplicate"
 
 
+class TakesTooLongError(ConflictError):
+    """What is asked takes longer to decide than others may be kept waiting; nothing was stored."""
+
+    code = "leasehold.decision.too_long"
+
+    def __init__(self, seconds: float) -> None:
+        """Say how long it may take, and what to do."""
+        message = (
+            f"The request takes longer to decide than the {seconds:g} seconds that there are, and was not granted. "
+            "Ask for less in one lease: fewer reservations, or simpler properties."
+        )
+        super().__init__(message, details={"seconds": seconds})
+
+
 class NotEnoughError(ConflictError):
     """The asked amount does not fit; the refusal explains what would (features G9, idea 16)."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,13 +18,32 @@ class Step:
     remaining: int
 
 
+class NoWindow(StrEnum):
+    """Why a refusal offers no other window."""
+
+    NEVER = "never"
+    STARTED = "started"
+    LIMITS = "limits"
+    UNRELEASED = "unreleased"
+    TIME = "time"
+
+
+_SENTENCES = {
+    NoWindow.STARTED: "The lease has started, so it cannot move to another window.",
+    NoWindow.LIMITS: "The nearest window is not within what the limits on leases allow.",
+    NoWindow.UNRELEASED: "Some of it is still being taken back from leases that have ended; try again later.",
+    NoWindow.TIME: "The nearest window was not found in the time that there is; try later dates, or ask for less.",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A "no" that explains itself (features C1, C10, G9, idea 16).
 
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
-    fit in the asked window. `nearest` is the first window of the asked length in which the asked amount fits, or
-    None when it never does, however long one waits. `steps` go from all resources to the free ones.
+    fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
+    length in which the whole lease fits; None where there is none to offer, for the reason in `no_window`. `steps` go
+    from all resources to the free ones.
     """
 
     resource_type: str
@@ -33,6 +53,7 @@ class Refusal:
     window: Window
     nearest: Window | None = None
     steps: tuple[Step, ...] = field(default_factory=tuple)
+    no_window: NoWindow = NoWindow.NEVER
 
     @property
     def sentence(self) -> str:
@@ -42,8 +63,12 @@ class Refusal:
         if self.nearest is not None:
             start = f"{self.nearest.start:%Y-%m-%d %H:%M:%S} UTC"
             return f"{text} The nearest window in which {self.asked} fit starts at {start}."
+        if self.no_window in _SENTENCES:
+            text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
             return f"{text} Ask for at most {self.largest}."
+        if self.no_window in _SENTENCES:
+            return text
         return f"{text} Change the properties you ask for; waiting does not help."
 
     def as_details(self) -> dict[str, Any]:
@@ -54,5 +79,6 @@ class Refusal:
             "largest": self.largest,
             "window": {"start": self.window.start.isoformat(), "end": self.window.end.isoformat()},
             "nearest": self.nearest and {"start": self.nearest.start.isoformat(), "end": self.nearest.end.isoformat()},
+            "no_window": None if self.nearest else str(self.no_window),
             "remaining": [{"filter": step.name, "resources": step.remaining} for step in self.steps],
         }

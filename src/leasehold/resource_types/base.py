@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from pydantic import BaseModel
@@ -58,6 +58,18 @@ class Wanted(StrEnum):
     ENDED = "ended"
 
 
+class Explain(IntEnum):
+    """How much a refusal has to say: that it is one; the amounts that there are; the nearest window as well."""
+
+    NOTHING = 0
+    AMOUNTS = 1
+    WINDOW = 2
+
+
+def nothing_to_check() -> None:
+    """Let a decision take as long as it takes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Search:
     """Where and when to look for resources.
@@ -65,7 +77,8 @@ class Search:
     `snapshot` no longer holds this lease's own promises; `held` are those it has now and should keep where it can.
     `firm` means they are in use: none may be given up. `before` is the request that an amendment replaces.
     `window` is what lies ahead of the asked window, whose whole length is `length`; `margin` is the cleaning time to
-    keep free on both sides.
+    keep free on both sides. `explain` says how much a refusal has to say; its nearest window need fit this reservation
+    alone. `check` is called between the steps of a search, and raises TakesTooLongError.
     """
 
     snapshot: Snapshot
@@ -75,6 +88,8 @@ class Search:
     firm: bool = False
     before: Request | None = None
     margin: timedelta = timedelta(0)
+    explain: Explain = Explain.WINDOW
+    check: Callable[[], None] = nothing_to_check
 
     @property
     def padded(self) -> Window:

@@ -15,7 +15,7 @@ from leasehold.model.properties import Comparison
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
 from leasehold.model.states import ReservationStatus
-from leasehold.resource_types.base import Wanted, mark_of
+from leasehold.resource_types.base import Explain, Wanted, mark_of
 from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
 
 if TYPE_CHECKING:
@@ -104,11 +104,11 @@ class FloatingIpReservations:
         usable = of_network & free & (snapshot.bookable() | held)
         named = _named(search, request)
         if int((usable & named).sum()) < len(request["required_floatingips"]):
-            return _refusal(request, search, of_network, usable, named)
+            return _refusal(request, search, of_network, usable, named, held)
         order = np.lexsort((snapshot.numbers, ~held, ~named))
         chosen = order[usable[order]][: request["amount"]]
         if len(chosen) < request["amount"]:
-            return _refusal(request, search, of_network, usable, named)
+            return _refusal(request, search, of_network, usable, named, held)
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
 
     def exactly(self, request: Request, amount: int) -> Request:
@@ -155,6 +155,7 @@ def _refusal(
     of_network: NDArray[np.bool_],
     usable: NDArray[np.bool_],
     named: NDArray[np.bool_],
+    held: NDArray[np.bool_],
 ) -> Refusal:
     required = len(request["required_floatingips"])
     short = required > int((usable & named).sum())
@@ -164,7 +165,7 @@ def _refusal(
     ]
     if required:
         steps.append(Step(f"of the {required} named ones free", int((usable & named).sum())))
-    healthy = of_network & search.snapshot.bookable()
+    healthy = of_network & (search.snapshot.bookable() | held)
     return Refusal(
         resource_type=FLOATING_IP,
         noun="floating IPs",
@@ -180,10 +181,14 @@ def _nearest(
     search: Search, named: NDArray[np.bool_], required: int, healthy: NDArray[np.bool_], amount: int
 ) -> Window | None:
     """Return the first window in which both the named addresses and the whole amount are free."""
+    if search.explain < Explain.WINDOW:
+        return None
     start = search.window.start
     while True:
         of_named, of_all = (
-            earliest_free(search.snapshot, candidates, count, start, search.length, margin=search.margin)
+            earliest_free(
+                search.snapshot, candidates, count, start, search.length, margin=search.margin, check=search.check
+            )
             for candidates, count in ((named, required), (healthy, amount))
         )
         if of_named is None or of_all is None or of_named == of_all:

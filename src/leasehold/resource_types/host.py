@@ -15,7 +15,7 @@ from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
-from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.base import Explain, Wanted
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
 from leasehold.resource_types.matching import matching
 from leasehold.resource_types.snapshots import asks_for_images, say_waiting, spared, take_images
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Aggregate, Cloud, Server
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
     from leasehold.resource_types.base import Holding, Job, Request, Search
 
 
@@ -148,21 +149,35 @@ def _refusal(
 ) -> Refusal:
     snapshot = search.snapshot
     healthy = matches & snapshot.bookable()
+    held = np.zeros(len(matches), np.bool_)
+    held[snapshot.rows(pick.resource_number for pick in search.held)] = True
     return Refusal(
         resource_type=HOST,
         noun="hosts",
         asked=request["min"],
         largest=largest,
         window=search.window,
-        nearest=earliest_free(
-            snapshot, healthy, request["min"], search.window.start, search.length, margin=search.margin
-        ),
+        nearest=_nearest(request, search, healthy | (matches & held)),
         steps=(
             Step("enrolled", int(snapshot.enrolled().sum())),
             Step("matching", int(matches.sum())),
             Step("healthy", int(healthy.sum())),
             Step("free in the window", int((healthy & free).sum())),
         ),
+    )
+
+
+def _nearest(request: Request, search: Search, able: NDArray[np.bool_]) -> Window | None:
+    if search.explain < Explain.WINDOW:
+        return None
+    return earliest_free(
+        search.snapshot,
+        able,
+        request["min"],
+        search.window.start,
+        search.length,
+        margin=search.margin,
+        check=search.check,
     )
 
 

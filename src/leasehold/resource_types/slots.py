@@ -18,7 +18,7 @@ from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import Refusal, Step
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.base import Explain, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Flavor
     from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
     from leasehold.resource_types.base import Job, Request, Search
 
     Counts = NDArray[np.int64]
@@ -169,6 +170,8 @@ def explain(
     resource_type: str, demand: Mapping[str, int], amount: int, spread: Spread, search: Search, matches: Mask
 ) -> Refusal:
     """Return why the slots do not fit, the largest amount that does, and the nearest window for all of them."""
+    if search.explain is Explain.NOTHING:
+        return Refusal(resource_type, "instances", amount, 0, search.window)
     snapshot = search.snapshot
     bookable, mine = snapshot.bookable(), _mine(search)
     healthy = matches & bookable
@@ -179,22 +182,29 @@ def explain(
         Spread.ONE_HOST: lambda: int(counts.max(initial=0)),
         Spread.DISTINCT_HOSTS: lambda: int((counts > 0).sum()),
     }[spread]()
-    window, able = search.window, healthy & _reachable(mine, spread, search)
+    able = (healthy | (matches & (mine > 0))) & _reachable(mine, spread, search)
     return Refusal(
         resource_type=resource_type,
         noun="instances",
         asked=amount,
         largest=largest,
-        window=window,
-        nearest=earliest_slots(
-            snapshot, able, demand, amount, spread, window.start, search.length, margin=search.margin
-        ),
+        window=search.window,
+        nearest=_nearest(demand, amount, spread, search, able),
         steps=(
             Step("hosts enrolled", int(snapshot.enrolled().sum())),
             Step("matching", int(matches.sum())),
             Step("healthy", int(healthy.sum())),
             Step("with room in the window", int((healthy & (counts > 0)).sum())),
         ),
+    )
+
+
+def _nearest(demand: Mapping[str, int], amount: int, spread: Spread, search: Search, able: Mask) -> Window | None:
+    if search.explain < Explain.WINDOW:
+        return None
+    start, length = search.window.start, search.length
+    return earliest_slots(
+        search.snapshot, able, demand, amount, spread, start, length, margin=search.margin, check=search.check
     )
 
 

@@ -1,0 +1,171 @@
+"""What a refusal offers instead: the nearest window and the largest amount, each of which was tried out.
+
+A lease may have several reservations, which take resources from one another, so that only a whole decision tells
+whether it fits. What has ended and is not released is offered to nobody: it is free at an unknown time.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from leasehold.leasing.decide import RefusedError, allocate, decide
+from leasehold.model.errors import LeaseholdError, NotEnoughError, NotEnoughFloatingIpsError, TakesTooLongError
+from leasehold.model.refusal import NoWindow, Refusal
+from leasehold.model.resource import FLOATING_IP
+from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.resource_types.base import Explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.decide import Asked, Terms
+    from leasehold.model.allocation import Pick
+
+_SECOND: Final = timedelta(seconds=1)
+MINUTE: Final = 60
+"""Windows are offered on whole minutes, which every client can ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """Where to look for an offer: the pools, and all that the lease asks for.
+
+    `movable` says that the lease may have another window; `allowed` whether the limits on leases let it have this one.
+    `seconds` is how long to look.
+    """
+
+    snapshots: Mapping[str, Snapshot]
+    asked: Sequence[Asked]
+    terms: Terms
+    allowed: Callable[[Window], bool]
+    seconds: float
+    movable: bool = True
+
+    def decide(self) -> list[Sequence[Pick]]:
+        """Return the picks of every reservation; raises what `leasehold.leasing.decide.decide` raises.
+
+        A refusal becomes NotEnoughError with an offer.
+        """
+        try:
+            return decide(self.snapshots, self.asked, self.terms)
+        except RefusedError as refused:
+            position, refusal = refused.position, refused.refusal
+        terms = replace(self.terms, budget=self.terms.budget.part(self.seconds))
+        explained = _Offer(replace(self, terms=terms), position).added_to(refusal)
+        error_type = NotEnoughFloatingIpsError if explained.resource_type == FLOATING_IP else NotEnoughError
+        raise self.asked[position].blame(error_type(explained))
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """The search for what would be granted in place of a lease of which the reservation at `position` is refused."""
+
+    where: Offering
+    position: int
+
+    def added_to(self, refusal: Refusal) -> Refusal:
+        """Return the refusal with what is certain in the time that there is."""
+        largest = self._largest(refusal.largest)
+        try:
+            nearest, why = self._nearest()
+        except TakesTooLongError:
+            nearest, why = None, NoWindow.TIME
+        return replace(refusal, largest=largest, nearest=nearest, no_window=why)
+
+    # ------------------------------------------------------------ amounts
+
+    def _largest(self, most: int) -> int:
+        """Return the largest amount with which the whole lease fits; of one reservation that is what its type says."""
+        least = 0
+        with suppress(TakesTooLongError):
+            amount = most
+            while least < most:
+                if self._fits_with(amount):
+                    least = amount
+                else:
+                    most = amount - 1
+                amount = (least + most + 1) // 2
+        return least
+
+    def _fits_with(self, amount: int) -> bool:
+        part = self.where.asked[self.position]
+        if part.firm and amount < sum(pick.slots for pick in part.held):
+            return False
+        request = part.kind.exactly(part.request, amount)
+        try:
+            part.kind.parse(request)
+        except LeaseholdError:
+            return False
+        asked = list(self.where.asked)
+        asked[self.position] = replace(part, request=request)
+        return _fits(self.where.snapshots, asked, self.where.terms)
+
+    # ------------------------------------------------------------ windows
+
+    def _nearest(self) -> tuple[Window | None, NoWindow]:
+        """Return the first window in which the whole lease fits, else why there is none."""
+        where = self.where
+        if not where.movable:
+            return None, NoWindow.STARTED
+        careful = {pool: snapshot.careful() for pool, snapshot in where.snapshots.items()}
+        found = self._first(careful)
+        if found is None:
+            waiting = any(careful[pool] is not snapshot for pool, snapshot in where.snapshots.items())
+            return None, NoWindow.UNRELEASED if waiting else NoWindow.NEVER
+        return (found, NoWindow.NEVER) if where.allowed(found) else (None, NoWindow.LIMITS)
+
+    def _first(self, careful: Mapping[str, Snapshot]) -> Window | None:
+        start: int | None = -(-to_seconds(self.where.terms.window.start) // MINUTE) * MINUTE
+        while start is not None:
+            terms = self._at(start)
+            later = self._first_alone(careful, terms)
+            if later is None:
+                return None
+            if later > start:
+                start = later
+                continue
+            # Where more is free other resources may be picked, so both views have to agree.
+            if _fits(careful, self.where.asked, terms) and _fits(self.where.snapshots, self.where.asked, terms):
+                return terms.window
+            start = self._next(careful, start)
+        return None
+
+    def _at(self, start: int) -> Terms:
+        begin = from_seconds(start)
+        return replace(self.where.terms, window=Window(begin, begin + self.where.terms.length))
+
+    def _first_alone(self, careful: Mapping[str, Snapshot], terms: Terms) -> int | None:
+        """Return a start before which some reservation does not fit even alone; None when it never does."""
+        start = to_seconds(terms.window.start)
+        for part in self.where.asked:
+            terms = replace(self._at(start), explain=Explain.WINDOW)
+            outcome = allocate(part, careful[part.kind.pool], terms)
+            if isinstance(outcome, Refusal):
+                if outcome.nearest is None:
+                    return None
+                start = to_seconds(outcome.nearest.start)
+        return start
+
+    def _next(self, careful: Mapping[str, Snapshot], start: int) -> int | None:
+        """Return the next start at which anything is different."""
+        terms = self.where.terms
+        before = -(-terms.margin // _SECOND)
+        after = max(1, (terms.length + terms.margin) // _SECOND)
+        changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in careful.values()]
+        return min((change for change in changes if change is not None), default=None)
+
+
+def _fits(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> bool:
+    try:
+        decide(snapshots, asked, replace(terms, explain=Explain.NOTHING))
+    except RefusedError:
+        return False
+    except TakesTooLongError:
+        raise
+    except LeaseholdError:
+        return False
+    return True

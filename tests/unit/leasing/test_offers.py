@@ -1,0 +1,321 @@
+"""What a refusal offers is granted when it is asked for at once, for whole leases and for amendments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leasehold.calendar.index import Calendar
+from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
+from leasehold.leasing.offer import MINUTE, Offering
+from leasehold.model.budget import Budget
+from leasehold.model.errors import NotEnoughError, TakesTooLongError
+from leasehold.model.refusal import NoWindow
+from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
+from leasehold.model.windows import Window, from_seconds, to_seconds
+from tests.factory import KINDS, floating_ips, hosts, instances, open_service, run_manager, run_until
+from tests.stateful.audit import dump
+from tests.unit.calendar.oracle import Row, columns
+from tests.unit.resource_types.pool import DAY, NETWORK, address, host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.model.refusal import Refusal
+    from tests.factory import World
+
+TYPES = {kind.name: kind for kind in KINDS}
+LAST = 20
+"""Promises lie within so many minutes."""
+NOBODY = "00000000-0000-0000-0000-00000000000f"
+
+
+# ---------------------------------------------------------------- any books, any lease
+
+
+def minutes(start: int, end: int) -> tuple[int, int]:
+    begin = to_seconds(DAY)
+    return begin + MINUTE * start, begin + MINUTE * end
+
+
+SPANS = st.tuples(st.integers(0, LAST), st.integers(1, 8)).map(lambda each: minutes(each[0], sum(each)))
+SHARES = st.sampled_from([{"VCPU": 1}, {"VCPU": 2}, {"VCPU": 3}])
+
+
+@st.composite
+def promises(draw: st.DrawFn, numbers: Sequence[int], *, shared: bool) -> list[Row]:
+    """Draw promises that do not exceed what there is, one after the other; some have ended and are not released."""
+    rows: list[Row] = []
+    taken: dict[tuple[int, int], int] = {}
+    for ident in range(draw(st.integers(0, 8))):
+        number, (start, end) = draw(st.sampled_from(numbers)), draw(SPANS)
+        if draw(st.integers(0, 7)) == 0:
+            start, end = start - (LAST + 8) * MINUTE, minutes(0, 0)[0]
+        demand = draw(st.none() | SHARES) if shared else None
+        share = 4 if demand is None else demand["VCPU"]
+        times = [(number, moment) for moment in range(start, end, MINUTE)]
+        if all(taken.get(time, 0) + share <= 4 for time in times):
+            taken |= {time: taken.get(time, 0) + share for time in times}
+            rows.append(Row(ident, number, start, end, 1, demand, NOBODY, released=False))
+    return rows
+
+
+HOSTS = [
+    host(number, 4, attributes={"hypervisor_hostname": f"cmp-{number}", "kind": "large" if number > 2 else "small"})
+    for number in (1, 2, 3)
+]
+ADDRESSES = [address(number) for number in (1, 2)]
+CONDITIONS = st.sampled_from(["", '["==", "$kind", "large"]', '["==", "$kind", "small"]'])
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> dict[str, Any]:
+    kind = draw(st.sampled_from(["hosts", "instances", "instances", "addresses"]))
+    if kind == "hosts":
+        least = draw(st.integers(1, 3))
+        return hosts(least, least + draw(st.integers(0, 1)), resource_properties=draw(CONDITIONS))
+    if kind == "instances":
+        affinity = draw(st.sampled_from([None, True, False]))
+        size: dict[str, Any] = {
+            "vcpus": draw(st.integers(1, 4)),
+            "affinity": affinity,
+            "resource_properties": draw(CONDITIONS),
+        }
+        return instances(draw(st.integers(1, 4)), **size)
+    named = draw(st.sampled_from([[], ["203.0.113.2"]]))
+    return {**floating_ips(draw(st.integers(1, 2)), required_floatingips=named), "network_id": NETWORK}
+
+
+def asked_of(raw: Mapping[str, Any], place: int) -> Asked:
+    kind = TYPES[raw["resource_type"]]
+    return Asked(kind, kind.parse(raw), place=f"reservations[{place}]")
+
+
+def snapshots_of(books: Mapping[str, tuple[Sequence[Resource], Sequence[Row]]], now: datetime) -> dict[str, Snapshot]:
+    found = {}
+    for pool, (resources, rows) in books.items():
+        calendar = Calendar(pool)
+        calendar.update(1, resources, columns(rows))
+        found[pool] = calendar.snapshot(now)
+    return found
+
+
+def fits(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> bool:
+    try:
+        decide(snapshots, asked, terms)
+    except RefusedError:
+        return False
+    return True
+
+
+def offer_of(offering: Offering) -> Refusal | None:
+    try:
+        offering.decide()
+    except NotEnoughError as error:
+        return error.refusal
+    return None
+
+
+def endless() -> Budget:
+    return Budget(1.0, lambda: 0.0)
+
+
+@settings(max_examples=100)
+@given(
+    on_hosts=promises([1, 2, 3], shared=True),
+    on_addresses=promises([1, 2], shared=False),
+    parts=st.lists(requests(), min_size=1, max_size=3),
+    window=SPANS,
+    margin=st.sampled_from([0, 0, 2]),
+    seconds=st.sampled_from([0, 30]),
+)
+def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
+    on_hosts: list[Row],
+    on_addresses: list[Row],
+    parts: list[dict[str, Any]],
+    window: tuple[int, int],
+    margin: int,
+    seconds: int,
+) -> None:
+    now = DAY + timedelta(seconds=seconds)
+    books = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
+    snapshots = snapshots_of(books, now)
+    start, end = max(from_seconds(window[0]), now), from_seconds(window[1])
+    asked = [asked_of(raw, place) for place, raw in enumerate(parts)]
+    length = end - from_seconds(window[0])
+    terms = Terms(Window(start, max(start, end)), length, timedelta(minutes=margin), endless())
+    refusal = offer_of(Offering(snapshots, asked, terms, lambda _: True, 1.0))
+    if refusal is None:
+        return
+    careful = {pool: snapshot.careful() for pool, snapshot in snapshots.items()}
+
+    def granted_at(moment: int) -> bool:
+        begin = from_seconds(moment)
+        there = replace(terms, window=Window(begin, begin + length))
+        return fits(careful, asked, there) and fits(snapshots, asked, there)
+
+    first = -(-to_seconds(start) // MINUTE) * MINUTE
+    starts = [moment for moment in range(first, minutes(0, 2 * LAST)[1], MINUTE) if granted_at(moment)]
+    assert (refusal.nearest and to_seconds(refusal.nearest.start)) == (starts[0] if starts else None)
+    assert refusal.nearest is None or refusal.nearest.duration == length
+    _check_largest(snapshots, asked, terms, refusal)
+
+
+def _check_largest(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, refusal: Refusal) -> None:
+    """With the largest amount one of the reservations of this type makes the whole lease fit."""
+    if not refusal.largest:
+        return
+    found = []
+    for position, part in enumerate(asked):
+        if part.kind.name == refusal.resource_type:
+            smaller = replace(part, request=part.kind.exactly(part.request, refusal.largest))
+            found.append(fits(snapshots, [*asked[:position], smaller, *asked[position + 1 :]], terms))
+    assert any(found)
+
+
+# ---------------------------------------------------------------- leases of several reservations
+
+
+def refused(work: Callable[[], object]) -> Refusal:
+    with pytest.raises(NotEnoughError) as caught:
+        work()
+    return caught.value.refusal
+
+
+def hour_of(world: World, refusal: Refusal) -> float:
+    assert refusal.nearest is not None, refusal.sentence
+    return (refusal.nearest.start - world.hour(0)).total_seconds() / 3600
+
+
+def test_the_nearest_window_has_room_for_every_reservation(world: World) -> None:
+    """Hosts are free from the second hour on, and addresses from the fourth."""
+    world.lease(hosts(5), start=0, end=2)
+    world.lease(floating_ips(5), start=1, end=4)
+    asked = hosts(1), floating_ips(1)
+    refusal = refused(lambda: world.lease(*asked, start=1, end=2))
+    assert hour_of(world, refusal) == 4
+    assert world.lease(*asked, start=4, end=5)
+
+
+def test_reservations_of_one_lease_do_not_share_what_is_offered(world: World) -> None:
+    """One host is free from the second hour on, but the lease wants two: either alone would fit."""
+    world.lease(hosts(4), start=0, end=2)
+    world.lease(hosts(1), start=0, end=4)
+    world.lease(hosts(3), start=2, end=6)
+    refusal = refused(lambda: world.lease(hosts(1), instances(16, 1, affinity=True), hosts(1), start=1, end=2))
+    start = hour_of(world, refusal)
+    assert start > 2
+    assert world.lease(hosts(1), instances(16, 1, affinity=True), hosts(1), start=start, end=start + 1)
+
+
+def test_the_largest_amount_leaves_the_other_reservations_theirs(world: World) -> None:
+    refusal = refused(lambda: world.lease(hosts(6), hosts(2), start=1, end=2))
+    assert refusal.largest == 3
+    assert world.lease(hosts(3), hosts(2), start=1, end=2)
+
+
+# ---------------------------------------------------------------- what waits for its release
+
+
+def test_a_host_that_is_not_given_back_is_not_offered(world: World) -> None:
+    world.lease(hosts(5), start=0, end=1)
+    run_until(world, world.hour(0.5))
+    world.clock.set(world.hour(1) + timedelta(seconds=20))
+    refusal = refused(lambda: world.lease(hosts(1), start=1, end=2))
+    assert (refusal.nearest, refusal.no_window) == (None, NoWindow.UNRELEASED)
+    assert "still being taken back" in refusal.sentence
+    assert "waiting does not help" not in refusal.sentence
+    run_manager(world)
+    assert world.lease(hosts(1), start=1, end=2)
+
+
+# ---------------------------------------------------------------- amendments
+
+
+def test_an_amendment_is_offered_a_window_for_all_of_it(world: World) -> None:
+    lease = world.lease(hosts(1), floating_ips(1), start=1, end=2)
+    world.lease(hosts(4), start=2, end=5)
+    world.lease(floating_ips(5), start=2, end=7)
+    more = ({"id": lease.reservations[0].id, "min": 3, "max": 3},)
+    refusal = refused(lambda: world.amend(lease, start=2, end=3, reservations=more))
+    assert hour_of(world, refusal) == 7
+    assert world.amend(lease, start=7, end=8, reservations=more).window.start == world.hour(7)
+
+
+def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> None:
+    lease = world.lease(hosts(1), start=0, end=2)
+    world.lease(hosts(3), start=0, end=4)
+    run_until(world, world.hour(0.5))
+    before = dump(world.engine)
+    more = ({"id": lease.reservations[0].id, "min": 3, "max": 3},)
+    refusal = refused(lambda: world.amend(lease, reservations=more))
+    assert dump(world.engine) == before
+    assert (refusal.nearest, refusal.no_window, refusal.largest) == (None, NoWindow.STARTED, 2)
+    assert world.amend(lease, reservations=({"id": lease.reservations[0].id, "min": 2, "max": 2},))
+
+
+# ---------------------------------------------------------------- limits and time
+
+
+def with_leases(world: World, **leases: Any) -> World:
+    made = replace(Settings(), leases=LeaseSettings(**leases))
+    return open_service(str(world.engine.url), clock=world.clock, settings=made)
+
+
+def test_what_the_limits_on_leases_forbid_is_not_offered(world: World) -> None:
+    world.lease(hosts(5), start=0, end=4)
+    limits = LimitSettings(end_lookahead=timedelta(hours=4.5))
+    world = with_leases(world, enforcement_filters=("MaxLookaheadFilter",), limits=limits)
+    refusal = refused(lambda: world.lease(hosts(1), start=1, end=2))
+    assert (refusal.nearest, refusal.no_window) == (None, NoWindow.LIMITS)
+    assert hour_of(world, refused(lambda: world.lease(hosts(1), start=1, end=1.5))) == 4
+
+
+class Ticking:
+    """A clock that goes on by a second each time that it is read."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1
+        return self.seconds
+
+
+def test_a_decision_that_takes_too_long_is_refused_and_leaves_no_trace(world: World) -> None:
+    slow = with_leases(world, decision_seconds=3.5)
+    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
+    before = dump(world.engine)
+    with pytest.raises(TakesTooLongError) as caught:
+        slow.lease(*[hosts(1)] * 5, start=1, end=2)
+    assert (caught.value.code, caught.value.status) == ("leasehold.decision.too_long", 409)
+    assert "Ask for less" in caught.value.message
+    assert dump(world.engine) == before
+    assert slow.lease(*[hosts(1)] * 2, start=1, end=2)
+
+
+def test_an_amendment_that_takes_too_long_is_refused_and_leaves_no_trace(world: World) -> None:
+    lease = world.lease(*[hosts(1)] * 4, start=1, end=2)
+    slow = with_leases(world, decision_seconds=3.5)
+    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
+    before = dump(world.engine)
+    with pytest.raises(TakesTooLongError):
+        slow.amend(lease, end=3)
+    assert dump(world.engine) == before
+
+
+def test_an_offer_that_is_not_found_in_time_is_not_made(world: World) -> None:
+    world.lease(hosts(5), start=0, end=2)
+    slow = with_leases(world, decision_seconds=100.0, explanation_seconds=0.5)
+    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
+    refusal = refused(lambda: slow.lease(hosts(1), start=1, end=2))
+    assert (refusal.nearest, refusal.no_window) == (None, NoWindow.TIME)
+    assert refusal.as_details()["no_window"] == "time"
+    assert "not found in the time that there is" in refusal.sentence

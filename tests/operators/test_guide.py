@@ -109,6 +109,15 @@ def test_other_servers_are_given_as_many_threads_as_ours_has() -> None:
     assert set(named) == {threads_for(ApiSettings())}
 
 
+def test_more_than_one_failed_check_takes_an_api_out() -> None:
+    balancer = re.search(r"\bcheck\b.*\bfall (\d+)", (GUIDE / "high-availability.md").read_text())
+    assert balancer is not None
+    assert int(balancer[1]) > 1
+    proxied = re.findall(r"^    server .*max_fails=(\d+)", (ETC / "nginx" / "leasehold.conf").read_text(), re.MULTILINE)
+    assert proxied
+    assert all(int(number) > 1 for number in proxied)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):

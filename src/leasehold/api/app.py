@@ -12,6 +12,7 @@ from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.delete_waits import DeleteWaits
 from leasehold.api.door import Door
+from leasehold.api.health import Health
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
 from leasehold.api.rate_limit import RateLimit
@@ -46,6 +47,7 @@ def make_app(
         rates=RateLimit(settings.rates),
         door=door or Door(settings),
         delete_waits=DeleteWaits(settings),
+        health=Health(service.books),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)

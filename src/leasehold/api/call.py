@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.delete_waits import DeleteWaits
     from leasehold.api.door import Door
+    from leasehold.api.health import Health
     from leasehold.api.policies.enforcer import Policies
     from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
@@ -37,6 +38,7 @@ class Api:
     rates: RateLimit
     door: Door
     delete_waits: DeleteWaits
+    health: Health
     document: Callable[[], Mapping[str, Any]]
 
 

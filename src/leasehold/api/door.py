@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
 
 PUBLIC = 4
-"""Questions that need no identity, such as the health check: let in beside the others, so few at the same time."""
+"""Questions that need no identity, such as the API's description: let in beside the others, few at the same time."""
 
 MESSAGE = "The service has more requests than it can answer now; nothing was changed. Try again in a moment."
 

@@ -33,6 +33,11 @@ class Place:
         """Whether nothing here asks for an identity."""
         return all(route.public for route in self.by_method.values())
 
+    @property
+    def instant(self) -> bool:
+        """Whether everything here is answered from memory."""
+        return all(route.instant for route in self.by_method.values())
+
 
 class Router:
     """Finds routes. A path must match exactly: no trailing slash, no suffix (contract http-api §2)."""

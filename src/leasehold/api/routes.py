@@ -34,8 +34,9 @@ class Route:
     """One thing that can be asked.
 
     `rules` are asked about the caller's own project; where the path holds a `lease_id`, about the lease's owner, and
-    the handler gets the lease. `public` routes ask for no identity and know no microversions. `query` and `headers`
-    name what else is read from the request; `answer` None means an empty answer.
+    the handler gets the lease. `public` routes ask for no identity and know no microversions. `instant` routes are
+    answered from memory, so they need no place. `query` and `headers` name what else is read from the request; `answer`
+    None means an empty answer.
     """
 
     method: str
@@ -50,6 +51,7 @@ class Route:
     query: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     public: bool = False
+    instant: bool = False
 
 
 _L, _H, _F = lease_rules, host_rules, floatingip_rules
@@ -73,6 +75,7 @@ ROUTES: tuple[Route, ...] = (
         "Say whether the database answers",
         answer=HealthAnswer,
         public=True,
+        instant=True,
     ),
     Route("GET", "/v1/openapi.json", version.show_document, "Describe this API", answer=dict[str, Any], public=True),
     Route(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,6 @@ from leasehold.api.views.version import show_versions
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
-
-LOG = logging.getLogger(__name__)
 
 
 def list_versions(call: Call) -> Reply:
@@ -30,12 +27,7 @@ def check_health(call: Call) -> Reply:
     if call.api.door.closing:
         body = {"status": "draining", "error_message": "This process is about to stop. Ask another one."}
         return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
-    try:
-        with call.service.books.reading() as connection:
-            connection.exec_driver_sql("SELECT 1")
-    except Exception:
-        # Whatever it is that a driver raises, this process cannot serve anybody now.
-        LOG.exception("The database does not answer the health check.")
+    if not call.api.health.is_well():
         body = {"status": "unavailable", "error_message": "The database does not answer. Try again in a moment."}
         return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
     return Reply({"status": "ok"})

@@ -1,0 +1,72 @@
+"""Whether the database answers, looked up in the background for the health check.
+
+However many clients ask, the database is asked once every `FRESH_SECONDS` at most, and a database that hangs holds one
+request of all those for `PATIENCE_SECONDS`. So the health check needs no place of its own in front of the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import time as clock
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leasehold.books.store import Books
+
+LOG = logging.getLogger(__name__)
+
+FRESH_SECONDS = 2.0
+"""A result that is not older is the answer."""
+PATIENCE_SECONDS = 2.0
+"""How long the request that starts a look waits for its result before it takes the last one."""
+STALE_SECONDS = 10.0
+"""A success that is older says nothing: the database hangs."""
+
+
+class Health:
+    """The last result of asking the database; shared by all threads."""
+
+    def __init__(self, books: Books, now: Callable[[], float] = clock.monotonic) -> None:
+        """Start without a result. The thread that looks is started on demand, so that a server may fork before."""
+        self._books = books
+        self._now = now
+        self._lock = Lock()
+        self._looking: Event | None = None
+        self._answered = False
+        self._seen_at = float("-inf")
+
+    def is_well(self) -> bool:
+        """Say whether the database answered lately; only the request that starts a look waits for it."""
+        with self._lock:
+            if self._age() < FRESH_SECONDS:
+                return self._answered
+            begun = None
+            if self._looking is None:
+                begun = self._looking = Event()
+        if begun is not None:
+            Thread(target=self._look, args=(begun,), name="health", daemon=True).start()
+            begun.wait(PATIENCE_SECONDS)
+        with self._lock:
+            return self._answered and self._age() < STALE_SECONDS
+
+    def _age(self) -> float:
+        return self._now() - self._seen_at
+
+    def _look(self, done: Event) -> None:
+        answered = self._ask()
+        with self._lock:
+            self._answered, self._seen_at, self._looking = answered, self._now(), None
+        done.set()
+
+    def _ask(self) -> bool:
+        try:
+            with self._books.reading() as connection:
+                connection.exec_driver_sql("SELECT 1")
+        except Exception:
+            # Whatever it is that a driver raises, this process cannot serve anybody now.
+            LOG.exception("The database does not answer the health check.")
+            return False
+        return True

@@ -1,0 +1,119 @@
+"""The health check: an answer of its own, however many ask and whatever the database does."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Event
+from typing import TYPE_CHECKING
+
+import pytest
+from falcon import testing
+from sqlalchemy import event
+
+from leasehold.api.app import make_app
+from leasehold.api.door import PUBLIC, Door
+from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, Health
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+WITHIN = 60.0
+ASKING = 24
+
+
+class Seconds:
+    """A clock that stands still until it is told."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Database:
+    """What the service's database does with a statement: it counts, and it can hang."""
+
+    def __init__(self, service: Service) -> None:
+        self.asked = 0
+        self.goes_on = Event()
+        self.goes_on.set()
+        event.listen(service.books.engine, "before_cursor_execute", self._begin)
+
+    def _begin(self, *args: object) -> None:
+        if args[2] == "SELECT 1":
+            self.asked += 1
+            self.goes_on.wait(WITHIN)
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+@pytest.fixture
+def database(service: Service) -> Iterator[Database]:
+    made = Database(service)
+    yield made
+    made.goes_on.set()
+
+
+def test_it_needs_no_place_that_anybody_else_can_take(service: Service, settings: ApiSettings) -> None:
+    door = Door(settings)
+    web = testing.TestClient(make_app(service, settings, door=door))
+    with ExitStack() as places:
+        for _ in range(PUBLIC):
+            places.enter_context(door.passing(public=True))
+        for _ in range(settings.threads):
+            places.enter_context(door.passing(public=False))
+        assert web.simulate_get("/v1/openapi.json").status_code == 503
+        assert web.simulate_get("/healthcheck").json == {"status": "ok"}
+        door.closing = True
+        assert web.simulate_get("/healthcheck").json["status"] == "draining"
+
+
+def test_the_database_is_asked_once_for_all(service: Service, database: Database, seconds: Seconds) -> None:
+    health = Health(service.books, seconds)
+    assert all(health.is_well() for _ in range(ASKING))
+    assert database.asked == 1
+    seconds.now += FRESH_SECONDS
+    assert health.is_well()
+    assert database.asked == 2
+
+
+def test_a_database_that_hangs_is_waited_for_by_one_and_said_when_it_lasts(
+    service: Service, database: Database, seconds: Seconds
+) -> None:
+    health = Health(service.books, seconds)
+    assert health.is_well()
+    database.goes_on.clear()
+    seconds.now += FRESH_SECONDS
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(health.is_well)
+        wait_for(lambda: database.asked == 2, within=WITHIN)
+        # Nobody else waits: they get the last result, as long as that says something.
+        assert all(health.is_well() for _ in range(ASKING))
+        seconds.now += STALE_SECONDS
+        assert not any(health.is_well() for _ in range(ASKING))
+        assert not first.result(WITHIN)
+        assert database.asked == 2
+        database.goes_on.set()
+        wait_for(health.is_well, within=WITHIN)
+
+
+def test_a_failure_is_no_older_than_the_interval(service: Service, seconds: Seconds) -> None:
+    def break_(*_: object) -> None:
+        raise OSError("away")
+
+    health = Health(service.books, seconds)
+    event.listen(service.books.engine, "before_cursor_execute", break_)
+    assert not health.is_well()
+    event.remove(service.books.engine, "before_cursor_execute", break_)
+    assert not health.is_well()
+    seconds.now += FRESH_SECONDS
+    assert health.is_well()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,16 +13,26 @@ from falcon import testing
 
 from leasehold.api import rate_limit
 from leasehold.api.app import make_app
-from leasehold.api.rate_limit import Buckets
+from leasehold.api.rate_limit import Buckets, Logins
 from leasehold.conf.settings import RateSettings
+from leasehold.model.errors import (
+    ForbiddenError,
+    IdentityUnavailableError,
+    TooManyRequestsError,
+    UnauthorizedError,
+)
 from tests.api.conftest import Client
 from tests.api.test_auth import basic
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
+
+
+WITHIN = 60.0
 
 
 class Seconds:
@@ -149,6 +161,66 @@ def test_a_forged_address_helps_nobody(guarded: testing.TestClient) -> None:
         answer = guarded.simulate_get("/v1/leases", headers=headers, extras={"REMOTE_ADDR": "192.0.2.1"})
         statuses.append(answer.status_code)
     assert statuses == [401, 401, 429]
+
+
+CLIENTS = 16
+
+
+class SlowCheck:
+    """bcrypt, counting what it looks at, and not done with any of it before the test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looked_at = 0
+        self.goes_on = threading.Event()
+        self._check = bcrypt.checkpw
+        self._lock = threading.Lock()
+        monkeypatch.setattr(bcrypt, "checkpw", self)
+
+    def __call__(self, password: bytes, expected: bytes) -> bool:
+        with self._lock:
+            self.looked_at += 1
+        assert self.goes_on.wait(WITHIN)
+        return self._check(password, expected)
+
+
+def at_once(guarded: testing.TestClient, password: str, check: SlowCheck) -> list[int]:
+    """Return the answers to clients at one address that log in at the same moment."""
+    barrier = threading.Barrier(CLIENTS)
+
+    def log_in(_: int) -> int:
+        barrier.wait(WITHIN)
+        return ask(guarded, password)
+
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        asked = [threads.submit(log_in, number) for number in range(CLIENTS)]
+        wait_for(lambda: check.looked_at >= 2, within=WITHIN)
+        check.goes_on.set()
+        return sorted(each.result(WITHIN) for each in asked)
+
+
+def test_who_guesses_many_times_at_once_gets_no_further(
+    guarded: testing.TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = SlowCheck(monkeypatch)
+    assert at_once(guarded, "a", check) == [401] * 2 + [429] * (CLIENTS - 2)
+    assert check.looked_at == 2
+
+
+def test_good_logins_at_once_are_not_refused(guarded: testing.TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert at_once(guarded, "right", SlowCheck(monkeypatch)) == [200] * CLIENTS
+
+
+@pytest.mark.parametrize("error", [IdentityUnavailableError("down"), ForbiddenError("no project"), RuntimeError("bug")])
+def test_only_a_login_that_failed_counts(seconds: Seconds, error: Exception) -> None:
+    """Whoever could not be checked, or may not do what was asked, has not guessed."""
+    logins = Logins(Buckets(1, seconds))
+    for _ in range(3):
+        with pytest.raises(type(error)), logins.checking("a"):
+            raise error
+    with pytest.raises(UnauthorizedError), logins.checking("a"):
+        raise UnauthorizedError("wrong")
+    with pytest.raises(TooManyRequestsError), logins.checking("a"):
+        pytest.fail("a guess was looked at")
 
 
 # ---------------------------------------------------------------- buckets

@@ -66,12 +66,11 @@ def identify(api: Api, request: falcon.Request) -> Caller:
 
     A login that fails counts against the address that it came from, and the log names that address.
     """
-    api.rates.before_login(request)
     try:
-        caller = api.authenticator.identify(request)
+        with api.rates.login(request):
+            caller = api.authenticator.identify(request)
     except UnauthorizedError:
         LOG.info("A login from %s failed.", request.remote_addr)
-        api.rates.failed(request)
         raise
     api.rates.count(request, caller)
     return caller

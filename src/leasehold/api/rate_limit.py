@@ -9,17 +9,19 @@ from __future__ import annotations
 import ipaddress
 import math
 import time as clock
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING
 
 from leasehold.api.proxies import read_address
 from leasehold.api.versions import PATHS
-from leasehold.model.errors import TooManyRequestsError
+from leasehold.model.errors import TooManyRequestsError, UnauthorizedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     import falcon
 
@@ -51,28 +53,72 @@ class Buckets:
         self._lock = Lock()
         self._held: OrderedDict[str, _Bucket] = OrderedDict()
 
-    def take(self, name: str, cost: float = 1.0) -> float:
-        """Take from a bucket if enough is in it; return the seconds until there is, zero when it was taken.
-
-        A cost of zero only looks: it waits for a bucket that is empty.
-        """
+    def take(self, name: str) -> float:
+        """Take one from a bucket if it holds one; return the seconds until it does, zero when it was taken."""
         with self._lock:
-            now = self._now()
-            bucket = self._held.pop(name, None) or _Bucket(float(self.per_minute), now)
-            bucket.level = min(self.per_minute, bucket.level + (now - bucket.at) * self.per_minute / MINUTE)
-            bucket.at = now
-            self._held[name] = bucket
-            if len(self._held) > self._most:
-                self._held.popitem(last=False)
+            bucket = self._filled(name)
             missing = 1.0 - bucket.level
             if missing > 0:
                 return missing * MINUTE / self.per_minute
-            bucket.level -= cost
+            bucket.level -= 1.0
             return 0.0
+
+    def give_back(self, name: str) -> None:
+        """Undo a `take`."""
+        with self._lock:
+            bucket = self._filled(name)
+            bucket.level = min(self.per_minute, bucket.level + 1.0)
+
+    def _filled(self, name: str) -> _Bucket:
+        now = self._now()
+        bucket = self._held.pop(name, None) or _Bucket(float(self.per_minute), now)
+        bucket.level = min(self.per_minute, bucket.level + (now - bucket.at) * self.per_minute / MINUTE)
+        bucket.at = now
+        self._held[name] = bucket
+        if len(self._held) > self._most:
+            self._held.popitem(last=False)
+        return bucket
 
     def __len__(self) -> int:
         """Return how many are in memory."""
         return len(self._held)
+
+
+class Logins:
+    """Failed logins by address. Each login takes from its address's bucket first, and gives back unless it fails."""
+
+    def __init__(self, buckets: Buckets) -> None:
+        """Start with no login under way."""
+        self.per_minute = buckets.per_minute
+        self._buckets = buckets
+        self._ended = Condition()
+        self._under_way: Counter[str] = Counter()
+
+    @contextmanager
+    def checking(self, address: str) -> Iterator[None]:
+        """Check a login inside the block: an UnauthorizedError counts as a failure, any other end does not.
+
+        Where only the logins under way leave nothing in the bucket, wait until one of them ends: good logins at the
+        same moment are not refused. Raises TooManyRequestsError before the block.
+        """
+        with self._ended:
+            while (wait := self._buckets.take(address)) > 0:
+                if not self._under_way[address]:
+                    _refuse(wait, "Too many logins from your address failed", self.per_minute)
+                self._ended.wait()
+            self._under_way[address] += 1
+        failed = False
+        try:
+            yield
+        except UnauthorizedError:
+            failed = True
+            raise
+        finally:
+            with self._ended:
+                if not failed:
+                    self._buckets.give_back(address)
+                self._under_way -= Counter([address])
+                self._ended.notify_all()
 
 
 class RateLimit:
@@ -81,20 +127,17 @@ class RateLimit:
     def __init__(self, settings: RateSettings, now: Callable[[], float] = clock.monotonic) -> None:
         """Read the limits."""
         self._requests = Buckets(settings.requests, now) if settings.requests else None
-        self._failures = Buckets(settings.failures, now) if settings.failures else None
+        self._logins = Logins(Buckets(settings.failures, now)) if settings.failures else None
 
-    def before_login(self, request: falcon.Request) -> None:
-        """Refuse an address that failed too often, before its next guess costs anything."""
-        if self._failures is not None:
-            wait = self._failures.take(_address(request), cost=0.0)
-            message = "Too many logins from your address failed"
-            _refuse(wait, message, self._failures.per_minute)
+    def login(self, request: falcon.Request) -> AbstractContextManager[None]:
+        """Return what a login is checked in; it counts those of an address that fail, and refuses further ones.
 
-    def failed(self, request: falcon.Request) -> None:
-        """Count a login that failed. Asking for the versions without credentials is how clients begin, and is none."""
-        asks_to_begin = request.path in PATHS and not any(request.get_header(name) for name in CREDENTIALS)
-        if self._failures is not None and not asks_to_begin:
-            self._failures.take(_address(request))
+        Asking for the versions without credentials is how clients begin, and is no login.
+        """
+        begins = request.path in PATHS and not any(request.get_header(name) for name in CREDENTIALS)
+        if self._logins is None or begins:
+            return nullcontext()
+        return self._logins.checking(_address(request))
 
     def count(self, request: falcon.Request, caller: Caller) -> None:
         """Count a request of a caller who is known; the version documents are free."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench import (
+    bystander,
     claims,
     cloud,
     decisions,
@@ -77,6 +78,7 @@ BENCHMARKS = {
     "rush": Benchmark(rush.run, 120),
     "claims": Benchmark(claims.run, 120),
     "lag": Benchmark(lag.run, 45),
+    "bystander": Benchmark(bystander.run, 120),
     "memory": Benchmark(memory.run, 65),
     "start": Benchmark(start.run, 10),
     "upstream": Benchmark(upstream.run, 50),

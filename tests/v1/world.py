@@ -155,7 +155,14 @@ def plant(path: Path) -> None:
 @contextmanager
 def world(path: Path, *, now: datetime = NOW) -> Iterator[World]:
     """Yield the world whose books and cloud live in a planted SQLite file."""
-    inside = open_service(f"sqlite:///{path}", clock=Clock(now))
+    with world_at(f"sqlite:///{path}", now=now) as made:
+        yield made
+
+
+@contextmanager
+def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
+    """Yield the world whose books and cloud live in a planted database of any kind."""
+    inside = open_service(url, clock=Clock(now))
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
     yield World(inside, testing.TestClient(app))
     inside.engine.dispose()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.caller import Caller
+from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
+LONGEST_ID = 255
 NOBODY = Caller(user_id="", project_id="")
 """Who calls a route that asks for no identity."""
 
@@ -71,6 +73,16 @@ class Call:
         """Return the value of a query key, the last one of several; None when it is absent or empty."""
         value: str | None = self.request.get_param(key)
         return value or None
+
+    def query_id(self, key: str) -> str | None:
+        """Return the value of a query key that names something by its id, None when absent or empty.
+
+        Raises InvalidInputError for text that can be no id: no database compares a NUL or half a character.
+        """
+        value = self.query(key)
+        if value is not None and not (len(value) <= LONGEST_ID and value.isascii() and value.isprintable()):
+            raise InvalidInputError(f"{key} is not an id. Send one as it stands in an answer.", field=key)
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def warning_time(window: Window, wanted: datetime | None, default: timedelta) ->
     Raises OutOfWindowError when the wanted time does not lie strictly inside the lease.
     """
     if wanted is None:
-        return max(window.start, window.end - default) if default else None
+        return _before_end(window, default) if default else None
     if not window.start < wanted < window.end:
         message = "before_end_date must lie after the lease's start and before its end."
         raise OutOfWindowError(message, field="before_end_date")
@@ -93,4 +93,12 @@ def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime
     event = lease.event(EventType.BEFORE_END)
     if event is None or event.time is None:
         return None
-    return max(window.start, event.time + (window.end - lease.window.end))
+    return _before_end(window, lease.window.end - event.time)
+
+
+def _before_end(window: Window, distance: timedelta) -> datetime:
+    """Return the moment that lies `distance` before the end, or the start where that is earlier.
+
+    The distance may be longer than the calendar: it is compared before it is subtracted.
+    """
+    return window.start if distance >= window.duration else window.end - distance

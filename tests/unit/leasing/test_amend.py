@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
 
 from leasehold.books.tables import outbox
+from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.leasing.amend import amend_lease
-from leasehold.model.draft import LeaseChanges
+from leasehold.leasing.create import create_lease
+from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import (
     ConflictError,
     InUseError,
@@ -23,7 +26,17 @@ from leasehold.model.errors import (
 )
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window
-from tests.factory import during_a_step, flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import (
+    DEMO,
+    during_a_step,
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    open_service,
+    run_manager,
+    run_until,
+)
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -229,6 +242,24 @@ def test_a_pending_flavor_lease_changes_to_another_flavor(world: World) -> None:
     flavor = world.cloud.flavors.get(lease.reservations[0].id)
     assert flavor is not None
     assert (flavor.vcpus, flavor.projects) == (4, frozenset({"demo"}))
+
+
+@pytest.mark.parametrize("days", [1, 3650, 365 * 2000])
+def test_a_warning_farther_from_the_end_than_the_new_end_is_old_comes_at_the_start(world: World, days: int) -> None:
+    """The distance between warning and end may be thousands of years: no date lies so long before the new end."""
+    last = datetime(9998, 12, 31, tzinfo=UTC)
+    draft = LeaseDraft("long", world.hour(1), last, world.hour(2), (hosts(),), fingerprint="a")
+    lease = create_lease(world.service, DEMO, draft)
+    amend_lease(world.service, lease.id, LeaseChanges(end=world.hour(1) + timedelta(days=days)))
+    assert warning(world, lease)[0] == world.hour(1)
+    amend_lease(world.service, lease.id, LeaseChanges(end=last))
+    assert world.hour(1) <= warning(world, lease)[0] < last
+
+
+def test_a_distance_of_warnings_longer_than_the_calendar_means_the_start(world: World) -> None:
+    settings = replace(Settings(), leases=LeaseSettings(before_end=timedelta(days=999_999_999)))
+    lease = open_service(str(world.engine.url), clock=world.clock, settings=settings).lease(hosts(), start=1, end=5)
+    assert warning(world, lease)[0] == world.hour(1)
 
 
 # ---------------------------------------------------------------- A12: the end at any time

@@ -77,7 +77,7 @@ def _page(call: Call) -> dict[str, Any]:
     text = call.query("limit")
     if text is not None and not (LIMIT.fullmatch(text) and int(text) <= LONGEST_PAGE):
         raise InvalidInputError(f"limit has to be a whole number from 1 to {LONGEST_PAGE}.", field="limit")
-    return {"limit": None if text is None else int(text), "marker": call.query("marker")}
+    return {"limit": None if text is None else int(text), "marker": call.query_id("marker")}
 
 
 def _reply(call: Call, lease: Lease) -> Reply:

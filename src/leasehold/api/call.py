@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.caller import Caller
+from leasehold.api.policies import host as host_rules
+from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class Call:
     def is_admin(self) -> bool:
         """Whether the caller administers the service."""
         return self.api.policies.is_admin(self.caller)
+
+    @property
+    def sight(self) -> Sight:
+        """What the caller may learn about hosts."""
+        hosts = self.api.policies.allows(host_rules.GET, self.caller, self.caller)
+        return Sight(hosts=hosts, private=self.is_admin)
 
     @property
     def token(self) -> str | None:

@@ -64,6 +64,14 @@ def set_privacy(
     return None if row is None else PropertyDefinition(*row)
 
 
+def private_names(connection: Connection, resource_type: str) -> frozenset[str]:
+    """Return the private keys of a resource type, also those that no resource has now."""
+    query = select(property_definitions.c.name).where(
+        property_definitions.c.resource_type == resource_type, property_definitions.c.private
+    )
+    return frozenset(connection.execute(query).scalars())
+
+
 def list_properties(connection: Connection, resource_type: str, *, include_private: bool) -> list[PropertyValues]:
     """Return the keys that some enrolled resource has, by name, with their distinct values."""
     query = (

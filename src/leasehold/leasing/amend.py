@@ -18,9 +18,10 @@ from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.promises import Rewriting, held_by, leaving, rewrite
+from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
-from leasehold.model.caller import Caller
+from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
     BusyError,
     ConflictError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
+    from leasehold.model.caller import Sight
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -55,8 +57,16 @@ class _ChangedMeanwhileError(Exception):
 
 
 @decision("amend")
-def amend_lease(service: Service, lease_id: str, changes: LeaseChanges, if_generation: int | None = None) -> Lease:
+def amend_lease(
+    service: Service,
+    lease_id: str,
+    changes: LeaseChanges,
+    if_generation: int | None = None,
+    sight: Sight = EVERYTHING,
+) -> Lease:
     """Change a lease and return it as it is afterwards (rules: contract http-api §5.4).
+
+    `sight` is what the caller may ask about hosts.
 
     Raises NotFoundError, StaleError when `if_generation` is no longer the lease's, BusyError while it is starting or
     ending, InvalidInputError for what may not change, NotEnoughError or InUseError when it does not fit.
@@ -67,7 +77,8 @@ def amend_lease(service: Service, lease_id: str, changes: LeaseChanges, if_gener
             raise StaleError
         if changes.nothing:
             return seen
-        work = _Amendment(service, seen, changes, _read_requests(service, seen, changes))
+        requests = _read_requests(service, seen, changes, sight)
+        work = _Amendment(service, seen, changes, requests, hidden_names(service, sight, requests.values()))
         try:
             lease = service.books.transact(work)
         except _ChangedMeanwhileError:
@@ -89,7 +100,7 @@ def _see(service: Service, lease_id: str) -> Lease:
     return lease
 
 
-def _read_requests(service: Service, lease: Lease, changes: LeaseChanges) -> dict[str, Request]:
+def _read_requests(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -> dict[str, Request]:
     """Return the changed requests by reservation id; this may ask the cloud, so it comes before the transaction."""
     by_id = {reservation.id: reservation for reservation in lease.reservations}
     requests = {}
@@ -98,7 +109,9 @@ def _read_requests(service: Service, lease: Lease, changes: LeaseChanges) -> dic
             reservation = _named(by_id, raw)
             kind = service.types.get(reservation.resource_type)
             owner = Caller(lease.user_id, lease.project_id)
-            requests[reservation.id] = kind.resolve(service.cloud, owner, kind.amend(reservation, raw))
+            request = kind.amend(reservation, raw)
+            check_names(sight, request, dict(reservation.request))
+            requests[reservation.id] = kind.resolve(service.cloud, owner, request)
         except LeaseholdError as error:
             raise error.under(f"reservations[{position}]") from None
     return requests
@@ -130,6 +143,7 @@ class _Amendment:
     seen: Lease
     changes: LeaseChanges
     requests: Mapping[str, Request]
+    hidden: frozenset[str]
 
     def __call__(self, connection: Connection) -> Lease:
         now = self.service.now()
@@ -200,6 +214,7 @@ class _Amendment:
                 touched=lease.reached(EventType.START),
                 before=dict(part.request),
                 place=places.get(part.id),
+                hidden=self.hidden,
             )
             for part in lease.reservations
         ]

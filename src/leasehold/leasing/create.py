@@ -19,8 +19,10 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.metrics.decision import decision
 from leasehold.model.budget import Budget
+from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ConflictError,
     LeaseholdError,
@@ -38,20 +40,26 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
-    from leasehold.model.caller import Caller
+    from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.windows import Window
 
 
 @decision("create")
-def create_lease(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None = None) -> Lease:
-    """Grant the lease and return it, or raise and leave no trace.
+def create_lease(
+    service: Service,
+    caller: Caller,
+    draft: LeaseDraft,
+    idempotency_key: str | None = None,
+    sight: Sight = EVERYTHING,
+) -> Lease:
+    """Grant the lease and return it, or raise and leave no trace; `sight` is what the caller may ask about hosts.
 
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
     of the warning, LimitExceededError from enforcement. The same key again returns the lease it made; with another
     request it raises ConflictError.
     """
-    work = _Creation(service, caller, draft, _read_reservations(service, caller, draft), idempotency_key)
+    work = _Creation(service, caller, draft, _read_reservations(service, caller, draft, sight), idempotency_key)
     try:
         lease = service.books.transact(work)
     except IntegrityError:
@@ -63,18 +71,21 @@ def create_lease(service: Service, caller: Caller, draft: LeaseDraft, idempotenc
     return lease
 
 
-def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft) -> list[Asked]:
+def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft, sight: Sight) -> list[Asked]:
     asked = []
     for position, raw in enumerate(draft.reservations):
         try:
             if "resource_type" not in raw:
                 raise MissingParameterError("resource_type")
             kind = service.types.get(raw["resource_type"])
-            request = kind.resolve(service.cloud, caller, kind.parse(raw))
+            request = kind.parse(raw)
+            check_names(sight, request)
+            request = kind.resolve(service.cloud, caller, request)
             asked.append(Asked(kind, request, place=f"reservations[{position}]"))
         except LeaseholdError as error:
             raise error.under(f"reservations[{position}]") from None
-    return asked
+    hidden = hidden_names(service, sight, (part.request for part in asked))
+    return [replace(part, hidden=hidden) for part in asked] if hidden else asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Asked:
     `firm` means that all it holds is in use; `touched`, that some of it may be, because a start failed half-way.
     `leaving` is what it no longer holds, but has not given back when the window begins.
     `place` is where the client's request speaks of it, such as `reservations[0]`; None where it does not.
+    `hidden` are private properties that the caller may not ask about.
     """
 
     kind: ResourceType
@@ -38,6 +39,7 @@ class Asked:
     touched: bool = False
     before: Request | None = None
     place: str | None = None
+    hidden: frozenset[str] = frozenset()
 
     def blame(self, error: LeaseholdError) -> LeaseholdError:
         """Return the error with its field placed where the client can find it."""
@@ -154,6 +156,7 @@ def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refu
         terms.margin,
         terms.explain,
         terms.budget.check,
+        part.hidden,
     )
     try:
         return part.kind.allocate(part.request, search)

@@ -20,3 +20,15 @@ class Caller:
     project_domain_id: str | None = None
     is_admin_project: bool = True
     service: Caller | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a caller may learn about hosts: which one is which (`hosts`), and their private properties (`private`)."""
+
+    hosts: bool = True
+    private: bool = True
+
+
+EVERYTHING = Sight()
+"""What an operator may learn."""

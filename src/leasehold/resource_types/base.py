@@ -78,7 +78,8 @@ class Search:
     `firm` means they are in use: none may be given up. `before` is the request that an amendment replaces.
     `window` is what lies ahead of the asked window, whose whole length is `length`; `margin` is the cleaning time to
     keep free on both sides. `explain` says how much a refusal has to say; its nearest window need fit this reservation
-    alone. `check` is called between the steps of a search, and raises TakesTooLongError.
+    alone. `check` is called between the steps of a search, and raises TakesTooLongError. `hidden` are private
+    properties that the caller may not ask about.
     """
 
     snapshot: Snapshot
@@ -90,6 +91,7 @@ class Search:
     margin: timedelta = timedelta(0)
     explain: Explain = Explain.WINDOW
     check: Callable[[], None] = nothing_to_check
+    hidden: frozenset[str] = frozenset()
 
     @property
     def padded(self) -> Window:

@@ -72,7 +72,7 @@ class HostReservations:
         find room. An amendment that changes neither `min` nor `max` keeps its number of hosts.
         """
         snapshot = search.snapshot
-        matches = matching(snapshot, request)
+        matches = matching(search, request)
         free = snapshot.free(search.padded)
         held = snapshot.rows(pick.resource_number for pick in search.held)
         kept = held[(matches & free)[held]]

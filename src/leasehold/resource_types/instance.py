@@ -69,7 +69,7 @@ class InstanceReservations:
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Place the slots, keeping those held where they are."""
         demand = demand_of(request)
-        matches = matching(search.snapshot, request)
+        matches = matching(search, request)
         spread = spread_of(request["affinity"])
         picks = place(demand, request["amount"], spread, search, matches)
         return explain(self.name, demand, request["amount"], spread, search, matches) if picks is None else picks

@@ -9,12 +9,13 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.properties import both, names, parse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy import bool_
     from numpy.typing import NDArray
 
-    from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.properties import Expression
-    from leasehold.resource_types.base import Request
+    from leasehold.resource_types.base import Request, Search
 
 _FIELDS = ("hypervisor_properties", "resource_properties")
 MOST_REMEMBERED = 128
@@ -27,16 +28,26 @@ def expression_of(hypervisor: str, resource: str) -> Expression:
     return both(parse(hypervisor, _FIELDS[0]), parse(resource, _FIELDS[1]))
 
 
-def matching(snapshot: Snapshot, request: Request) -> NDArray[bool_]:
+def newly_named(request: Request, before: Request | None) -> Mapping[str, frozenset[str]]:
+    """Return by field the names that an expression mentions, of those expressions that `before` has not already."""
+    changed = (field for field in _FIELDS if before is None or request.get(field) != before.get(field))
+    return {field: names(parse(request.get(field, ""), field)) for field in changed}
+
+
+def matching(search: Search, request: Request) -> NDArray[bool_]:
     """Return which enrolled hosts meet both expressions of a request, which share one namespace (resources §0.1).
 
-    Raises InvalidInputError when an expression names a property that no host has ever had: a typing error would
-    otherwise look like a full cloud. It does not name those that there are, for some are private.
+    Raises InvalidInputError when an expression names a property that no host has: a typing error would otherwise look
+    like a full cloud. It does not name those that there are, for some are private; and one that is hidden from the
+    caller is refused in the same words, unless the expression was there before.
     """
+    snapshot = search.snapshot
     texts = [request.get(field, "") for field in _FIELDS]
     expression = expression_of(*texts)
     known = snapshot.known_names()
     unknown = names(expression) - known if known else frozenset()
+    if known and search.hidden:
+        unknown |= search.hidden & frozenset().union(*newly_named(request, search.before).values())
     if unknown:
         name = min(unknown)
         field = _FIELDS[0] if f"${name}" in texts[0] else _FIELDS[1]

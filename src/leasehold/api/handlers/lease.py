@@ -40,7 +40,8 @@ def list_leases(call: Call) -> Reply:
     project = None if call.is_admin else call.caller.project_id
     page = _page(call) if call.version >= PAGES else {}
     leases = queries.list_leases(call.service, project, **page)
-    return Reply({"leases": [show_lease(lease, call.service.types, call.version) for lease in leases]})
+    sight = call.sight
+    return Reply({"leases": [show_lease(lease, call.service.types, call.version, sight) for lease in leases]})
 
 
 def show(call: Call, lease: Lease) -> Reply:
@@ -50,14 +51,14 @@ def show(call: Call, lease: Lease) -> Reply:
 
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
-    lease = create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call))
+    lease = create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call), call.sight)
     return _reply(call, share_groups(call.service, lease, call.token))
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     """Amend a lease: all that is asked, or nothing."""
     generation = _wanted_generation(call, lease)
-    amended = amend_lease(call.service, lease.id, _changes(call, body), generation)
+    amended = amend_lease(call.service, lease.id, _changes(call, body), generation, call.sight)
     return _reply(call, share_groups(call.service, amended, call.token))
 
 
@@ -82,7 +83,7 @@ def _page(call: Call) -> dict[str, Any]:
 
 def _reply(call: Call, lease: Lease) -> Reply:
     headers = {"ETag": f'"{lease.generation}"'} if call.version >= GENERATIONS else {}
-    return Reply({"lease": show_lease(lease, call.service.types, call.version)}, headers)
+    return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
 
 
 def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:

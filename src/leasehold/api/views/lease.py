@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
 from leasehold.api.versions import STATUS_REASON, Version
+from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
+    from leasehold.model.caller import Sight
     from leasehold.model.lease import Event, Lease
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.registry import ResourceTypes
@@ -17,8 +19,22 @@ if TYPE_CHECKING:
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
-def show_lease(lease: Lease, types: ResourceTypes, version: Version) -> LeaseAnswer:
-    """Return the lease with its reservations and events; `status_reason` only for clients that asked for 1.1."""
+REASONS = {
+    LeaseStatus.PENDING: "The cloud is not ready for the lease yet; it is tried again by itself.",
+    LeaseStatus.STARTING: "The start waits for the cloud, and is tried again by itself.",
+    LeaseStatus.ACTIVE: "The cloud is not yet as the lease wants it; it is tried again by itself.",
+    LeaseStatus.TERMINATING: "The end waits for the cloud, and is tried again by itself.",
+    LeaseStatus.DELETING: "The deletion waits for the cloud, and is tried again by itself.",
+    LeaseStatus.ERROR: "The cloud did not do what the lease needs. Ask its operators, who see the reason.",
+}
+"""What those read who may not list hosts: the reason itself may name hosts, and what is on them."""
+
+
+def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
+    """Return the lease with its reservations and events; `status_reason` only for clients that asked for 1.1.
+
+    The reason names no host to callers who may not list hosts.
+    """
     answer: LeaseAnswer = {
         "id": lease.id,
         "name": lease.name,
@@ -35,7 +51,10 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version) -> LeaseAns
         "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
     }
     if version >= STATUS_REASON:
-        answer["status_reason"] = lease.status_reason
+        hidden = lease.status_reason is not None and not sight.hosts
+        answer["status_reason"] = (
+            REASONS.get(lease.status, REASONS[LeaseStatus.ERROR]) if hidden else lease.status_reason
+        )
     return answer
 
 

@@ -1,0 +1,157 @@
+"""What a member can find out about hosts by asking for them: neither which one is which, nor private properties."""
+
+from __future__ import annotations
+
+import json
+import string
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.v1.world import HOST, INSTANCE, MEMBER, plant, world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.v1.world import World
+
+SECRET = "b7"
+NEWER = {"OpenStack-API-Version": "reservation 1.1"}
+DATES = {"start_date": "2031-05-05 10:00", "end_date": "2031-05-05 11:00"}
+IDENTIFYING = ("id", "hypervisor_hostname", "service_name", "created_at", "updated_at", "trust_id")
+FIELDS = ("hypervisor_properties", "resource_properties")
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[World]:
+    """Yield a service with two hosts that have a private property and a public one."""
+    path = tmp_path / "leasehold.db"
+    plant(path)
+    with world(path) as made:
+        made.enrol("cmp-01", vault=SECRET, rack="r1")
+        made.enrol("cmp-02", vault=SECRET, rack="r2")
+        assert made.ask("PATCH", "/os-hosts/properties/vault", {"private": True}).status_code == 200
+        yield made
+
+
+def asking(expression: Any, field: str = "resource_properties", many: int = 9) -> dict[str, Any]:
+    """Return a request for more hosts than there are, so that the refusal would count those that match."""
+    text = expression if isinstance(expression, str) else json.dumps(expression)
+    return {"name": "n", **DATES, "reservations": [{**HOST, "min": many, "max": many, field: text}]}
+
+
+def answer_to(target: World, body: dict[str, Any], who: dict[str, str]) -> dict[str, Any]:
+    answer = target.ask("POST", "/leases", body, headers=who)
+    assert answer.status_code >= 400, answer.text
+    found: dict[str, Any] = answer.json
+    return found
+
+
+def test_a_private_property_is_refused_in_the_very_words_of_one_that_does_not_exist(target: World) -> None:
+    for field in FIELDS:
+        for shape in (
+            '["==", "${}", "x"]',
+            '["not", ["<", "${}", "5"]]',
+            '["or", ["==", "$vcpus", "8"], ["in", "${}", "a", "b"]]',
+        ):
+            private, unknown = (
+                answer_to(target, asking(shape.replace("{}", name), field), MEMBER) for name in ("vault", "vaulx")
+            )
+            assert json.loads(json.dumps(private).replace("vault", "vaulx")) == unknown
+            assert private["field"] == f"reservations[0].{field}"
+
+
+def test_a_private_property_is_refused_where_one_that_does_not_exist_would_be(target: World) -> None:
+    """What else is wrong with a request is found before both, or after both."""
+    for change in (
+        {"end_date": "2031-05-05 09:00"},
+        {"reservations": [{**HOST, "min": 1}, {"resource_type": "none"}]},
+        {"before_end_date": "2031-05-06 10:00"},
+    ):
+        private, unknown = (
+            answer_to(target, {**asking(["==", f"${name}", "x"]), **change}, MEMBER) for name in ("vault", "vaulx")
+        )
+        assert json.loads(json.dumps(private).replace("vault", "vaulx")) == unknown
+
+
+def test_no_character_of_a_private_value_is_learnt_by_comparing(target: World) -> None:
+    answers = {
+        json.dumps(answer_to(target, asking([op, "$vault", guess]), MEMBER))
+        for op in ("<", ">=")
+        for guess in string.ascii_lowercase
+    }
+    assert len(answers) == 1
+    granted = [target.ask("POST", "/leases", asking([op, "$vault", "m"], many=1), headers=MEMBER) for op in ("<", ">")]
+    assert {answer.status_code for answer in granted} == {400}
+
+
+@pytest.mark.parametrize("name", IDENTIFYING)
+def test_who_may_not_list_hosts_may_not_ask_which_one_is_which(target: World, name: str) -> None:
+    for op in ("==", "!=", "<", ">=", "in"):
+        for field in FIELDS:
+            refused = answer_to(target, asking([op, f"${name}", "cmp-01"], field), MEMBER)
+            assert refused["field"] == f"reservations[0].{field}"
+            assert "matching" not in refused["error_message"]
+    instance = {**INSTANCE, "resource_properties": json.dumps(["==", f"${name}", "cmp-01"])}
+    refused = answer_to(target, {"name": "n", **DATES, "reservations": [instance]}, MEMBER)
+    assert refused["field"] == "reservations[0].resource_properties"
+
+
+def test_what_hosts_have_to_have_may_be_asked_by_everybody(target: World) -> None:
+    expression = ["and", [">=", "$vcpus", "1"], ["==", "$rack", "r2"], ["!=", "$hypervisor_type", "x"]]
+    answer = target.ask("POST", "/leases", asking(expression, many=1), headers=MEMBER)
+    assert answer.status_code == 201, answer.text
+
+
+def test_administrators_ask_about_everything(target: World) -> None:
+    expression = ["and", ["==", "$vault", SECRET], ["==", "$hypervisor_hostname", "cmp-02"]]
+    assert target.ask("POST", "/leases", asking(expression, many=1)).status_code == 201
+
+
+def test_an_amendment_keeps_an_expression_that_an_administrator_wrote(target: World) -> None:
+    """The owner changes the rest of it, sends it as it is, and widens nothing that it asks for."""
+    expression = json.dumps(["and", ["==", "$vault", SECRET], ["==", "$hypervisor_hostname", "cmp-02"]])
+    lease = target.ask("POST", "/leases", asking(expression, many=1)).json["lease"]
+    part = lease["reservations"][0]["id"]
+
+    def amend(**changes: Any) -> Any:
+        reservations = [{"id": part, **changes}]
+        return target.ask("PUT", f"/leases/{lease['id']}", {"reservations": reservations}, headers=MEMBER)
+
+    assert (
+        target.ask("PUT", f"/leases/{lease['id']}", {"end_date": "2031-05-05 12:00"}, headers=MEMBER).status_code == 200
+    )
+    assert amend(resource_properties=expression, before_end="snapshot").status_code == 200
+    assert amend(hypervisor_properties='[">=", "$vcpus", "1"]').status_code == 200
+    for name in ("vault", "vaulx", "hypervisor_hostname"):
+        answer = amend(resource_properties=json.dumps(["==", f"${name}", SECRET]))
+        assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].resource_properties")
+        answer = amend(hypervisor_properties=json.dumps(["==", f"${name}", SECRET]))
+        assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].hypervisor_properties")
+
+
+def test_a_reason_names_no_host_to_who_may_not_list_them(target: World) -> None:
+    border = target.date(minutes=5)
+    first = target.lease({**HOST, "min": 2, "max": 2}, end_date=border)
+    second = target.lease(HOST, start_date=border, end_date=target.date(minutes=20))
+    target.wait(seconds=1)
+    target.boot("m1.small", first["reservations"][0]["id"])
+    target.cloud.servers.take_to_delete(180)
+    target.wait(minutes=6)
+    seen = 0
+    for lease in (first, second):
+        path = f"/leases/{lease['id']}"
+        whole = target.ask("GET", path, headers=NEWER).json["lease"]["status_reason"]
+        for answer in (
+            target.ask("GET", path, headers={**MEMBER, **NEWER}).json["lease"],
+            *(
+                each
+                for each in target.ask("GET", "/leases", headers={**MEMBER, **NEWER}).json["leases"]
+                if each["id"] == lease["id"]
+            ),
+        ):
+            assert (answer["status_reason"] is None) == (whole is None)
+            assert "cmp-" not in json.dumps(answer)
+        seen += whole is not None and "cmp-" in whole
+    assert seen

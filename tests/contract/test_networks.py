@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.cloud.ports import CloudPermanentError, HeldError
 from tests.contract.lab import unique
 
 if TYPE_CHECKING:
@@ -63,12 +63,27 @@ def test_lost_tags_are_added(lab: Lab) -> None:
 def test_an_address_that_somebody_holds(lab: Lab) -> None:
     address, (first, second) = lab.addresses[0], lab.projects
     made = create(lab, address, first, "blazar", "reservation:r1")
-    with pytest.raises(CloudTransientError, match=address):
+    with pytest.raises(HeldError, match=address) as caught:
         create(lab, address, second, "blazar", "reservation:r2")
-    with pytest.raises(CloudTransientError, match=address):
-        create(lab, address, first, "blazar", "reservation:r2")
+    assert caught.value.holder == made
+    assert first not in str(caught.value)
     lab.cloud.networks.delete_floating_ip(made.id)
     assert create(lab, address, second, "blazar", "reservation:r2").project_id == second
+
+
+def test_an_address_whose_tags_its_project_replaced_is_still_the_leases(lab: Lab) -> None:
+    address, project = lab.addresses[0], lab.projects[0]
+    made = create(lab, address, project, "mine", "reservation:another")
+    again = create(lab, address, project, "blazar", "reservation:r")
+    assert again.id == made.id
+    assert again.tags == {"mine", "blazar", "reservation:r"}
+
+
+def test_all_addresses_of_a_network(lab: Lab) -> None:
+    made = [create(lab, address, project) for address, project in zip(lab.addresses, lab.projects, strict=False)]
+    found = {each.address: each for each in lab.cloud.networks.list_network(lab.network_id)}
+    assert [found.get(each.address) for each in made] == made
+    assert not lab.cloud.networks.list_network(unique("network"))
 
 
 def test_delete_any_number_of_times(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, or_, select
 
 from leasehold.books.allocation import as_allocation
 from leasehold.books.resource import resources_by_number
@@ -124,6 +124,32 @@ def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str
             over = row.deleted_at is not None or row.status == ReservationStatus.DELETED
             found[row.id] = Owner(row.lease_id, over)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Projects that a resource is or was promised to: now, or until it was given back."""
+
+    present: frozenset[str] = frozenset()
+    former: frozenset[str] = frozenset()
+
+
+def holders(connection: Connection, numbers: Collection[int], now: datetime) -> dict[int, Holders]:
+    """Return who has and had each of these resources; what was never in use, or purged since, is left out."""
+    query = select(allocations.c.resource_number, allocations.c.released_at, leases.c.project_id)
+    query = query.join(leases, leases.c.id == allocations.c.lease_id)
+    begun = and_(allocations.c.starts_at <= to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    query = query.where(or_(begun, allocations.c.released_at.is_(None)))
+    present: dict[int, set[str]] = defaultdict(set)
+    former: dict[int, set[str]] = defaultdict(set)
+    wanted = sorted(numbers)
+    for begin in range(0, len(wanted), FEW):
+        rows = connection.execute(query.where(allocations.c.resource_number.in_(wanted[begin : begin + FEW])))
+        for row in rows:
+            (present if row.released_at is None else former)[row.resource_number].add(row.project_id)
+    return {
+        number: Holders(frozenset(present[number]), frozenset(former[number] - present[number])) for number in wanted
+    }
 
 
 def removed_hosts(connection: Connection) -> dict[str, Mapping[str, Any]]:

@@ -351,6 +351,10 @@ class _Networks:
         made = [each for each in self._made.values() if tag in each.tags]
         return [*(each for each in self._real.list_floating_ips(tag) if each.id not in self._gone), *made]
 
+    def list_network(self, network_id: str) -> Sequence[FloatingIp]:
+        made = [each for each in self._made.values() if each.network_id == network_id]
+        return [*(each for each in self._real.list_network(network_id) if each.id not in self._gone), *made]
+
     def create_floating_ip(
         self,
         network_id: str,
@@ -359,7 +363,9 @@ class _Networks:
         project_id: str,
         tags: frozenset[str],
     ) -> FloatingIp:
-        self._note.append(Change("networks.create_floating_ip", f"floating IP {address} is not the lease's"))
+        there = self.floating_ip(network_id, address)
+        lacks = "lacks the lease's tags" if there and there.project_id == project_id else "is not the lease's"
+        self._note.append(Change("networks.create_floating_ip", f"floating IP {address} {lacks}"))
         self._made[address] = FloatingIp(f"noted {address}", network_id, address, project_id, tags)
         return self._made[address]
 

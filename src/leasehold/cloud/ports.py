@@ -160,6 +160,19 @@ class FloatingIp:
     port_id: str | None = None
 
 
+RESERVATION_TAG = "reservation:"
+"""The beginning of the tag that names the reservation of a floating IP."""
+
+
+class HeldError(CloudTransientError):
+    """Another project has the address; the message does not name it, because the lease's owner reads that."""
+
+    def __init__(self, holder: FloatingIp) -> None:
+        """Keep what has the address, for whoever may know or remove it."""
+        super().__init__(f"address {holder.address} is still in use by somebody else")
+        self.holder = holder
+
+
 class Hypervisors(Protocol):
     """Compute hosts and their health."""
 
@@ -303,10 +316,17 @@ class Networks(Protocol):
     def list_floating_ips(self, tag: str) -> Sequence[FloatingIp]:
         """Return the floating IPs that carry a tag."""
 
+    def list_network(self, network_id: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs of a network, of every project; none where there is no such network."""
+
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
-        """Create the address in a project with these tags; CloudTransientError when somebody else holds it."""
+        """Create the address in a project with these tags.
+
+        One that the project has already is the lease's, whoever changed its tags: it gets these beside its own, in the
+        place of another reservation's. Raises HeldError when another project has the address.
+        """
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
         """Unbind and remove a floating IP."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from leasehold.books.task import LEASE, finish_task, still_ours
 from leasehold.cloud.fenced import fenced
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError, HeldError
 from leasehold.leasing.aftermath import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
 from leasehold.leasing.host import HOST_TASK, settle_host, standing
+from leasehold.leasing.late_addresses import free_for
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
 from leasehold.manager.hold import ClaimLostError, Hold
@@ -93,10 +94,8 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     kind = service.types.get(job.reservation.resource_type)
     try:
         facts = _reach(service.cloud, kind, step, job)
-    except LearnedError as error:
-        return Outcome(job.name, Result.WAITING, str(error), error.facts)
     except CloudTransientError as error:
-        return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}")
+        return _waiting(service, job, error)
     except CloudPermanentError as error:
         return Outcome(job.name, Result.FAILED, f"The cloud refused: {error}")
     except ClaimLostError:
@@ -107,6 +106,17 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
     return Outcome(job.name, Result.DONE, cloud=new)
+
+
+def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:
+    """Return what a reservation waits for; an address that a lease which is over has kept is removed first."""
+    if isinstance(error, HeldError):
+        try:
+            free_for(service, job, error.holder)
+        except CloudError as failure:
+            log.warning("Address %s could not be freed: %s", error.holder.address, failure)
+    facts = error.facts if isinstance(error, LearnedError) else None
+    return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 
 
 def _reach(cloud: Cloud, kind: ResourceType, step: Step, job: Job) -> Mapping[str, Any]:

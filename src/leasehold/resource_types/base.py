@@ -11,7 +11,7 @@ from datetime import timedelta
 from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
-from leasehold.cloud.ports import CloudTransientError
+from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
 
-MARK = "reservation:"
+MARK = RESERVATION_TAG
 
 
 def mark_of(reservation_id: str) -> str:

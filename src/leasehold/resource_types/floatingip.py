@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from leasehold.model.properties import Comparison
 from leasehold.model.refusal import Refusal, Step
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
 from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.base import Explain, Wanted, mark_of
 from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
 
@@ -23,11 +25,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from leasehold.cloud.ports import Cloud
+    from leasehold.cloud.ports import Cloud, FloatingIp
     from leasehold.model.caller import Caller
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
-    from leasehold.resource_types.base import Job, Request, Search
+    from leasehold.resource_types.base import Holding, Job, Request, Search
 
 TAG = "blazar"
 
@@ -120,18 +122,17 @@ class FloatingIpReservations:
         if wanted is Wanted.PREPARED:
             return {}
         tag = mark_of(job.name)
-        there = {address.address: address for address in cloud.networks.list_floating_ips(tag)}
+        tagged = {_place(found): found for found in cloud.networks.list_floating_ips(tag)}
+        there = {place: found for place, found in tagged.items() if found.project_id == job.project_id}
         holdings = job.holdings if wanted is Wanted.ACTIVE else ()
-        addresses = {holding.resource.attributes["floating_ip_address"]: holding.resource for holding in holdings}
-        for text in sorted(there.keys() - addresses.keys()):
-            cloud.networks.delete_floating_ip(there[text].id)
-        for text in sorted(addresses.keys() - there.keys()):
-            where = addresses[text].attributes
-            cloud.networks.create_floating_ip(
-                where["floating_network_id"], where["subnet_id"], text, job.project_id, frozenset({TAG, tag})
-            )
-        for holding in (*job.former, *job.holdings) if wanted is Wanted.ENDED else ():
-            _remove_untagged(cloud, job, holding.resource.attributes)
+        places = {_place_of(holding): holding.resource.attributes for holding in holdings}
+        do_all(
+            [
+                *(partial(cloud.networks.delete_floating_ip, there[each].id) for each in sorted(there.keys() - places)),
+                *(partial(_obtain, cloud, job, places[each]) for each in sorted(places.keys() - there)),
+                *(partial(_remove, cloud, job, place) for place in sorted(_over(job, wanted) - there.keys())),
+            ]
+        )
         return {}
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
@@ -196,8 +197,34 @@ def _nearest(
         start = max(of_named.start, of_all.start)
 
 
-def _remove_untagged(cloud: Cloud, job: Job, attributes: Mapping[str, Any]) -> None:
-    """Remove an address that was created and never tagged, because the attempt broke off between the two."""
-    found = cloud.networks.floating_ip(attributes["floating_network_id"], attributes["floating_ip_address"])
-    if found is not None and found.project_id == job.project_id and not found.tags:
+def _place(found: FloatingIp) -> tuple[str, str]:
+    return found.network_id, found.address
+
+
+def _place_of(holding: Holding) -> tuple[str, str]:
+    """Return where a held address is: tags are the tenant's to change, network and address are not."""
+    where = holding.resource.attributes
+    return where["floating_network_id"], where["floating_ip_address"]
+
+
+def _over(job: Job, wanted: Wanted) -> set[tuple[str, str]]:
+    """Return the places that the reservation held and holds no more."""
+    over = {_place_of(holding) for holding in job.former}
+    held = {_place_of(holding) for holding in job.holdings}
+    return over | held if wanted is Wanted.ENDED else over - held
+
+
+def _obtain(cloud: Cloud, job: Job, where: Mapping[str, Any]) -> None:
+    network, subnet, address = (where[key] for key in ("floating_network_id", "subnet_id", "floating_ip_address"))
+    tags = frozenset({TAG, mark_of(job.name)})
+    cloud.networks.create_floating_ip(network, subnet, address, job.project_id, tags)
+
+
+def _remove(cloud: Cloud, job: Job, place: tuple[str, str]) -> None:
+    """Remove an address from the lease's project whatever its tags are.
+
+    It was leased to the project: the cloud itself never hands out an address that is enrolled.
+    """
+    found = cloud.networks.floating_ip(*place)
+    if found is not None and found.project_id == job.project_id:
         cloud.networks.delete_floating_ip(found.id)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leasehold.cloud.ports import CloudTransientError, FloatingIp, Network, Subnet
+from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError, FloatingIp, HeldError, Network, Subnet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,14 +42,17 @@ class OpenStackNetworks:
         """Return the floating IPs that carry a tag."""
         return self._list("networks.list_floating_ips", {"tags": tag})
 
+    def list_network(self, network_id: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs of a network, of every project."""
+        return self._list("networks.list_network", {"floating_network_id": network_id})
+
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
         """Create the address in a project with these tags, which are a second call.
 
-        An address that the project holds without tags, or with at least these, is taken for our own from an earlier
-        attempt: it gets the tags it lacks and is returned. Raises CloudTransientError when it is anything else, and
-        CloudPermanentError when the address is not of that subnet of the network.
+        Raises HeldError when another project has the address, and CloudPermanentError when it is not of that subnet of
+        the network.
         """
         call = "networks.create_floating_ip"
         found = self._at(call, network_id, address)
@@ -56,10 +60,11 @@ class OpenStackNetworks:
             wanted = {"floating_network_id": network_id, "subnet_id": subnet_id, "floating_ip_address": address}
             body = {"floatingip": {**wanted, "project_id": project_id}}
             found = _read(self._neutron.call(call, "POST", PATH, json=body).json()["floatingip"])
-        if found.project_id != project_id or (found.tags and not tags <= found.tags):
-            raise CloudTransientError(f"neutron {call}: {address} is held by project {found.project_id}")
-        if not tags <= found.tags:
-            self._neutron.call(call, "PUT", f"{PATH}/{found.id}/tags", json={"tags": sorted(tags | found.tags)})
+        if found.project_id != project_id:
+            raise HeldError(found)
+        wished = tags | {tag for tag in found.tags if not tag.startswith(RESERVATION_TAG)}
+        if wished != found.tags:
+            self._neutron.call(call, "PUT", f"{PATH}/{found.id}/tags", json={"tags": sorted(wished)})
             found = self._at(call, network_id, address)
         if found is None:
             raise CloudTransientError(f"neutron {call}: {address} was removed meanwhile")
@@ -87,7 +92,7 @@ def _read(row: Mapping[str, Any]) -> FloatingIp:
     return FloatingIp(
         id=row["id"],
         network_id=row["floating_network_id"],
-        address=row["floating_ip_address"],
+        address=str(ip_address(row["floating_ip_address"])),
         project_id=row["project_id"],
         tags=frozenset(row["tags"]),
         port_id=row["port_id"],

@@ -10,7 +10,15 @@ from uuid import uuid4
 from sqlalchemy import bindparam, delete, insert, select
 
 from leasehold.books.engine import reading, writing
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, FloatingIp, Network, Subnet
+from leasehold.cloud.ports import (
+    RESERVATION_TAG,
+    CloudPermanentError,
+    CloudTransientError,
+    FloatingIp,
+    HeldError,
+    Network,
+    Subnet,
+)
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
 from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, subnets
@@ -44,9 +52,11 @@ _TAGGED = _WITH_TAGS.where(
         select(floating_ip_tags.c.floating_ip_id).where(floating_ip_tags.c.tag == bindparam("wanted"))
     )
 ).order_by(floating_ips.c.address)
+_ON_NETWORK = _WITH_TAGS.where(floating_ips.c.network_id == bindparam("network")).order_by(floating_ips.c.address)
 _ADD = insert(floating_ips)
 _ADD_TAG = insert(floating_ip_tags)
 _DELETE_TAGS = delete(floating_ip_tags).where(floating_ip_tags.c.floating_ip_id == bindparam("number"))
+_DELETE_TAG = _DELETE_TAGS.where(floating_ip_tags.c.tag == bindparam("old"))
 _DELETE = delete(floating_ips).where(floating_ips.c.id == bindparam("number"))
 _FIELDS = ("id", "network_id", "address", "project_id", "port_id")
 
@@ -83,14 +93,19 @@ class SandboxNetworks(Port):
             return _to_floating_ips(connection.execute(_TAGGED, {"wanted": tag}).mappings().all())
 
     @verb
+    def list_network(self, network_id: str) -> Sequence[FloatingIp]:
+        """Return the floating IPs of a network, of every project."""
+        with reading(self.engine) as connection:
+            return _to_floating_ips(connection.execute(_ON_NETWORK, {"network": network_id}).mappings().all())
+
+    @verb
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
         """Create the address in a project with these tags.
 
-        An address that the project holds without tags, or with at least these, is taken for our own from an earlier
-        attempt: it gets the tags it lacks and is returned. Raises CloudTransientError when it is anything else, and
-        CloudPermanentError when the address is not of that subnet of the network.
+        Raises HeldError when another project has the address, and CloudPermanentError when it is not of that subnet of
+        the network.
         """
         with writing(self.engine) as connection:
             _check_subnet(connection, network_id, subnet_id, address)
@@ -99,11 +114,13 @@ class SandboxNetworks(Port):
                 number, lacking = str(uuid4()), tags
                 values = {"id": number, "network_id": network_id, "subnet_id": subnet_id, "address": _text(address)}
                 connection.execute(_ADD, {**values, "project_id": project_id, "port_id": None})
-            elif present.project_id == project_id and (not present.tags or tags <= present.tags):
+            elif present.project_id == project_id:
                 number, lacking = present.id, tags - present.tags
+                for tag in present.tags - tags:
+                    if tag.startswith(RESERVATION_TAG):
+                        connection.execute(_DELETE_TAG, {"number": number, "old": tag})
             else:
-                text = f"sandbox networks.create_floating_ip: {address} is held by project {present.project_id}"
-                raise CloudTransientError(text)
+                raise HeldError(present)
             if lacking:
                 connection.execute(_ADD_TAG, [{"floating_ip_id": number, "tag": tag} for tag in sorted(lacking)])
             found = _at_address(connection, network_id, address)

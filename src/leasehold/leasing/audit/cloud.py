@@ -17,6 +17,7 @@ from leasehold.books.lease import find_lease
 from leasehold.books.task import LEASE
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudPermanentError
+from leasehold.leasing.audit.addresses import audit_addresses
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import audit_leftovers
 from leasehold.leasing.audit.places import audit_places
@@ -57,6 +58,7 @@ def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
     observation = Observation(service.cloud)
     yield from audit_places(service, observation)
     yield from audit_leftovers(service, observation)
+    yield from audit_addresses(service)
     with service.books.reading() as connection:
         standing = standing_lease_ids(connection)
     for lease_id in standing:
@@ -71,6 +73,7 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
         yield from audit_places(service, Observation(service.cloud))
     if Kind.LEFTOVER in kinds:
         yield from audit_leftovers(service, Observation(service.cloud))
+        yield from audit_addresses(service)
     for kind, subject in sorted(suspected):
         if kind is Kind.DRIFT:
             yield from audit_drift(service, Observation(service.cloud), subject)

@@ -31,6 +31,8 @@ class Mend(StrEnum):
     """The host's own task is made due, which brings it into its place or out of ours."""
     REMOVAL = "removal"
     """What a reservation that is over has left in the cloud is removed."""
+    ADDRESS = "address"
+    """An address that the project of a lease which is over has kept is removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leasehold.cloud.observing import Observation
-    from leasehold.cloud.ports import Aggregate
+    from leasehold.cloud.ports import Aggregate, FloatingIp
     from leasehold.leasing.service import Service
 
 IDENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -112,6 +112,12 @@ def _is_of_slots(aggregate: Aggregate) -> bool:
 
 def _addresses(service: Service) -> Iterator[Thing]:
     for address in service.cloud.networks.list_floating_ips(TAG):
-        tags = sorted(tag.removeprefix(MARK) for tag in address.tags if tag.startswith(MARK))
-        if len(tags) == 1 and IDENT.fullmatch(tags[0]):
-            yield Thing(Sort.ADDRESS, address.id, tags[0], address.address)
+        ident = reservation_of(address)
+        if ident is not None:
+            yield Thing(Sort.ADDRESS, address.id, ident, address.address)
+
+
+def reservation_of(address: FloatingIp) -> str | None:
+    """Return the reservation that the tags of a floating IP name; None where they name none, or several."""
+    marks = [tag.removeprefix(MARK) for tag in address.tags if tag.startswith(MARK)]
+    return marks[0] if TAG in address.tags and len(marks) == 1 and IDENT.fullmatch(marks[0]) else None

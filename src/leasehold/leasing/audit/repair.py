@@ -20,6 +20,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.leasing.audit.finding import Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import Sort, Thing, is_of_hosts, things_of_ours
 from leasehold.leasing.host import HOST_TASK
+from leasehold.leasing.late_addresses import free_address
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.model.resource import HOST
 from leasehold.resource_types.slots import child_provider
@@ -175,4 +176,5 @@ _MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
     Mend.LEASE: _hurry_lease,
     Mend.HOST: _hurry_host,
     Mend.REMOVAL: lambda service, finding: remove_leftovers(service, finding.subject),
+    Mend.ADDRESS: lambda service, finding: free_address(service, finding.subject),
 }

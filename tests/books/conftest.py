@@ -99,6 +99,6 @@ def emptied(url: str) -> Iterator[Engine]:
         for table in reversed(metadata.sorted_tables):
             if table is not pools:
                 connection.execute(delete(table))
-        connection.execute(update(pools).values(generation=0))
+        connection.execute(update(pools).values(generation=0, nonces="0:first-nonce"))
     yield engine
     engine.dispose()

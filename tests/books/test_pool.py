@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, text
 
 from leasehold.books.engine import writing
-from leasehold.books.pool import bump_pools, create_pools, lock_pools
+from leasehold.books.pool import KEPT, PoolState, bump_pools, create_pools, lock_order, lock_pools, read_pools
 from leasehold.books.store import Books, GenerationRaceError
 from leasehold.books.tables import leases, pools
 from tests.books.examples import another, count, write
@@ -25,14 +25,27 @@ def generations(books: Books) -> dict[str, int]:
         return {row.name: row.generation for row in connection.execute(select(pools))}
 
 
+def decide(connection: Connection, *names: str) -> None:
+    bump_pools(connection, lock_pools(connection, names))
+
+
+def decide_in_hosts(connection: Connection) -> None:
+    decide(connection, "hosts")
+
+
+def state(books: Books, name: str = "hosts") -> PoolState:
+    with books.reading() as connection:
+        return read_pools(connection)[name]
+
+
 def test_making_pools_again_leaves_their_generations(books: Books) -> None:
-    books.transact(lambda connection: bump_pools(connection, {"hosts": 0}))
+    books.transact(decide_in_hosts)
     books.transact(lambda connection: create_pools(connection, {"hosts", "floatingips"}))
     assert generations(books) == {"floatingips": 0, "hosts": 1}
 
 
 def test_locking_tells_the_generations_of_the_pools_asked_for(books: Books) -> None:
-    books.transact(lambda connection: bump_pools(connection, {"hosts": 0}))
+    books.transact(decide_in_hosts)
     assert books.transact(lambda connection: lock_pools(connection, {"hosts", "floatingips"})) == {
         "floatingips": 0,
         "hosts": 1,
@@ -42,12 +55,13 @@ def test_locking_tells_the_generations_of_the_pools_asked_for(books: Books) -> N
 
 
 def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(books: Books, engine: Engine) -> None:
-    books.transact(lambda connection: bump_pools(connection, {"hosts": 0}))
+    seen = books.transact(lambda connection: lock_pools(connection, {"floatingips", "hosts"}))
+    books.transact(decide_in_hosts)
 
     def decide_too_late() -> None:
         with writing(engine) as connection:
             write(connection)
-            bump_pools(connection, {"floatingips": 0, "hosts": 0})
+            bump_pools(connection, seen)
 
     with pytest.raises(GenerationRaceError):
         decide_too_late()
@@ -55,16 +69,96 @@ def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(books: Books, e
     assert count(engine, leases) == 0
 
 
-def test_of_several_who_saw_the_same_generation_one_moves_on(engine: Engine) -> None:
+def test_the_same_generation_of_another_history_is_a_lost_race(books: Books, engine: Engine) -> None:
+    """A database that was restored counts the same numbers again."""
+    books.transact(decide_in_hosts)
+    seen = books.transact(lambda connection: lock_pools(connection, {"hosts"}))
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=0, nonces="0:first-nonce"))
+    books.transact(decide_in_hosts)
+    assert state(books).generation == seen["hosts"]
+    with pytest.raises(GenerationRaceError), writing(engine) as connection:
+        bump_pools(connection, seen)
+
+
+def test_a_pool_follows_from_each_of_its_last_states_and_from_no_other(books: Books) -> None:
+    states = [state(books)]
+    for _ in range(KEPT + 2):
+        books.transact(decide_in_hosts)
+        states.append(state(books))
+    now = states[-1]
+    assert [now.follows(each) for each in states] == [False] * 3 + [True] * KEPT
+    assert not any(each.follows(now) for each in states[:-1])
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+@pytest.mark.parametrize("again", [0, 1, 3, 4])
+def test_a_pool_does_not_follow_from_what_a_restore_lost(books: Books, engine: Engine, lost: int, again: int) -> None:
+    backup = state(books)
+    for _ in range(lost):
+        books.transact(decide_in_hosts)
+    seen = state(books)
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=backup.generation, nonces=backup.nonces))
+    for _ in range(again):
+        books.transact(decide_in_hosts)
+    assert not state(books).follows(seen)
+    assert state(books).follows(backup)
+
+
+def test_decisions_of_a_version_without_nonces_are_followed_as_far_as_numbers_tell(
+    books: Books, engine: Engine
+) -> None:
+    """Such a version may run beside this one during an upgrade."""
+
+    def without_nonce() -> PoolState:
+        with writing(engine) as connection:
+            connection.execute(pools.update().values(generation=pools.c.generation + 1))
+        return state(books)
+
+    begin = state(books)
+    old = [without_nonce(), without_nonce()]
+    assert old[1].follows(old[0])
+    assert old[0].follows(begin)
+    assert not old[0].follows(old[1])
+    books.transact(decide_in_hosts)
+    assert all(state(books).follows(each) for each in (begin, *old))
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=old[0].generation, nonces=old[0].nonces))
+    books.transact(decide_in_hosts)
+    assert state(books).follows(old[0])
+    assert not state(books).follows(old[1])
+
+
+def test_a_pool_without_any_nonce_follows_from_nothing_until_somebody_decides(books: Books, engine: Engine) -> None:
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=7, nonces=""))
+    assert not state(books).follows(state(books))
+    books.transact(decide_in_hosts)
+    assert state(books).generation == 8
+    assert state(books).follows(state(books))
+
+
+def test_pools_are_locked_hosts_first_and_floating_ips_last() -> None:
+    assert lock_order({"floatingips", "volumes", "hosts", "accelerators"}) == [
+        "hosts",
+        "accelerators",
+        "volumes",
+        "floatingips",
+    ]
+
+
+def test_of_several_who_saw_the_same_generation_one_moves_on(books: Books, engine: Engine) -> None:
     """The compare-and-swap alone decides: on Galera the lock does not reach the other nodes."""
     together = Barrier(6)
+    seen = books.transact(lambda connection: lock_pools(connection, {"hosts"}))
 
     def decide(_number: int) -> bool:
         with another(engine) as own:
             together.wait()
             try:
                 with writing(own) as connection:
-                    bump_pools(connection, {"hosts": 0})
+                    bump_pools(connection, seen)
             except GenerationRaceError:
                 return False
             return True
@@ -74,13 +168,13 @@ def test_of_several_who_saw_the_same_generation_one_moves_on(engine: Engine) -> 
 
 
 def test_every_decision_of_many_moves_the_generation_by_one(engine: Engine, books: Books) -> None:
-    def decide(connection: Connection) -> None:
-        bump_pools(connection, lock_pools(connection, {"hosts", "floatingips"}))
+    def decide_in_both(connection: Connection) -> None:
+        decide(connection, "floatingips", "hosts")
 
     def decide_tens(_number: int) -> None:
         with another(engine) as own:
             for _ in range(10):
-                Books(own).transact(decide)
+                Books(own).transact(decide_in_both)
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(decide_tens, range(4)))

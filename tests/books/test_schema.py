@@ -72,7 +72,8 @@ def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
         del said["alembic_version"]
     else:
         for name, definition in connection.exec_driver_sql(SQLITE_SAYS):
-            said[name] = {line.strip().rstrip(",") for line in (definition or "").splitlines()}
+            # A column that was added later stands where there was room for it.
+            said[name] = {" ".join(part.split()).strip(" ()") for part in (definition or "").split(",")}
     return said
 
 
@@ -98,7 +99,8 @@ def test_the_database_says_the_same_of_migrated_tables_and_of_those_of_the_code(
 
 def test_migrations_make_the_pools(migrated: Engine) -> None:
     with reading(migrated) as connection:
-        assert {tuple(row) for row in connection.execute(select(pools))} == {("floatingips", 0), ("hosts", 0)}
+        query = select(pools.c.name, pools.c.generation)
+        assert {tuple(row) for row in connection.execute(query)} == {("floatingips", 0), ("hosts", 0)}
 
 
 def test_upgrading_again_changes_nothing_and_takes_no_time(migrated: Engine) -> None:

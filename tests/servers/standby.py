@@ -46,10 +46,11 @@ class Standby(PostgreSQL):
 
 
 class PrimaryAndStandby:
-    """Two servers; what the first has told a client is committed, the second has on its disk."""
+    """Two servers; what the first has told a client is committed, a synchronous second has on its disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, synchronous: bool = True) -> None:
         """Prepare both."""
+        self._synchronous = synchronous
         self.primary = PostgreSQL()
         self._standby: Standby | None = None
 
@@ -65,7 +66,8 @@ class PrimaryAndStandby:
             self.primary.__enter__()
             self._standby = Standby(self.primary)
             self._standby.__enter__()
-            self._make_commits_wait()
+            if self._synchronous:
+                self._make_commits_wait()
         except BaseException:
             self.close()
             raise
@@ -84,16 +86,28 @@ class PrimaryAndStandby:
         """Create an empty database on both and return its name."""
         return self.primary.create_database().rpartition("/")[2]
 
+    def cut_off(self) -> None:
+        """Have the standby take what the primary has committed so far, and nothing after that."""
+        with self.primary._connect() as connection:
+            last = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchall()
+        self._wait_for(self.standby, f"SELECT pg_last_wal_replay_lsn() >= '{last[0][0]}'", (True,))
+        self.standby._execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.standby._execute("SELECT pg_reload_conf()")
+        self._wait_for(self.primary, "SELECT count(*) FROM pg_stat_replication", (0,))
+
+    def _wait_for(self, server: PostgreSQL, question: str, answer: tuple[object, ...]) -> None:
+        found: list[tuple[object, ...]] = []
+        deadline = time.monotonic() + _FOLLOWS_WITHIN
+        while time.monotonic() < deadline:
+            with server._connect() as connection:
+                found = connection.execute(question.encode()).fetchall()
+            if found == [answer]:
+                return
+            time.sleep(_POLL_EVERY)
+        raise ServerFailedError(f"not so in time: {question} says {found}")
+
     def _make_commits_wait(self) -> None:
         """Have the primary answer a commit only when the standby has it as well."""
         self.primary._execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary._execute("SELECT pg_reload_conf()")
-        found: list[tuple[object, ...]] = []
-        deadline = time.monotonic() + _FOLLOWS_WITHIN
-        while time.monotonic() < deadline:
-            with self.primary._connect() as connection:
-                found = connection.execute("SELECT sync_state FROM pg_stat_replication").fetchall()
-            if found == [("sync",)]:
-                return
-            time.sleep(_POLL_EVERY)
-        raise ServerFailedError(f"the standby does not follow: {found}")
+        self._wait_for(self.primary, "SELECT sync_state FROM pg_stat_replication", ("sync",))

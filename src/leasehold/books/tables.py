@@ -39,6 +39,7 @@ pools = Table(
     metadata,
     Column("name", String(64), primary_key=True),
     Column("generation", BigInteger, nullable=False, default=0),
+    Column("nonces", String(2000), nullable=False, server_default=""),
     **EXACT,
 )
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.books.pool import LockedPools
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight
@@ -80,7 +81,7 @@ def amend_lease(
         requests = _read_requests(service, seen, changes, sight)
         work = _Amendment(service, seen, changes, requests, hidden_names(service, sight, requests.values()))
         try:
-            lease = service.books.transact(work)
+            lease = service.decide(work)
         except _ChangedMeanwhileError:
             continue
         service.wake()
@@ -169,7 +170,7 @@ class _Amendment:
         return after
 
     def _promise(
-        self, connection: Connection, lease: Lease, window: Window, generations: Mapping[str, int], now: datetime
+        self, connection: Connection, lease: Lease, window: Window, generations: LockedPools, now: datetime
     ) -> bool:
         """Decide what each reservation gets in the new window, and write the difference to what it holds.
 
@@ -197,7 +198,7 @@ class _Amendment:
         connection: Connection,
         lease: Lease,
         window: Window,
-        generations: Mapping[str, int],
+        generations: LockedPools,
         now: datetime,
     ) -> Sequence[Sequence[Pick]]:
         changes = enumerate(self.changes.reservations or ())

@@ -4,46 +4,89 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.books.allocation import changed_allocations
-from leasehold.books.pool import read_generations
+from leasehold.books.pool import lock_order, read_pools
 from leasehold.books.resource import changed_resources
 from leasehold.calendar.index import HISTORY, AllocationColumns, Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.books.pool import LockedPools, PoolState
+    from leasehold.books.store import Books
     from leasehold.calendar.snapshot import Snapshot
+
+Result = TypeVar("Result")
 
 _NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
 STALE_AFTER = timedelta(hours=12)
 """A calendar that was not asked for so long is loaded anew: rows that a purge removed (those over a day old) leave no
 trace by which it could catch up. So is one whose clock went back so far: what it has forgotten may matter again."""
+MOST_LOADS = 2
+"""After so many loads that were out of date when the pool was locked, the next one is done under the lock."""
+
+
+class UnprovenCalendarError(Exception):
+    """A calendar cannot be proved to be an earlier state of its pool: load it, without the lock, and decide again."""
+
+    def __init__(self, pool: str, loads: int) -> None:
+        """`loads` is how often the calendar had been loaded when that was found."""
+        super().__init__(pool)
+        self.pool = pool
+        self.loads = loads
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A pool's calendar, who may touch it, and when it was last brought up to date."""
+    """A pool's calendar, who may touch it, and what the books said when it was last brought up to date.
 
+    `loads` counts all loads, and `in_vain` those since a decision last found the calendar proved.
+    """
+
+    pool: str
     calendar: Calendar
+    state: PoolState | None = None
     synced_at: datetime | None = None
+    loads: int = 0
+    in_vain: int = 0
     lock: Lock = field(default_factory=Lock)
+    loading: Lock = field(default_factory=Lock)
 
-    def sync(self, connection: Connection, generation: int, now: datetime) -> None:
-        """Bring the calendar up to a generation, under its lock."""
-        if self.synced_at is not None and abs(now - self.synced_at) > STALE_AFTER:
-            self.calendar = Calendar(self.calendar.pool)
-        _catch_up(connection, self.calendar, generation, now)
-        self.synced_at = now
+    def sync(self, connection: Connection, state: PoolState, now: datetime) -> None:
+        """Bring the calendar from what it is to a later state, under its lock; raises UnprovenCalendarError."""
+        if not self._proved(state, now):
+            if self.in_vain < MOST_LOADS:
+                raise UnprovenCalendarError(self.pool, self.loads)
+            self.calendar = Calendar(self.pool)
+        # Nothing is proved of a calendar for which this breaks off: it may have half of what is then lost.
+        self.state = None
+        _catch_up(connection, self.calendar, state.generation, now)
+        self.state, self.synced_at, self.in_vain = state, now, 0
+
+    def load(self, connection: Connection, state: PoolState, now: datetime) -> None:
+        """Replace the calendar by one that is loaded meanwhile, so that nobody waits for the load."""
+        calendar = Calendar(self.pool)
+        _catch_up(connection, calendar, state.generation, now)
+        with self.lock:
+            self.calendar, self.state, self.synced_at = calendar, state, now
+            self.loads += 1
+            self.in_vain += 1
+
+    def _proved(self, state: PoolState, now: datetime) -> bool:
+        if self.state is None or self.synced_at is None or abs(now - self.synced_at) > STALE_AFTER:
+            return False
+        return state.follows(self.state)
 
 
 class Calendars:
-    """A cache of the books, never the truth: what it holds was committed, and its generation says up to when.
+    """A cache of the books, never the truth: what it holds was committed, and its state says up to when.
 
     The pools' rows are locked in the database before a calendar is (`lock_pools`), so waiting for the lock here is
     waiting for a decision of this process that is about to commit.
@@ -54,33 +97,52 @@ class Calendars:
         self._guard = Lock()
         self._calendars: dict[str, _Kept] = {}
 
+    def transact(self, books: Books, now: Callable[[], datetime], work: Callable[[Connection], Result]) -> Result:
+        """Run `work`, which uses `synced`, in one writing transaction (`Books.transact`).
+
+        When it meets a calendar that cannot be proved, as in a new process or after the database was restored, the
+        transaction is rolled back, the calendar loaded while the pool is not locked, and `work` run again.
+        """
+        while True:
+            try:
+                return books.transact(work)
+            except UnprovenCalendarError as error:
+                self._load_once(books, error, now())
+
     @contextmanager
-    def synced(
-        self, connection: Connection, generations: Mapping[str, int], now: datetime
-    ) -> Iterator[dict[str, Snapshot]]:
-        """Yield a snapshot of each pool at the given generations, valid inside the block."""
+    def synced(self, connection: Connection, locked: LockedPools, now: datetime) -> Iterator[dict[str, Snapshot]]:
+        """Yield a snapshot of each pool as it is under its lock, valid inside the block.
+
+        Raises UnprovenCalendarError, which `transact` understands.
+        """
         with ExitStack() as stack:
             snapshots = {}
-            for pool in sorted(generations):
+            for pool in lock_order(locked):
                 kept = self._kept(pool)
                 stack.enter_context(kept.lock)
-                kept.sync(connection, generations[pool], now)
+                kept.sync(connection, locked.states[pool], now)
                 snapshots[pool] = kept.calendar.snapshot(now)
             yield snapshots
 
     def load(self, connection: Connection, now: datetime) -> None:
-        """Bring every pool up to date ahead of the first decision, which would do it with the pool's row locked.
+        """Load every pool ahead of the first decision.
 
         The connection has to see one moment only, as one that reads does.
         """
-        for pool, generation in read_generations(connection).items():
-            kept = self._kept(pool)
-            with kept.lock:
-                kept.sync(connection, generation, now)
+        for pool, state in read_pools(connection).items():
+            self._kept(pool).load(connection, state, now)
+
+    def _load_once(self, books: Books, error: UnprovenCalendarError, now: datetime) -> None:
+        """Load a pool, unless another thread has done so since the error was raised."""
+        kept = self._kept(error.pool)
+        with kept.loading:
+            if kept.loads == error.loads:
+                with books.reading() as connection:
+                    kept.load(connection, read_pools(connection)[error.pool], now)
 
     def _kept(self, pool: str) -> _Kept:
         with self._guard:
-            return self._calendars.setdefault(pool, _Kept(Calendar(pool)))
+            return self._calendars.setdefault(pool, _Kept(pool, Calendar(pool)))
 
 
 def _catch_up(connection: Connection, calendar: Calendar, generation: int, now: datetime) -> None:

@@ -33,7 +33,7 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -61,12 +61,12 @@ def create_lease(
     """
     work = _Creation(service, caller, draft, _read_reservations(service, caller, draft, sight), idempotency_key)
     try:
-        lease = service.books.transact(work)
+        lease = service.decide(work)
     except IntegrityError:
         # Two requests with one key at the same time: the other one has committed, so the key is found now.
         if idempotency_key is None:
             raise
-        lease = service.books.transact(work)
+        lease = service.decide(work)
     service.wake()
     return lease
 
@@ -167,7 +167,7 @@ class _Creation:
         connection: Connection,
         lease: Lease,
         decided: Sequence[Sequence[Pick]],
-        generations: dict[str, int],
+        generations: Mapping[str, int],
         window: Window,
     ) -> None:
         for pool in sorted(generations):

@@ -65,7 +65,7 @@ def heal_leases(service: Service) -> int:
     with service.books.reading() as connection:
         broken = [host.number for host in list_resources(connection, HOST) if not host.reservable]
         affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
-    healed = sum(service.books.transact(_Healing(service, lease_id, frozenset(broken))) for lease_id in affected)
+    healed = sum(service.decide(_Healing(service, lease_id, frozenset(broken))) for lease_id in affected)
     if healed:
         service.wake()
     return healed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.books.clock import utc_now
 from leasehold.conf.settings import Settings
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from sqlalchemy import Connection
+
     from leasehold.books.store import Books
     from leasehold.cloud.ports import Cloud
     from leasehold.leasing.calendars import Calendars
     from leasehold.resource_types.registry import ResourceTypes
+
+
+Result = TypeVar("Result")
 
 
 def nobody_to_wake() -> None:
@@ -41,3 +46,7 @@ class Service:
     now: Callable[[], datetime] = utc_now
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
+
+    def decide(self, work: Callable[[Connection], Result]) -> Result:
+        """Run a transaction that uses calendars, again where one of them has to be loaded anew (`Calendars`)."""
+        return self.calendars.transact(self.books, self.now, work)

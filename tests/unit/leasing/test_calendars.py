@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,11 +12,29 @@ from sqlalchemy import event
 
 from leasehold.books.history import purge
 from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.leasing.audit.books import audit_books
 from leasehold.model.errors import NotEnoughError
 from tests.factory import Clock, hosts, make_service, open_service, run_for, run_manager
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from leasehold.leasing.audit.finding import Finding
+    from tests.factory import World
+
+
+@contextmanager
+def backed_up(folder: Path) -> Iterator[Callable[[], None]]:
+    """Yield what brings the database of a service back to what it is now, while the service goes on."""
+    with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(folder / "leasehold.db")) as live:
+        live.backup(copy)
+        yield lambda: copy.backup(live)
+
+
+def findings(world: World) -> list[Finding]:
+    with world.service.books.reading() as connection:
+        return list(audit_books(connection, world.now()))
 
 
 def test_a_process_that_slept_through_a_purge_forgets_what_was_purged(tmp_path: Path) -> None:
@@ -84,3 +104,36 @@ def test_a_process_whose_clock_goes_back_gives_no_time_a_second_time(tmp_path: P
         with pytest.raises(NotEnoughError):
             other.lease(hosts(), start=1 - 1 / 60, end=2)
         other.engine.dispose()
+
+
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
+def test_a_process_forgets_what_a_restored_database_does_not_know(tmp_path: Path, after: int) -> None:
+    """It goes back three decisions, others decide `after` times, and the process takes its next decision."""
+    with make_service(tmp_path, hosts=["cmp-01"]) as one, backed_up(tmp_path) as restore:
+        for hour in (1, 2, 3, 4):
+            one.lease(hosts(), start=hour, end=hour + 1)
+        restore()
+        other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
+        promised = [other.lease(hosts(), start=10 + hour, end=11 + hour) for hour in range(after)]
+        for hour in range(after):
+            with pytest.raises(NotEnoughError):
+                one.lease(hosts(), start=10 + hour, end=11 + hour)
+        # What was lost is free again.
+        assert one.holds(one.lease(hosts(), start=1, end=5)) == {"cmp-01": 1}
+        assert all(other.holds(each) == {"cmp-01": 1} for each in promised)
+        assert findings(one) == []
+        other.engine.dispose()
+
+
+def test_a_lost_calendar_is_loaded_while_the_pool_is_not_locked(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01"]) as one, backed_up(tmp_path) as restore:
+        one.lease(hosts(), start=1, end=2)
+        one.lease(hosts(), start=2, end=3)
+        restore()
+        asked: list[str] = []
+        event.listen(one.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+        one.lease(hosts(), start=1, end=3)
+        begins = [each for each in asked if each.startswith("BEGIN")]
+        assert begins == ["BEGIN IMMEDIATE", "BEGIN", "BEGIN IMMEDIATE"]
+        last = len(asked) - asked[::-1].index("BEGIN IMMEDIATE")
+        assert not any("FROM allocations" in each for each in asked[last:])

@@ -28,14 +28,15 @@ def make_table(
 ) -> None:
     """Make a table with its indexes, as far as they are not there yet.
 
-    `counted` keeps SQLite from giving a key twice. Raises SchemaError when a table of this name has other columns, so
-    is somebody else's.
+    `counted` keeps SQLite from giving a key twice. Raises SchemaError when a table of this name lacks one of these
+    columns, so is somebody else's.
     """
     found = sa.inspect(op.get_bind())
     known: set[str | None] = set()
     if found.has_table(name):
         wanted = {part.name for part in parts if isinstance(part, sa.Column)}
-        if {column["name"] for column in found.get_columns(name)} != wanted:
+        # It may have columns that a later revision adds.
+        if not wanted <= {column["name"] for column in found.get_columns(name)}:
             raise SchemaError(
                 f"The database has a table {name} that is not ours: give Leasehold a database of its own."
             )
@@ -57,6 +58,13 @@ def _exact() -> dict[str, Any]:
         "mysql_charset": "utf8mb4",
         "mysql_collate": "utf8mb4_nopad_bin" if maria else "utf8mb4_0900_bin",
     }
+
+
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    """Add a column to a table unless it is there already; rows that exist get its default."""
+    known = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)}
+    if column.name not in known:
+        op.add_column(table, column)
 
 
 def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:

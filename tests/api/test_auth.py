@@ -126,6 +126,37 @@ def test_none_refuses_any_other_address(service: Service, host: str) -> None:
 # ---------------------------------------------------------------- http_basic
 
 
+@pytest.mark.parametrize(
+    ("roles", "all_of_them"),
+    [
+        ("", set()),
+        ("reader", {"reader"}),
+        ("Member", {"member", "reader"}),
+        ("manager", {"manager", "member", "reader"}),
+        ("admin", {"admin", "manager", "member", "reader"}),
+        ("operator,member", {"operator", "member", "reader"}),
+    ],
+)
+def test_a_role_brings_those_that_keystone_has_it_imply(
+    client: Client, tmp_path: Path, roles: str, all_of_them: set[str]
+) -> None:
+    file = tmp_path / "users"
+    file.write_text(f"alice:{hashed('wonder:land')}:demo:{roles}\n", encoding="utf-8")
+    assert identify(BasicAuthentication(UsersFile(file)), basic("alice", "wonder:land")).roles == all_of_them
+    reads = client.but(roles=roles).ask("GET", "/v1/leases").status_code
+    assert reads == (200 if "reader" in all_of_them else 403)
+
+
+def test_the_role_member_alone_makes_lists_changes_and_deletes_leases(client: Client) -> None:
+    member = client.but(roles="member")
+    made = member.ask("POST", "/v1/leases", BODY)
+    assert made.status_code == 201
+    path = f"/v1/leases/{made.json['lease']['id']}"
+    assert [each["id"] for each in member.ask("GET", "/v1/leases").json["leases"]] == [made.json["lease"]["id"]]
+    assert member.ask("PUT", path, {"name": "changed"}).json["lease"]["name"] == "changed"
+    assert member.ask("DELETE", path).status_code == 204
+
+
 def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, users_file: Path) -> None:
     web = testing.TestClient(
         make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(users_file)))
@@ -146,7 +177,7 @@ def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, 
 def test_http_basic_tells_who_a_user_is(users: BasicAuthentication) -> None:
     caller = identify(users, basic("alice", "wonder:land"))
     assert (caller.user_id, caller.project_id, caller.roles) == ("alice", "demo", frozenset({"member", "reader"}))
-    assert identify(users, basic("root", "pässword")).roles == {"admin"}
+    assert identify(users, basic("root", "pässword")).roles == {"admin", "manager", "member", "reader"}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from sqlalchemy import and_, bindparam, case, insert, or_, select, update
 
 from leasehold.books.tables import allocations, leases, reservations
 from leasehold.model.allocation import Allocation
+from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def list_allocations(
 ) -> dict[int, list[Allocation]]:
     """Return the promises of existing leases by resource number, in the order of their start, with the lease's dates.
 
-    Without a lease or a reservation given, only those that end at `since` or later (contract http-api §6.1).
+    Without a lease or a reservation given, only those that end at `since` or later (contract http-api §6.1). What was
+    given back is left out, and all that a lease had which has ended (contract resources §2, "Effects").
     """
     query = (
         select(allocations, leases.c.start_at, leases.c.end_at)
@@ -178,7 +180,9 @@ def list_allocations(
         .where(
             allocations.c.pool.in_(pools),
             allocations.c.ends_at > allocations.c.starts_at,
+            allocations.c.released_at.is_(None),
             leases.c.deleted_at.is_(None),
+            leases.c.status != LeaseStatus.TERMINATED,
         )
     )
     if lease_id is not None:

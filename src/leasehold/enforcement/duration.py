@@ -31,8 +31,12 @@ class MaxLeaseDurationFilter:
             raise LimitExceededError(reason, field="end_date")
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above
-        """Raise InvalidInputError (400) for an amendment that makes a lease too long."""
-        if reason := self._reason(proposed):
+        """Raise InvalidInputError (400) for an amendment that makes a lease too long.
+
+        One from before the limit may still be shortened, or changed in what is not its length.
+        """
+        longer = proposed.window.duration > lease.window.duration
+        if longer and (reason := self._reason(proposed)):
             raise InvalidInputError(reason, field="end_date")
 
     def _reason(self, lease: Lease) -> str | None:

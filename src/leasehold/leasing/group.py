@@ -32,8 +32,12 @@ TOGETHER = "server_group_together"
 """The fact that says which affinity a group of ours stands for."""
 
 
-def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
+def share_groups(service: Service, lease: Lease, token: str | None, project_id: str) -> Lease:
     """Return the lease with a server group for each reservation that has an affinity, made in the caller's name.
+
+    Nova makes a group in the project that the token is for. Where that is not the lease's `project_id`, as when an
+    administrator amends it, no group is made: one that no longer fits is removed, and the owner's next amendment makes
+    another.
 
     A cloud that has none, or does not give one now, leaves the lease as it is: it is promised all the same. So does a
     database that goes away after the promise was committed.
@@ -44,7 +48,7 @@ def share_groups(service: Service, lease: Lease, token: str | None) -> Lease:
     for part in lease.reservations:
         if _differs(part):
             try:
-                lease = _replace_group(service, groups, lease, part, token)
+                lease = _replace_group(service, groups, lease, part, token if project_id == lease.project_id else None)
             except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
                 log.warning("Reservation %s has no server group of its own: %s", part.id, error)
     return lease
@@ -58,9 +62,12 @@ def _differs(part: Reservation) -> bool:
     return affinity != part.cloud.get(TOGETHER) or (affinity is not None and group_of(part) is None)
 
 
-def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: Reservation, token: str) -> Lease:
+def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: Reservation, token: str | None) -> Lease:
+    """Replace the group that a reservation has by what it asks for now; without a token by none."""
     together, old = part.request["affinity"], group_of(part)
-    new = None if together is None else groups.create(mark_of(part.id), together=together, token=token)
+    if token is None:
+        together = None
+    new = None if together is None or token is None else groups.create(mark_of(part.id), together=together, token=token)
 
     def work(connection: Connection) -> Lease | None:
         present = find_lease(connection, lease.id, lock=True)

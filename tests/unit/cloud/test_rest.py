@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 
 from leasehold import conf
+from leasehold.api import request_ids
 from leasehold.cloud.openstack.connections import Connections
 from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
 from leasehold.cloud.openstack.rest import ATTEMPTS, Service
@@ -114,6 +117,30 @@ def test_what_will_not_pass_is_permanent(nova: Service, script: Script, status: 
     script.answers = [(status, NOVA_SAYS)]
     with pytest.raises(CloudPermanentError, match=f"answered {status}: No such thing$"):
         nova.get("things.get", "/things")
+
+
+CLIENTS = "req-" + str(UUID(int=7))
+
+
+@pytest.mark.parametrize(("sent", "forwarded"), [(CLIENTS, CLIENTS), ("made up", None), (None, None)])
+def test_an_action_can_be_followed_through_the_services(
+    nova: Service, script: Script, sent: str | None, forwarded: str | None
+) -> None:
+    """The client's id of it goes on to the cloud, or that of our own request where the client gave none."""
+    script.answers = [(200, {})]
+    own = request_ids.begin(sent)
+    nova.get("things.get", "/things", "2.1")
+    nova.as_user("token").get("things.get", "/things")
+    assert [headers.get("X-OpenStack-Request-ID") for _, _, headers in script.asked] == [forwarded or own] * 2
+    assert script.asked[1][2]["X-Auth-Token"] == "token"
+
+
+def test_what_nobody_asked_for_has_no_request_id(nova: Service, script: Script) -> None:
+    """A manager acts by itself."""
+    script.answers = [(200, {})]
+    with ThreadPoolExecutor(1) as another:
+        another.submit(nova.get, "things.get", "/things").result()
+    assert "X-OpenStack-Request-ID" not in script.asked[0][2]
 
 
 def test_a_status_may_be_fine_or_pass_later(nova: Service, script: Script) -> None:

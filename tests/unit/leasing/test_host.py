@@ -11,11 +11,14 @@ from leasehold.books.engine import writing
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.leasing.host import change_host, enrol_host, remove_host
+from leasehold.leasing.queries import list_allocations
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
+from leasehold.model.resource import HOST
 from tests.factory import hosts, instances, run_for, run_manager, run_until
 from tests.stateful.audit import cloud_state
 
 if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
     from tests.factory import World
 
 
@@ -109,3 +112,39 @@ def test_enrolling_is_repeated_after_a_cloud_that_failed_half_way(world: World) 
     with pytest.raises(CloudUnavailableError):
         enrol_host(world.service, "cmp-05", {})
     assert enrol_host(world.service, "cmp-05", {}).id == "5"
+
+
+# ---------------------------------------------------------------- allocations as v1 lists them
+
+
+def listed(world: World, lease: Lease, **which: str) -> dict[str, list[str]]:
+    """Return the hosts on which promises of the lease are listed, with the reservations."""
+    found = list_allocations(world.service, HOST, **which)
+    shown = {host.label: [each.reservation_id for each in held if each.lease_id == lease.id] for host, held in found}
+    return {label: ids for label, ids in shown.items() if ids}
+
+
+def test_what_a_lease_had_that_has_ended_is_not_listed(world: World) -> None:
+    lease = world.lease(hosts(2), instances(1), start=0, end=2)
+    ways: tuple[dict[str, str], ...] = (
+        {},
+        {"lease_id": lease.id},
+        *({"reservation_id": part.id} for part in lease.reservations),
+    )
+    run_manager(world)
+    assert all(listed(world, lease, **way) for way in ways)
+    world.clock.advance(hours=1)
+    world.amend(lease, end=1)
+    run_manager(world)
+    assert world.get(lease).status == "TERMINATED"
+    assert [listed(world, lease, **way) for way in ways] == [{}] * len(ways)
+
+
+def test_a_host_that_was_replaced_is_not_listed_for_the_lease_any_more(world: World) -> None:
+    lease = world.lease(hosts(1), start=1, end=5)
+    (lost,) = world.holds(lease)
+    world.fail(lost)
+    world.heal()
+    (found,) = world.holds(lease)
+    assert found != lost
+    assert listed(world, lease) == listed(world, lease, lease_id=lease.id) == {found: [lease.reservations[0].id]}

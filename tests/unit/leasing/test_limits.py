@@ -13,6 +13,7 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
 from leasehold.enforcement.base import FILTERS, UnknownFilterError, load_filters
 from leasehold.model.errors import (
     AmendmentDeniedError,
+    InvalidInputError,
     LeaseholdError,
     TooFarAheadError,
     TooManyLeasesError,
@@ -38,6 +39,22 @@ def refused(world: World, error: type[LeaseholdError], work: Callable[[], object
         work()
     assert dump(world.engine) == before
     return caught.value
+
+
+# ---------------------------------------------------------------- duration
+
+
+def test_an_over_long_lease_may_be_shortened_and_changed_but_not_prolonged(world: World) -> None:
+    lease = world.lease(hosts(), start=1, end=9)
+    leases = LeaseSettings(enforcement_filters=tuple(FILTERS), max_duration=timedelta(hours=4))
+    world = open_service(str(world.engine.url), clock=world.clock, settings=replace(Settings(), leases=leases))
+    assert world.amend(lease, end=8).window.end == world.hour(8)
+    assert world.amend(lease, reservations=({"id": lease.reservations[0].id, "max": 2},)).generation > lease.generation
+    assert world.amend(lease, start=2, end=9).window.duration == timedelta(hours=7)
+    refused(world, InvalidInputError, lambda: world.amend(lease, end=9.5))
+    refused(world, InvalidInputError, lambda: world.amend(lease, start=1))
+    assert world.amend(lease, end=5).window.end == world.hour(5)
+    refused(world, InvalidInputError, lambda: world.amend(lease, end=6.5))
 
 
 # ---------------------------------------------------------------- open leases

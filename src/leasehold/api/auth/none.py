@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 DEFAULT_USER = "admin"
 DEFAULT_PROJECT = "demo"
 DEFAULT_ROLES = "admin,member,reader"
+IMPLIED = ("admin", "manager", "member", "reader")
+"""Each role implies those after it. Keystone's tokens name them all; the other strategies have to add them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,19 @@ class NoAuthentication:
         return Caller(
             user_id=_identity(request, "X-User-Id", DEFAULT_USER),
             project_id=_identity(request, "X-Project-Id", DEFAULT_PROJECT),
-            roles=read_roles(request.get_header("X-Roles", default=DEFAULT_ROLES)),
+            roles=with_implied(read_roles(request.get_header("X-Roles", default=DEFAULT_ROLES))),
         )
 
 
 def read_roles(text: str) -> frozenset[str]:
     """Return the role names in a comma separated list, in lower case because policies compare them so."""
     return frozenset(role.strip().lower() for role in text.split(",") if role.strip())
+
+
+def with_implied(roles: frozenset[str]) -> frozenset[str]:
+    """Return the roles and those that Keystone's bootstrap has them imply: a member may read what members make."""
+    highest = next((place for place, role in enumerate(IMPLIED) if role in roles), len(IMPLIED))
+    return roles.union(IMPLIED[highest:])
 
 
 def _identity(request: falcon.Request, header: str, default: str) -> str:

@@ -2,6 +2,7 @@
 
     user:bcrypt-hash:project:role,role
 
+A role brings those that it implies: `admin`, `manager`, `member` and `reader`, each those after it.
 `leasehold-manage hash-password` prints such a line. Empty lines and lines that start with `#` do not count. A changed
 file is read again with the next request.
 """
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.api.auth.base import LONGEST_ID
-from leasehold.api.auth.none import read_roles
+from leasehold.api.auth.none import read_roles, with_implied
 from leasehold.conf.errors import ConfigurationError
 from leasehold.model.caller import Caller
 
@@ -93,7 +94,7 @@ def _read_line(line: str, place: str) -> tuple[str, User]:
         raise ConfigurationError(
             f"{place}: the second field is not a bcrypt hash. `leasehold-manage hash-password` makes one."
         )
-    return name, User(password_hash.encode("ascii"), Caller(name, project, read_roles(roles)))
+    return name, User(password_hash.encode("ascii"), Caller(name, project, with_implied(read_roles(roles))))
 
 
 class UsersFile:

@@ -52,14 +52,14 @@ def show(call: Call, lease: Lease) -> Reply:
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
     lease = create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call), call.sight)
-    return _reply(call, share_groups(call.service, lease, call.token))
+    return _reply(call, share_groups(call.service, lease, call.token, call.caller.project_id))
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     """Amend a lease: all that is asked, or nothing."""
     generation = _wanted_generation(call, lease)
     amended = amend_lease(call.service, lease.id, _changes(call, body), generation, call.sight)
-    return _reply(call, share_groups(call.service, amended, call.token))
+    return _reply(call, share_groups(call.service, amended, call.token, call.caller.project_id))
 
 
 def delete(call: Call, lease: Lease) -> Reply:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import tenacity
 from keystoneauth1 import exceptions as keystone
+from oslo_context.context import get_current
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.metrics.cloud import OK, PERMANENT, TRANSIENT, count_call
@@ -33,6 +34,8 @@ LONGEST_PAUSE_SECONDS = 2.0
 PAGE = 1000
 """What services give at most in one answer by default."""
 LONGEST_MESSAGE = 300
+REQUEST_ID = "X-OpenStack-Request-ID"
+"""The id that the client gave its action, or else that of our own request (contract http-api §2.2)."""
 
 _REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 _BLIPS = frozenset({502, 503, 504})
@@ -138,7 +141,8 @@ class Service:
         self, call: str, method: str, path: str, version: str | None, json: Any, params: Mapping[str, Any] | None
     ) -> requests.Response:
         try:
-            who = {"authenticated": False, "headers": {"X-Auth-Token": self.token}} if self.token else {}
+            who: dict[str, Any] = {"authenticated": False} if self.token else {}
+            who["headers"] = {**({"X-Auth-Token": self.token} if self.token else {}), **_trace()}
             response: requests.Response = self.connections.client(self.name).request(
                 path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
             )
@@ -150,6 +154,12 @@ class Service:
         if response.status_code in _BLIPS:
             raise _BlipError(f"{self.name} {call}: {path} answered {response.status_code}: {_message(response)}")
         return response
+
+
+def _trace() -> dict[str, str]:
+    """Return the header by which operators follow one action through all services; none outside of a request."""
+    context = get_current()
+    return {} if context is None or context.global_id is None else {REQUEST_ID: context.global_id}
 
 
 def _cause(error: Exception) -> str:

@@ -1,0 +1,99 @@
+"""Server groups of affinity leases: made in the owner's project, whoever amends the lease."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+
+from leasehold.cloud.ports import ServerGroup
+from leasehold.leasing.group import share_groups
+from leasehold.resource_types.slots import group_of
+from tests.factory import instances, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+OWNER, OPERATOR = "demo", "operators"
+
+
+@dataclass
+class Groups:
+    """Nova's server groups in memory; a token is the name of its project."""
+
+    made: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
+
+    def list(self) -> Sequence[ServerGroup]:
+        return [ServerGroup(ident, name, frozenset()) for ident, (name, _, _) in self.made.items()]
+
+    def create(self, name: str, *, together: bool, token: str) -> str:
+        ident = str(uuid4())
+        self.made[ident] = (name, token, together)
+        return ident
+
+    def delete(self, group_id: str) -> None:
+        self.made.pop(group_id, None)
+
+
+@pytest.fixture
+def groups() -> Groups:
+    return Groups()
+
+
+@pytest.fixture
+def service(world: World, groups: Groups) -> Service:
+    return replace(world.service, cloud=replace(world.service.cloud, server_groups=groups))
+
+
+def shared(service: Service, lease: Lease, project: str) -> Lease:
+    """Do what a request does after its decision, for a caller in this project."""
+    return share_groups(service, lease, project, project)
+
+
+def affinity(world: World, lease: Lease, *, wanted: bool | None) -> Lease:
+    change: dict[str, Any] = {"id": lease.reservations[0].id, "affinity": wanted}
+    return world.amend(lease, reservations=(change,))
+
+
+def group(world: World, lease: Lease) -> str | None:
+    return group_of(world.get(lease).reservations[0])
+
+
+def test_a_group_is_made_in_the_owners_project(world: World, service: Service, groups: Groups) -> None:
+    lease = shared(service, world.lease(instances(2, affinity=True), start=1, end=3), OWNER)
+    (made,) = groups.made.items()
+    assert made == (group(world, lease), (f"reservation:{lease.reservations[0].id}", OWNER, True))
+
+
+def test_an_administrator_of_another_project_makes_none_there(world: World, service: Service, groups: Groups) -> None:
+    lease = world.lease(instances(2), start=1, end=3)
+    amended = shared(service, affinity(world, lease, wanted=False), OPERATOR)
+    assert (groups.made, group(world, lease)) == ({}, None)
+    shared(service, amended, OWNER)
+    assert [project for _, project, _ in groups.made.values()] == [OWNER]
+    assert list(groups.made) == [group(world, lease)]
+
+
+def test_an_administrator_removes_a_group_that_no_longer_fits(world: World, service: Service, groups: Groups) -> None:
+    """A boot with the hint of the old one would land nowhere; the owner's next amendment makes another."""
+    lease = shared(service, world.lease(instances(2, affinity=True), start=1, end=3), OWNER)
+    shared(service, affinity(world, lease, wanted=False), OPERATOR)
+    assert (groups.made, group(world, lease)) == ({}, None)
+    run_manager(world)
+    owner_sees = shared(service, world.amend(lease, end=4), OWNER)
+    ((_, project, together),) = groups.made.values()
+    assert (project, together, group(world, owner_sees)) == (OWNER, False, next(iter(groups.made)))
+
+
+def test_a_group_that_fits_stays_whoever_amends(world: World, service: Service, groups: Groups) -> None:
+    lease = shared(service, world.lease(instances(2, affinity=True), start=1, end=3), OWNER)
+    before = dict(groups.made)
+    shared(service, world.amend(lease, end=4), OPERATOR)
+    assert groups.made == before
+    assert group(world, lease) == next(iter(before))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 WITHIN = 10
+CLOSED = {errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN}
 JSON = b"Host: x\r\nContent-Type: application/json\r\n"
 CLOSE = b"Connection: close\r\n\r\n"
 
@@ -50,11 +51,14 @@ def exchange(program: Program, content: bytes) -> Answer:
     with socket.create_connection((place.hostname, place.port or 80), timeout=WITHIN) as connection:
         received = b""
         # A server that has seen enough closes at once, which resets what is still on its way to it.
-        with contextlib.suppress(ConnectionError):
+        try:
             connection.sendall(content)
             connection.shutdown(socket.SHUT_WR)
             while chunk := connection.recv(65536):
                 received += chunk
+        except OSError as error:
+            if error.errno not in CLOSED:
+                raise
     head, _, body = received.partition(b"\r\n\r\n")
     return Answer(int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/") else 0, body)
 

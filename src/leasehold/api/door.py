@@ -43,7 +43,7 @@ class Door:
         place = self._public if public else self._inside
         if not place.acquire(blocking=False):
             if public:
-                raise _sent_away(FULL)
+                raise sent_away(FULL)
             self._wait()
         try:
             yield
@@ -52,14 +52,15 @@ class Door:
 
     def _wait(self) -> None:
         if not self._waiting.acquire(blocking=False):
-            raise _sent_away(FULL)
+            raise sent_away(FULL)
         try:
             if not self._inside.acquire(timeout=self._patience):
-                raise _sent_away(LATE)
+                raise sent_away(LATE)
         finally:
             self._waiting.release()
 
 
-def _sent_away(reason: str) -> OverloadedError:
+def sent_away(reason: str) -> OverloadedError:
+    """Count a request that is refused for this reason, and return the error that says so."""
     count_shed(reason)
     return OverloadedError(MESSAGE)

@@ -15,6 +15,7 @@ from waitress.task import WSGITask
 
 from leasehold.api.delete_waits import most_waiting
 from leasehold.api.door import PUBLIC
+from leasehold.cmd.intake import Intake
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.strict import StrictParser
 from leasehold.conf.errors import ConfigurationError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
+    from waitress.adjustments import Adjustments
     from waitress.task import ThreadedTaskDispatcher
 
     from leasehold.api.app import App
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LARGEST_HEADERS = 64 * 1024
 BODY_SLACK = 64 * 1024
-"""What the server reads beyond the API's own limit, so that the API can say in JSON that a body is too large."""
+"""What the server reads beyond the API's own limit and drops, so that the API can say in JSON that it is too large."""
 SENDING_AWAY = 2
 """Threads that always find time for those for whom there is no room."""
+PIPELINED = 4
+"""Requests that a client may send on one connection before it reads an answer; further ones are dropped."""
 CONNECTIONS = 512
 """Open at the same time; more wait in the kernel. Each takes a file, of which a process has 1,024 by default."""
 LINGER_SECONDS = 0.5
@@ -56,8 +61,28 @@ class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annot
 class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
     """A connection."""
 
-    parser_class = StrictParser
     task_class = LastWords
+
+    def parser_class(self, adj: Adjustments) -> StrictParser:
+        """Return what reads the next request."""
+        return StrictParser(adj, self.server.intake)
+
+    def received(self, data: bytes) -> bool:
+        """Take in what arrived; of many requests sent without waiting for answers the first few are the last ones.
+
+        Else a client that reads none of its answers would hold a thread, once they are large enough together.
+        """
+        going_on: bool = super().received(data)
+        with self.requests_lock:
+            if len(self.requests) > PIPELINED:
+                self.requests[PIPELINED - 1].headers["CONNECTION"] = "close"
+        return going_on
+
+    def handle_close(self) -> None:
+        """Close the connection, and forget the request that was arriving."""
+        super().handle_close()
+        if self.request is not None:
+            self.request.close()
 
     @property
     def idle(self) -> bool:
@@ -112,6 +137,7 @@ def listen(app: App, settings: ApiSettings, door: Door) -> Server:
             threads=threads_for(settings),
             connection_limit=CONNECTIONS,
             ident="leasehold",
+            max_request_header_size=LARGEST_HEADERS,
             max_request_body_size=16 * settings.max_body + BODY_SLACK,
             # Whose headers are believed is for the API to say, the same under every server.
             clear_untrusted_proxy_headers=False,
@@ -123,8 +149,9 @@ def listen(app: App, settings: ApiSettings, door: Door) -> Server:
         )
         raise ConfigurationError(message) from error
     server = Server(settings, door, sockets, found.task_dispatcher)
+    intake = Intake(settings)
     for listener in server.listeners():
-        listener.channel_class = Channel
+        listener.channel_class, listener.intake = Channel, intake
     return server
 
 

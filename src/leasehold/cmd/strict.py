@@ -1,12 +1,60 @@
-"""Requests whose end is a matter of opinion are refused: what a proxy takes for a body may be another request to us."""
+"""Reading requests: bodies go to the intake, and a request whose end is a matter of opinion is refused.
+
+What a proxy takes for a body may be another request to us.
+"""
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 from waitress.parser import HTTPRequestParser, ParsingError
+from waitress.receiver import ChunkedReceiver
+from waitress.utilities import BadRequest, Error
+
+from leasehold.api import errors, request_ids
+from leasehold.api.door import sent_away
+from leasehold.metrics.request import FULL
+
+if TYPE_CHECKING:
+    from waitress.adjustments import Adjustments
+
+    from leasehold.cmd.intake import Body, Intake
+    from leasehold.model.errors import LeaseholdError
+
+LONGEST_BETWEEN_CHUNKS = 16 * 1024
+"""Bytes of one chunk's size line, or of the trailer."""
 
 
-class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # waitress comes without annotations.
+class RefusedError(Error):  # type: ignore[misc]  # waitress comes without annotations.
+    """One of our errors, answered by the server itself in the form of the API."""
+
+    def __init__(self, error: LeaseholdError) -> None:
+        """Carry the error to the answer."""
+        super().__init__(error.message)
+        self._error = error
+
+    def to_response(self, _ident: str | None = None) -> tuple[str, list[tuple[str, str]], bytes]:
+        """Return the status line, the headers and the body."""
+        answer = errors.answer_for(self._error)
+        headers = {
+            "Content-Type": "application/json",
+            request_ids.HEADER: request_ids.begin(None),
+            **answer.headers,
+        }
+        content = json.dumps(answer.body, separators=(",", ":")).encode("ascii")
+        return f"{int(answer.status)} {answer.status.phrase}", list(headers.items()), content
+
+
+class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
     """Reads requests as waitress does, and answers 400 and closes where RFC 9112 (6.3) leaves two ways to read them."""
+
+    def __init__(self, adj: Adjustments, intake: Intake) -> None:
+        """Start before the first byte of a request."""
+        super().__init__(adj)
+        self.completed = False
+        self._intake = intake
+        self._body: Body | None = None
 
     def parse_header(self, header_plus: bytes) -> None:
         """Take the headers in; raises ParsingError for a body with a length and chunks, or with two codings."""
@@ -16,3 +64,18 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # waitress comes w
         if codings > 1 or (codings and b"content-length" in names):
             message = "Content-Length and Transfer-Encoding contradict each other."
             raise ParsingError(message)
+        if self.body_rcv is not None:
+            self._body = self.body_rcv.buf = self._intake.body(self.command, self.headers, self.content_length)
+
+    def received(self, data: bytes) -> int:
+        """Take in what arrived, and return how much of it belongs to this request."""
+        consumed: int = super().received(data)
+        chunks = self.body_rcv if isinstance(self.body_rcv, ChunkedReceiver) else None
+        if chunks is not None and len(chunks.control_line) + len(chunks.trailer) > LONGEST_BETWEEN_CHUNKS:
+            self.error = BadRequest("What stands between the chunks of the body is too long.")
+            self.completed = True
+        if self.completed and self._body is not None:
+            self._intake.complete(self._body)
+            if self._body.refused and self.error is None:
+                self.error = RefusedError(sent_away(FULL))
+        return consumed

@@ -1,0 +1,111 @@
+"""The request bodies that the server holds in memory, bounded in total.
+
+The server receives a body before the application sees the request, so before anybody knows whose it is. What nobody
+will read is dropped as it arrives: a body without credentials, one that is too large, one of a method that has none.
+The others share a budget. When it is exceeded, the body that has been arriving for the longest time is dropped, and its
+request is refused once it is complete: clients that send slowly lose to those that send what they have.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from leasehold.api.rate_limit import CREDENTIALS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.conf.settings import ApiSettings
+
+BUDGET_BYTES = 64 * 1024 * 1024
+WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class Intake:
+    """The bodies of one server; shared by the thread that receives and those that answer."""
+
+    def __init__(self, settings: ApiSettings, budget: int = BUDGET_BYTES) -> None:
+        """Hold up to `budget` bytes, or two bodies of the largest size where that is more."""
+        self._limit = settings.max_body
+        self._anonymous = settings.auth_strategy == "none"
+        self._budget = max(budget, 2 * settings.max_body)
+        self._lock = RLock()
+        self._arriving: dict[Body, None] = {}
+        self.held = 0
+        """Bytes in memory now."""
+
+    def body(self, command: str, headers: Mapping[str, str], length: int) -> Body:
+        """Return an empty body for a request with these headers (as in CGI) and this Content-Length, 0 for chunks."""
+        named = any(headers.get(name.upper().replace("-", "_")) for name in CREDENTIALS)
+        wanted = command.upper() in WITH_BODY and (named or self._anonymous) and length <= self._limit
+        # One byte more shows the application that a body in chunks is too large.
+        return Body(self, self._limit + 1 if wanted else 0)
+
+    def grow(self, body: Body, content: bytes) -> None:
+        """Add what arrived, as far as it is kept; beyond the budget drop the oldest bodies that are still arriving."""
+        with self._lock:
+            kept = body.keep(content)
+            if kept:
+                self._arriving.setdefault(body)
+            self.held += kept
+            while self.held > self._budget and self._arriving:
+                oldest = next(iter(self._arriving))
+                del self._arriving[oldest]
+                oldest.refused = True
+                self.held -= oldest.drop()
+
+    def complete(self, body: Body) -> None:
+        """Take note that a body has arrived: it stays until its request is answered."""
+        with self._lock:
+            self._arriving.pop(body, None)
+
+    def release(self, body: Body) -> None:
+        """Forget a body; again does no harm."""
+        with self._lock:
+            self._arriving.pop(body, None)
+            self.held -= body.drop()
+
+
+class Body:
+    """One request's body, in the form of a waitress buffer."""
+
+    def __init__(self, intake: Intake, most: int) -> None:
+        """Keep the first `most` bytes, and drop what comes after them."""
+        self._intake = intake
+        self._most = most
+        self._file = BytesIO()
+        self._length = 0
+        self.refused = False
+        """Whether it was dropped because all bodies together were too large."""
+
+    def __len__(self) -> int:
+        """Return how many bytes are kept."""
+        return self._length
+
+    def append(self, content: bytes) -> None:
+        """Take what arrived."""
+        self._intake.grow(self, content)
+
+    def getfile(self) -> BytesIO:
+        """Return the content as a file, at its beginning."""
+        self._file.seek(0)
+        return self._file
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._intake.release(self)
+
+    def keep(self, content: bytes) -> int:
+        """Add what there is room for, and return how much that was; for the intake alone."""
+        kept = content[: self._most - self._length]
+        self._file.write(kept)
+        self._length += len(kept)
+        return len(kept)
+
+    def drop(self) -> int:
+        """Keep nothing any more, and return how much was kept; for the intake alone."""
+        dropped, self._length, self._most = self._length, 0, 0
+        self._file = BytesIO()
+        return dropped

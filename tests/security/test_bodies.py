@@ -1,0 +1,189 @@
+"""Bodies before anybody knows whose they are: bounded in memory, and no obstacle to anybody else."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import socket
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import bcrypt
+import pytest
+import requests
+from waitress.adjustments import Adjustments
+
+from leasehold.cmd.intake import Intake
+from leasehold.cmd.strict import StrictParser
+from leasehold.conf.settings import ApiSettings
+from tests.processes import prepare_database, running, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.processes import Program
+
+WITHIN = 60.0
+LIMIT = 1000
+SETTINGS = ApiSettings(auth_strategy="keystone", max_body=LIMIT)
+TOKEN = b"X-Auth-Token: anything\r\n"
+
+
+def parser(intake: Intake, content: bytes) -> StrictParser:
+    """Return what reads a request, after these bytes of it."""
+    made = StrictParser(Adjustments(), intake)
+    while content and not made.completed:
+        content = content[made.received(content) :]
+    return made
+
+
+def post(length: int, headers: bytes = TOKEN) -> bytes:
+    return b"POST /v1/leases HTTP/1.1\r\nHost: h\r\n" + headers + b"Content-Length: %d\r\n\r\n" % length
+
+
+@pytest.mark.parametrize(
+    "head",
+    [post(900, b""), post(LIMIT + 1), post(900).replace(b"POST", b"DELETE"), post(900).replace(b"POST", b"GET")],
+    ids=["no credentials", "too large", "DELETE", "GET"],
+)
+def test_what_nobody_will_read_is_never_held(head: bytes) -> None:
+    intake = Intake(SETTINGS)
+    assert parser(intake, head + b"x" * 899).completed is False
+    assert intake.held == 0
+
+
+def test_a_body_that_is_read_is_held_until_its_request_is_answered() -> None:
+    intake = Intake(SETTINGS)
+    made = parser(intake, post(5) + b"hello")
+    assert made.completed
+    assert made.get_body_stream().read() == b"hello"
+    assert intake.held == 5
+    made.close()
+    made.close()
+    assert intake.held == 0
+
+
+def test_chunks_are_kept_as_far_as_the_api_reads_them() -> None:
+    intake = Intake(SETTINGS)
+    head = b"POST / HTTP/1.1\r\n" + TOKEN + b"Transfer-Encoding: chunked\r\n\r\n"
+    made = parser(intake, head + b"800\r\n" + b"x" * 0x800 + b"\r\n0\r\n\r\n")
+    assert made.completed
+    assert intake.held == LIMIT + 1 == int(made.headers["CONTENT_LENGTH"])
+
+
+@pytest.mark.parametrize("endless", [b"1" * 20_000, b"0\r\nX-A: " + b"a" * 20_000], ids=["size", "trailer"])
+def test_what_stands_between_chunks_is_bounded(endless: bytes) -> None:
+    head = b"POST / HTTP/1.1\r\n" + TOKEN + b"Transfer-Encoding: chunked\r\n\r\n"
+    made = parser(Intake(SETTINGS), head + endless)
+    assert made.completed
+    assert made.error.code == 400
+
+
+def test_beyond_the_budget_the_oldest_unfinished_body_goes() -> None:
+    intake = Intake(SETTINGS, budget=2 * LIMIT)
+    slow = [parser(intake, post(900) + b"x" * 899) for _ in range(2)]
+    quick = parser(intake, post(500) + b"y" * 500)
+    assert quick.completed
+    assert quick.error is None
+    assert intake.held == 899 + 500
+    for each in slow:
+        each.received(b"x")
+        assert each.completed
+    assert slow[1].error is None
+    status, headers, content = slow[0].error.to_response()
+    assert status == "503 Service Unavailable"
+    assert dict(headers)["Retry-After"]
+    assert json.loads(content)["code"] == "leasehold.overloaded"
+    for each in (*slow, quick):
+        each.close()
+    assert intake.held == 0
+
+
+# ---------------------------------------------------------------- a real process
+
+CLIENTS = 400
+SIZE = 500_000
+"""Of each body: 200 MB together, in memory because less than what waitress puts into a file."""
+ALLOWED_KIB = 120 * 1024
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Program]:
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(url)
+    users = tmp_path / "users"
+    users.write_text(f"alice:{bcrypt.hashpw(b'right', bcrypt.gensalt(4)).decode()}:demo:member,reader\n")
+    options = {"api": {"auth_strategy": "http_basic", "users_file": users}}
+    with running("leasehold-api", database_url=url, options=options) as started:
+        yield started
+
+
+def highest(api: Program) -> int:
+    """Return the most memory that the process ever had, in KiB."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{api.process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1])
+
+
+@contextmanager
+def sending(api: Program, headers: bytes) -> Iterator[list[socket.socket]]:
+    """Have many clients send all but the last byte of a body, until the server has taken all of it."""
+    place = urlsplit(api.url)
+    clients = []
+    try:
+        for _ in range(CLIENTS):
+            clients.append(socket.create_connection((place.hostname or "", place.port or 0), timeout=WITHIN))
+            clients[-1].sendall(post(SIZE, headers) + b" " * (SIZE - 1))
+        wait_for(lambda: unread(place.port or 0) == 0, within=WITHIN)
+        yield clients
+    finally:
+        for client in clients:
+            client.close()
+
+
+def unread(port: int) -> int:
+    """Return how many bytes wait in the kernel for the process that listens on this port."""
+    lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
+    rows = (line.split() for line in lines)
+    return sum(int(row[4].partition(":")[2], 16) for row in rows if int(row[1].partition(":")[2], 16) == port)
+
+
+def status(client: socket.socket) -> int:
+    client.sendall(b" ")
+    return int(client.recv(65536).split(b" ", 2)[1])
+
+
+def create(api: Program) -> int:
+    body = {"name": "l", "start_date": "now", "end_date": "2099-01-01 00:00", "reservations": []}
+    return requests.post(f"{api.url}/leases", json=body, auth=("alice", "right"), timeout=WITHIN).status_code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [False, True], ids=["no credentials", "invented credentials"])
+def test_many_large_bodies_take_little_memory_and_stop_nobody(api: Program, *, known: bool) -> None:
+    invented = b"Authorization: Basic " + base64.b64encode(b"mallory:guess") + b"\r\n"
+    assert create(api) == 201
+    before = highest(api)
+    with sending(api, invented if known else b"") as clients:
+        assert highest(api) - before < (ALLOWED_KIB if known else ALLOWED_KIB // 4)
+        assert create(api) == 201
+        # The first of them have gone when the later ones came.
+        assert [status(client) for client in (clients[0], clients[-1])] == ([503, 401] if known else [401, 401])
+    with sending(api, invented):
+        # What the others left behind counts no more, or there would be no room for this.
+        assert create(api) == 201
+
+
+@pytest.mark.slow
+def test_many_requests_sent_without_waiting_for_answers_end_their_connection(api: Program) -> None:
+    place = urlsplit(api.url)
+    with socket.create_connection((place.hostname or "", place.port or 0), timeout=WITHIN) as client:
+        client.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: h\r\n\r\n" * 100)
+        received = b""
+        while part := client.recv(65536):
+            received += part
+    # However the kernel splits them, far less than were sent.
+    assert 4 <= received.count(b"HTTP/1.1 200 OK") <= 8

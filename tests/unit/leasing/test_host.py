@@ -141,10 +141,9 @@ def test_what_a_lease_had_that_has_ended_is_not_listed(world: World) -> None:
 
 
 def test_a_host_that_was_replaced_is_not_listed_for_the_lease_any_more(world: World) -> None:
-    lease = world.lease(hosts(1), start=1, end=5)
+    lease = world.lease(hosts(1), start=0.5, end=5)
     (lost,) = world.holds(lease)
     world.fail(lost)
-    world.heal()
     (found,) = world.holds(lease)
     assert found != lost
     assert listed(world, lease) == listed(world, lease, lease_id=lease.id) == {found: [lease.reservations[0].id]}

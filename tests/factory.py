@@ -29,7 +29,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import SandboxCloud, sandbox
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.conf.settings import Settings
+from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
 from leasehold.leasing.calendars import Calendars
@@ -60,6 +60,8 @@ KINDS = (HostReservations(), InstanceReservations(), FlavorReservations(), Float
 NETWORK = seed.NETWORK_ID
 DEMO = Caller("alice", "demo")
 ALT = Caller("bob", "alt")
+AT_ONCE = Settings(manager=ManagerSettings(failure_grace_seconds=0))
+"""A host that is seen down has failed at once."""
 ENDLESS = 2000
 """More steps than any test needs at one moment: a manager that takes as many runs in a circle."""
 
@@ -184,6 +186,10 @@ class World:
         self.cloud.hypervisors.recover(name)
         monitor.look(self.service)
 
+    def listed(self) -> list[Resource]:
+        """Return the enrolled hosts as they are now."""
+        return list(queries.list_resources(self.service, HOST))
+
     def heal(self) -> int:
         return heal.heal_leases(self.service)
 
@@ -194,7 +200,10 @@ def live(lease: Lease, part: Reservation) -> list[Any]:
     return [
         held
         for held in part.allocations
-        if held.released_at is None and held.window.end > held.window.start and int(held.window.end.timestamp()) >= end
+        if held.released_at is None
+        and held.left_at is None
+        and held.window.end > held.window.start
+        and int(held.window.end.timestamp()) >= end
     ]
 
 
@@ -220,7 +229,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
     """Return a service over a database that has its tables; as if another process had been started on it."""
     engine = open_engine(url)
     cloud = sandbox(engine, clock=clock.now)
-    wanted = settings or Settings()
+    wanted = settings or AT_ONCE
     service = Service(
         books=Books(engine),
         calendars=Calendars(),

@@ -214,7 +214,7 @@ MANAGER_SCENES = (
     ManagerScene("start", _due, is_active),
     ManagerScene("start now", _due_at_once, is_active),
     ManagerScene("amend", _amended, is_active),
-    ManagerScene("heal", _failed, _healed, {"physical:host": {"polling_interval": 1}}),
+    ManagerScene("heal", _failed, _healed, {"physical:host": {"polling_interval": 1, "failure_grace": 0}}),
     ManagerScene("before_end", _warning, _warned),
     ManagerScene("end", _ending, _is("TERMINATED")),
     ManagerScene("delete", _deleting, is_gone),

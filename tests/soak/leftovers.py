@@ -1,4 +1,4 @@
-"""Looks for servers that outlived their leases, as the cloud's own users would see them."""
+"""Looks for servers that outlived their leases, or went before them, as the cloud's own users would see them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leasehold.model.resource import FLOATING_IP
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
 _OVER = (
@@ -23,6 +23,31 @@ _OVER = (
     .where(reservations.c.resource_type != FLOATING_IP)
     .where(or_(leases.c.deleted_at.is_not(None), leases.c.status == LeaseStatus.TERMINATED))
 )
+
+_ACTIVE = (
+    select(reservations.c.id, reservations.c.lease_id)
+    .join(leases, leases.c.id == reservations.c.lease_id)
+    .where(leases.c.deleted_at.is_(None), leases.c.status == LeaseStatus.ACTIVE)
+)
+
+
+def lost(url: str, running: Mapping[str, str], now: Callable[[], datetime] = utc_now) -> list[str]:
+    """Return, as sentences, which servers are gone though their lease is active and their user did not delete them.
+
+    `running` are the servers that there should be, by id, each with its reservation.
+    """
+    engine = open_engine(url)
+    try:
+        with reading(engine) as connection:
+            active = {row.id: row.lease_id for row in connection.execute(_ACTIVE)}
+        there = {server.id for server in sandbox(engine, faults_in_force=False, clock=now).servers.all()}
+    finally:
+        engine.dispose()
+    return [
+        f"server {ident} is gone, and lease {active[part]}, to whose reservation {part} it belongs, is ACTIVE"
+        for ident, part in sorted(running.items())
+        if part in active and ident not in there
+    ]
 
 
 def left_over(url: str, now: Callable[[], datetime] = utc_now) -> list[str]:

@@ -32,13 +32,18 @@ PROJECT = "demo"
 
 @dataclass
 class People:
-    """Everybody together, until they are told to stop. `done` counts what is no request about a lease."""
+    """Everybody together, until they are told to stop.
+
+    `done` counts what is no request about a lease. `running` are the servers that were booted and that their user has
+    not deleted, by id, each with its reservation.
+    """
 
     site: Fleet
     cloud: SandboxCloud
     crowd: Crowd
     seed: int
     done: Counter[str] = field(default_factory=Counter)
+    running: dict[str, str] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -66,6 +71,9 @@ class People:
             if rng.random() < 0.2:
                 self.cloud.servers.delete(server.id)
                 self._count("server deleted by its user")
+            elif server.status == "ACTIVE":
+                with self._lock:
+                    self.running[server.id] = part["id"]
 
     def admin(self, number: int) -> None:
         """Enrol spare hosts and take them out of service, with what the API says about it counted."""

@@ -24,7 +24,7 @@ from tests.race.storm import Crowd, enrol, settle
 from tests.race.wanted import Times
 from tests.servers import server_of_kind
 from tests.soak.disturbances import Disturber
-from tests.soak.leftovers import left_over
+from tests.soak.leftovers import left_over, lost
 from tests.soak.people import SPARE, People
 
 if TYPE_CHECKING:
@@ -47,12 +47,13 @@ class SoakReport:
     done: Mapping[str, int]
     disturbances: Mapping[str, int]
     rounds: int
+    running: Mapping[str, str]
 
     def check(self, url: str) -> None:
         """Raise AssertionError, with the seed, where books, cloud and answers disagree, or little has happened."""
         self.storm.check(url, tolerated=OUTAGE, shared=False)
-        left = left_over(url)
-        assert not left, f"seed {self.storm.seed}: " + "\n".join(left[:20])
+        wrong = [*left_over(url), *lost(url, self.running)]
+        assert not wrong, f"seed {self.storm.seed}: " + "\n".join(wrong[:20])
         asked = {(kind.split()[0], status) for kind, status in self.storm.statuses()}
         missing = [f"{kind} {status}" for kind, status in REQUESTS if (kind, status) not in asked]
         missing += [kind for kind in USUAL if not self.done.get(kind)]
@@ -106,5 +107,9 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakR
         work = [work_done(manager) if answers(manager) else {} for manager in site.managers]
     engine.dispose()
     return SoakReport(
-        StormReport(seed, crowd.answers, took, rest, work), people.done, disturber.counts, disturber.rounds
+        StormReport(seed, crowd.answers, took, rest, work),
+        people.done,
+        disturber.counts,
+        disturber.rounds,
+        people.running,
     )

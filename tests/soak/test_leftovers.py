@@ -1,4 +1,4 @@
-"""What the soak takes for a server that outlived its lease, and what not."""
+"""What the soak takes for a server that outlived its lease or went before it, and what not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.factory import hosts, make_service, run_for, run_manager
-from tests.soak.leftovers import left_over
+from tests.soak.leftovers import left_over, lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,3 +55,18 @@ def test_a_server_that_runs_when_its_lease_is_over_is_left(world: World, *, dele
     [found] = left(world)
     assert server.id in found
     assert lease.id in found
+
+
+def test_a_server_that_is_gone_before_its_lease_is_lost(world: World) -> None:
+    lease = world.lease(hosts(), end=1)
+    run_manager(world)
+    part = lease.reservations[0].id
+    server = world.cloud.servers.boot(part, PROJECT, FLAVOR, [part])
+    url = world.engine.url.render_as_string(hide_password=False)
+    assert lost(url, {server.id: part}, world.now) == []
+    world.cloud.servers.delete(server.id)
+    [found] = lost(url, {server.id: part}, world.now)
+    assert server.id in found
+    assert lease.id in found
+    run_for(world, hours=1)
+    assert lost(url, {server.id: part}, world.now) == []

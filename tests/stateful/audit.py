@@ -125,6 +125,7 @@ class Books:
             for row in self.rows["allocations"]
             if row.reservation_id == part.id
             and row.released_at is None
+            and row.left_at is None
             and row.ends_at > row.starts_at
             and row.ends_at >= seconds(lease.end_at)
         ]

@@ -99,7 +99,7 @@ STEPS = st.sampled_from([0, 0, 1, 2, 3, 4, 6])
 CHOICE = st.integers(0, 99)
 
 AT_ONCE = Pace(wait=lambda _seconds: None)
-SETTINGS = Settings(manager=ManagerSettings(healing_interval=timedelta(minutes=90)))
+SETTINGS = Settings(manager=ManagerSettings(healing_interval=timedelta(minutes=90), failure_grace_seconds=0))
 CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minutes=10)))
 
 

@@ -88,6 +88,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
         slots=row.slots,
         demand=read_demand(row.demand),
         released_at=row.released_at,
+        left_at=row.left_at,
     )
 
 
@@ -144,6 +145,11 @@ def end_allocations(
     if released:
         values["released_at"] = now
     connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(**values))
+
+
+def leave_allocations(connection: Connection, ids: Collection[int], generation: int, now: datetime) -> None:
+    """Write that promises are no longer used; until they are released, nobody else gets what they hold."""
+    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(left_at=now, generation=generation))
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
@@ -205,6 +211,7 @@ def leases_on(connection: Connection, numbers: Collection[int], now: datetime, u
         allocations.c.ends_at > to_seconds(now),
         allocations.c.ends_at > allocations.c.starts_at,
         allocations.c.released_at.is_(None),
+        allocations.c.left_at.is_(None),
     )
     if until is not None:
         query = query.where(allocations.c.starts_at < to_seconds(until))

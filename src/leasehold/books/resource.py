@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.books.tables import resource_properties, resources
-from leasehold.model.resource import Resource
+from leasehold.model.resource import Health, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,10 +44,19 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         properties=properties,
         traits=frozenset(row.traits),
         reservable=row.reservable,
+        health=_health(row),
+        down_since=row.down_since,
         created_at=row.created_at,
         updated_at=row.updated_at,
         deleted_at=row.deleted_at,
     )
+
+
+def _health(row: Row[Any]) -> Health:
+    """Return the health of a row; one that nobody has looked at since the column was added says only `reservable`."""
+    if row.health is None:
+        return Health.HEALTHY if row.reservable else Health.DISABLED
+    return Health(row.health)
 
 
 def _assemble(rows: Iterable[Row[Any]], properties: Iterable[Row[Any]]) -> list[Resource]:

@@ -81,10 +81,18 @@ HOST_OPTIONS = [
     cfg.BoolOpt(
         "enable_polling_monitor",
         default=DEFAULTS.healing,
-        help="Watch the health of the hosts and move reservations away from failed ones.",
+        help="Watch the health of the hosts and move reservations away from failed ones. Servers are never deleted "
+        "because a host failed.",
     ),
     cfg.IntOpt(
         "polling_interval", default=int(DEFAULTS.health_seconds), min=1, help="Seconds between two looks at the hosts."
+    ),
+    cfg.IntOpt(
+        "failure_grace",
+        min=0,
+        help="Seconds that a host is down, or forced down, before it has failed and its reservations are moved; by "
+        "default two polling intervals. A service that is only disabled is in maintenance: nothing new is promised "
+        "there, and nothing is moved.",
     ),
     cfg.IntOpt(
         "healing_interval",
@@ -114,6 +122,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         health_seconds=float(host.polling_interval),
         healing=host.enable_polling_monitor,
         healing_interval=timedelta(minutes=host.healing_interval),
+        failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
         audit_seconds=conf.manager.audit_seconds,
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),

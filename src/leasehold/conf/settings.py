@@ -79,9 +79,16 @@ class ManagerSettings:
     shutdown_seconds: float = 30.0
     healing: bool = True
     healing_interval: timedelta = timedelta(minutes=60)
+    failure_grace_seconds: float | None = None
     audit_seconds: float = 600.0
     audit_pause_seconds: float = 0.1
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+
+    @property
+    def failure_grace(self) -> timedelta:
+        """How long a host is down before it has failed: two looks where nothing else is said."""
+        seconds = self.failure_grace_seconds
+        return timedelta(seconds=2 * self.health_seconds if seconds is None else seconds)
 
 
 @dataclass(frozen=True, slots=True)

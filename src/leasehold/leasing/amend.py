@@ -17,9 +17,10 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.promises import Rewriting, held_by, leaving, rewrite
+from leasehold.leasing.promises import Rewriting, check_left, held_by, leaving, left_by, rewrite, whole_left_by
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.metrics.decision import decision
+from leasehold.model.allocation import Pick
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
     from leasehold.books.pool import LockedPools
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
@@ -210,7 +210,7 @@ class _Amendment:
                 self.service.types.get(part.resource_type),
                 self._request(part),
                 held=tuple(held.pick for held in held_by(part, lease)),
-                leaving=tuple(held.pick for held in leaving(part, lease)) if begun else (),
+                leaving=tuple(held.pick for held in (*leaving(part, lease), *whole_left_by(part))) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 touched=lease.reached(EventType.START),
                 before=dict(part.request),
@@ -221,13 +221,26 @@ class _Amendment:
         ]
         own = [part.id for part in lease.reservations]
         with self.service.calendars.synced(connection, generations, now) as snapshots:
-            views = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
+            others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
+            views = {pool: view.booked(self._kept_off(lease, pool), ahead) for pool, view in others.items()}
             settings = self.service.settings.leases
             budget = Budget(settings.decision_seconds, self.service.steady)
             terms = Terms(ahead, window.duration, settings.cleaning_time, budget)
             allowed = partial(self._allowed, lease, now, connection)
             movable = not lease.reached(EventType.START) and lease.window.start >= to_minute(now)
-            return Offering(views, asked, terms, allowed, settings.explanation_seconds, movable=movable).decide()
+            decided = Offering(views, asked, terms, allowed, settings.explanation_seconds, movable=movable).decide()
+            for part, picks in zip(lease.reservations, decided, strict=True):
+                pool = self.service.types.get(part.resource_type).pool
+                check_left(left_by(part), picks, others[pool], ahead)
+            return decided
+
+    def _kept_off(self, lease: Lease, pool: str) -> list[Pick]:
+        """Return the hosts whose slots were left when they failed, to be given to no part of the lease either.
+
+        Servers may be there that the promises do not count. A whole host may be taken back with its servers.
+        """
+        parts = (part for part in lease.reservations if self.service.types.get(part.resource_type).pool == pool)
+        return [Pick(each.resource_number) for part in parts for each in left_by(part) if each.demand is not None]
 
     def _allowed(self, lease: Lease, now: datetime, connection: Connection, window: Window) -> bool:
         """Say whether the limits let the lease have another window."""

@@ -1,32 +1,37 @@
-"""Healing: when a host fails, other hosts take over its promises (contract resources §7, features J3, J4)."""
+"""Healing: when a host fails, other hosts take over its promises (contract resources §7, features J3, J4).
+
+No server is deleted because its host failed. A reservation that is active leaves the host, which goes to nobody else
+until its servers are gone: by their owner, or with the end of the lease.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from leasehold.books.allocation import end_allocations, insert_allocations, leases_on
+from leasehold.books.allocation import end_allocations, insert_allocations, leases_on, leave_allocations
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.resource import list_resources, update_resources
+from leasehold.books.resource import list_resources
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.decide import promised_window
-from leasehold.leasing.promises import held_by
+from leasehold.leasing.promises import held_by, left_by
+from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
-from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Explain, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
@@ -36,34 +41,15 @@ HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 """A lease that is starting or ending is looked at again once that is done."""
 
 
-def mark_hosts(service: Service, failed: Collection[str], recovered: Collection[str]) -> None:
-    """Write down by id which hosts broke and which work again; recovery only makes a host bookable again."""
-
-    def work(connection: Connection) -> None:
-        generations = lock_pools(connection, {HOST_POOL})
-        hosts = {host.id: host for host in list_resources(connection, HOST)}
-        for ids, reservable in ((failed, False), (recovered, True)):
-            numbers = [
-                hosts[ident].number for ident in ids if ident in hosts and hosts[ident].reservable is not reservable
-            ]
-            if numbers:
-                update_resources(
-                    connection, numbers, generations[HOST_POOL] + 1, reservable=reservable, updated_at=service.now()
-                )
-        bump_pools(connection, generations)
-
-    service.books.transact(work)
-
-
 def heal_leases(service: Service) -> int:
-    """Find other hosts for what is promised on broken ones within the healing interval; return how many leases changed.
+    """Find other hosts for what is promised on failed ones within the healing interval; return how many leases changed.
 
     Each lease is its own transaction. What cannot be replaced is given up, and the reservation says so.
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
     with service.books.reading() as connection:
-        broken = [host.number for host in list_resources(connection, HOST) if not host.reservable]
+        broken = [host.number for host in list_resources(connection, HOST) if host.health is Health.FAILED]
         affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
     healed = sum(service.decide(_Healing(service, lease_id, frozenset(broken))) for lease_id in affected)
     if healed:
@@ -130,8 +116,13 @@ class _Healing:
         window = promised_window(lease.window.start, lease.window.end, now)
         active = part.status is ReservationStatus.ACTIVE
         kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]
-        picks = self._replace(part, snapshot.without([part.id]), window, kept, lost)
-        end_allocations(connection, [each.id for each in lost], generation, now, released=not active)
+        # A host that was left before and works again still has servers, which the promises do not count.
+        others = snapshot.without([part.id]).booked([Pick(each.resource_number) for each in left_by(part)], window)
+        picks = self._replace(part, others, window, kept, lost)
+        if active:
+            leave_allocations(connection, [each.id for each in lost], generation, now)
+        else:
+            end_allocations(connection, [each.id for each in lost], generation, now, released=True)
         fresh = _added(kept, picks)
         insert_allocations(
             connection, HOST_POOL, generation, part.lease_id, window, [(part.id, pick) for pick in fresh]

@@ -21,10 +21,11 @@ from leasehold.books.resource import (
 )
 from leasehold.books.task import LEASE, add_task_by, add_task_once, call_off_task, hurry_task
 from leasehold.cloud.ports import CloudError, CloudPermanentError
+from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.properties import names, parse
-from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.resource_types.slots import child_provider
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _discover(service: Service, reference: str) -> dict[str, Any]:
         message = f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it."
         raise InUseError(message)
     inventories = cloud.providers.inventories(found.hypervisor_hostname)
+    health, down_since = judge(found, service.now(), service.settings.manager.failure_grace)
     return {
         "id": found.id,
         "type": HOST,
@@ -92,7 +94,9 @@ def _discover(service: Service, reference: str) -> dict[str, Any]:
         "max_unit": {name: inventory.max_unit for name, inventory in inventories.items()},
         "attributes": _attributes(found, zones=service.settings.cloud.zones),
         "traits": sorted(cloud.providers.traits(found.hypervisor_hostname)),
-        "reservable": found.up and found.enabled,
+        "reservable": health is Health.HEALTHY,
+        "health": health,
+        "down_since": down_since,
         "created_at": service.now(),
     }
 

@@ -54,12 +54,16 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one reservation in a step; `reason` is a sentence for the lease's owner."""
+    """What became of one reservation in a step; `reason` is a sentence for the lease's owner.
+
+    `occupied` are the promises on failed hosts that cannot be released yet, because servers are left there.
+    """
 
     reservation_id: str
     result: Result
     reason: str | None = None
     cloud: Mapping[str, Any] | None = None
+    occupied: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +186,13 @@ def _unfinished(part: Reservation, lease: Lease) -> bool:
 def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime) -> Job:
     live: list[Holding] = []
     former: list[Holding] = []
+    left: list[Holding] = []
     for held in part.allocations:
         if held.released_at is None:
-            holding = Holding(resources[held.resource_number], held.slots, held.id)
-            (live if lasts(held, lease) else former).append(holding)
+            kept = left if held.left_at is not None else live if lasts(held, lease) else former
+            kept.append(Holding(resources[held.resource_number], held.slots, held.id))
     warned, until = _warned(lease, now), _wait_until(service, lease, now)
-    return Job(lease.project_id, part, tuple(live), tuple(former), service.settings.cloud, warned, until)
+    return Job(lease.project_id, part, tuple(live), tuple(former), tuple(left), service.settings.cloud, warned, until)
 
 
 def _warned(lease: Lease, now: datetime) -> datetime | None:

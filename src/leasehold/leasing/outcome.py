@@ -84,11 +84,17 @@ class _Completion:
         done = self._of(Result.DONE)
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
-            over = (*job.former, *job.holdings) if self.step.wanted is Wanted.ENDED else job.former
-            if job.name in done and over:
+            over = job.all_holdings if self.step.wanted is Wanted.ENDED else (*job.former, *job.left)
+            clean = [holding.allocation_id for holding in over if holding.allocation_id not in self._occupied]
+            if job.name in done and clean:
                 pool = self.service.types.get(job.reservation.resource_type).pool
-                freed.setdefault(pool, []).extend(holding.allocation_id for holding in over)
+                freed.setdefault(pool, []).extend(clean)
         return freed
+
+    @property
+    def _occupied(self) -> frozenset[int]:
+        """The promises on failed hosts on which servers are left."""
+        return frozenset().union(*(outcome.occupied for outcome in self.outcomes))
 
     def _of(self, result: Result) -> set[str]:
         return {outcome.reservation_id for outcome in self.outcomes if outcome.result is result}
@@ -111,7 +117,11 @@ class _Completion:
         after = save_lease(connection, lease, _NEXT[phase](self._known(lease)), now)
         if phase in EVENT_OF and phase is not Phase.BEFORE_END:
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
-        finish_task(connection, self.claim, next_moment(after))
+        if self._occupied:
+            # Nothing tells us when the servers are gone.
+            finish_task(connection, self.claim, self._again(after, now), keep_attempts=True)
+        else:
+            finish_task(connection, self.claim, next_moment(after))
 
     def _falter(self, connection: Connection, lease: Lease, now: datetime) -> None:
         """Some reservation is not done: wait and try again, or give up when waiting does not help."""
@@ -139,7 +149,7 @@ class _Completion:
         settings = self.service.settings.manager
         seconds = min(settings.retry_first_seconds * 2 ** min(self.claim.attempts - 1, 20), settings.retry_most_seconds)
         pause = timedelta(seconds=seconds)
-        if self._of(Result.WAITING) == self.step.blocked.keys():
+        if self.step.blocked and self._of(Result.WAITING) == self.step.blocked.keys():
             pause = min(pause, max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
         moments = (event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time)
         return min([now + pause, *(moment for moment in moments if moment > now)])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.books.allocation import end_allocations, insert_allocations, move_allocations
 from leasehold.leasing.decide import promised_window
+from leasehold.model.errors import InUseError
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_seconds
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 def lasts(held: Allocation, lease: Lease) -> bool:
     """Say whether a promise lasts to the end of its lease.
 
-    One that was ended before, as when a failed host was replaced, may still wait for its release; it is never
-    prolonged with the lease. Promises are kept in whole seconds.
+    One that was ended before, as by an amendment, may still wait for its release; it is never prolonged with the
+    lease. One whose host failed and was left is no longer used. Promises are kept in whole seconds.
     """
-    ends = to_seconds(held.window.end)
-    return held.released_at is None and held.window.end > held.window.start and ends >= to_seconds(lease.window.end)
+    if held.released_at is not None or held.left_at is not None:
+        return False
+    return held.window.end > held.window.start and to_seconds(held.window.end) >= to_seconds(lease.window.end)
 
 
 def held_by(part: Reservation, lease: Lease) -> list[Allocation]:
@@ -39,7 +42,37 @@ def held_by(part: Reservation, lease: Lease) -> list[Allocation]:
 
 def leaving(part: Reservation, lease: Lease) -> list[Allocation]:
     """Return the promises that ended before their lease did, and whose resources are not given back yet."""
-    return [held for held in part.allocations if held.released_at is None and not lasts(held, lease)]
+    over = [held for held in part.allocations if held.released_at is None and not lasts(held, lease)]
+    return [held for held in over if held.left_at is None]
+
+
+def left_by(part: Reservation) -> list[Allocation]:
+    """Return the promises on hosts that failed and were left, and that may still carry the reservation's servers."""
+    return [held for held in part.allocations if held.released_at is None and held.left_at is not None]
+
+
+def whole_left_by(part: Reservation) -> list[Allocation]:
+    """Return those of `left_by` that are whole hosts: the reservation may take them back with what runs there."""
+    return [held for held in left_by(part) if held.demand is None]
+
+
+def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapshot, window: Window) -> None:
+    """Raise InUseError where servers are left on a failed host that others are promised in the window.
+
+    `others` are the promises of other leases. Hosts among the picks have been looked at.
+    """
+    used = {pick.resource_number for pick in picks}
+    for held in left:
+        if held.resource_number in used:
+            continue
+        (row,) = others.rows([held.resource_number])
+        fits = others.free(window)[row] if held.demand is None else others.slots(window, held.demand)[row] >= held.slots
+        if not fits:
+            message = (
+                "Servers of the lease may be left on a host that failed and that is promised to others in the new "
+                "window. Delete those servers and ask again a few minutes later, or ask for an earlier end."
+            )
+            raise InUseError(message, field="end_date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +113,17 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
             stays.setdefault(to.moved(held), []).append(held.id)
         else:
             goes.append(held)
+    used = {pick.resource_number for pick in picks}
+    for held in left_by(to.part):
+        if held.resource_number not in used:
+            stays.setdefault(to.moved(held), []).append(held.id)
+    # A host that failed and works again may be the reservation's own once more.
+    again = [held.id for held in left_by(to.part) if held.resource_number in used]
+    if again:
+        end_allocations(connection, again, to.generation, to.now, released=True)
     for window, ids in stays.items():
         move_allocations(connection, ids, to.generation, window)
-    _end(connection, to, goes, {pick.resource_number for pick in picks})
+    _end(connection, to, goes, used)
     fresh = []
     for pick in picks:
         if wanted[_key(pick)] > 0:

@@ -18,7 +18,7 @@ from leasehold.leasing.outcome import complete
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.base import LearnedError
+from leasehold.resource_types.base import LearnedError, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,6 +94,9 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     kind = service.types.get(job.reservation.resource_type)
     try:
         facts = _reach(service.cloud, kind, step, job)
+        # An end has deleted what was left anywhere.
+        left = job.left and step.wanted is not Wanted.ENDED
+        occupied = kind.occupied(service.cloud, job) if left else frozenset[int]()
     except CloudTransientError as error:
         return _waiting(service, job, error)
     except CloudPermanentError as error:
@@ -105,7 +108,7 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         log.exception(message, kind.name, job.name, step.lease.id)
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
-    return Outcome(job.name, Result.DONE, cloud=new)
+    return Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
 
 
 def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:

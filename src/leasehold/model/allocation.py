@@ -29,7 +29,8 @@ class Allocation:
     """A promise in the books: resource x reservation x window x amount.
 
     `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
-    are being removed; the next start on the resource waits for it (design §5).
+    are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the host failed
+    and the reservation no longer uses it; the promise keeps others away while servers are left there.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Allocation:
     slots: int
     demand: Mapping[str, int] | None
     released_at: datetime | None = None
+    left_at: datetime | None = None
 
     @property
     def pick(self) -> Pick:

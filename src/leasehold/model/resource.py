@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ HOST_POOL = "hosts"
 FLOATING_IP_POOL = "floatingips"
 
 
+class Health(StrEnum):
+    """Whether a host can be used (contract resources §7); only a healthy one is promised to anybody."""
+
+    HEALTHY = "healthy"
+    DISABLED = "disabled"
+    """Up, but in maintenance: what it carries stays, and leases on it begin and end as usual."""
+    DOWN = "down"
+    """Down, for less than the grace."""
+    FAILED = "failed"
+    """Down for at least the grace: other hosts take over what is promised on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One thing that can be leased: a host or a floating IP.
@@ -24,6 +37,7 @@ class Resource:
     `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
     `(total - reserved) * allocation_ratio`; `max_unit` to the largest share of one instance, where limited.
     `attributes` are the discovered columns (hypervisor_hostname, vcpus, ...), `properties` the operator's own keys.
+    `down_since` is when a host that is down was first seen so.
     """
 
     number: int
@@ -36,6 +50,8 @@ class Resource:
     properties: Mapping[str, str] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     reservable: bool = True
+    health: Health = Health.HEALTHY
+    down_since: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None

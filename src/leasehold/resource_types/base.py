@@ -112,15 +112,18 @@ class Holding:
 class Job:
     """One reservation for converge: whose it is, what it holds now, and what it held and has not given back.
 
-    `former` are holdings that ended but are not released, e.g. of a failed host that was replaced. `warned` is the time
-    of the lease's warning when it has come and is not carried out completely; None for a lease that was deleted.
-    `wait_until` is how long an end may wait for what else has to be saved; None when it has waited that long.
+    `former` are holdings that ended but are not released, e.g. of a host that an amendment gave up. `left` are those on
+    hosts that failed: they are no longer used, and servers on them are not deleted before the reservation ends.
+    `warned` is the time of the lease's warning when it has come and is not carried out completely; None for a lease
+    that was deleted. `wait_until` is how long an end may wait for what else has to be saved; None when it has waited
+    that long.
     """
 
     project_id: str
     reservation: Reservation
     holdings: tuple[Holding, ...] = ()
     former: tuple[Holding, ...] = ()
+    left: tuple[Holding, ...] = ()
     settings: CloudSettings = field(default_factory=CloudSettings)
     warned: datetime | None = None
     wait_until: datetime | None = None
@@ -129,6 +132,11 @@ class Job:
     def name(self) -> str:
         """The reservation's id, which names everything it has in the cloud (contract resources)."""
         return self.reservation.id
+
+    @property
+    def all_holdings(self) -> tuple[Holding, ...]:
+        """All that the reservation holds, used or not."""
+        return (*self.holdings, *self.former, *self.left)
 
 
 class ResourceType(Protocol):
@@ -167,6 +175,9 @@ class ResourceType(Protocol):
         Raises CloudTransientError while something is still on its way (servers that are being removed), and
         CloudPermanentError when it can never match.
         """
+
+    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
+        """Return the allocation ids of `job.left` whose resources cannot be given back yet; asked after `converge`."""
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
         """Do what the reservation asked for shortly before its end.

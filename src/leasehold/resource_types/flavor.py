@@ -13,7 +13,14 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, read
 from leasehold.resource_types.instance import cloud_names, only_more
-from leasehold.resource_types.slots import converge_slots, explain, extra_specs, place, spread_of
+from leasehold.resource_types.slots import (
+    converge_slots,
+    explain,
+    extra_specs,
+    occupied_slots,
+    place,
+    spread_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +101,10 @@ class FlavorReservations:
             extra_specs={**source["extra_specs"], **extra_specs(job.name)},
         )
         return converge_slots(cloud, job, wanted, flavor)
+
+    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
+        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        return occupied_slots(cloud, job)
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
         """Do nothing: v1 has no action for instances."""

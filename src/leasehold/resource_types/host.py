@@ -104,6 +104,12 @@ class HostReservations:
             for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
         return {"aggregate_id": aggregate.id}
 
+    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
+        """Return the holdings on hosts that failed and have not left the aggregate: there are servers on them."""
+        aggregate = cloud.aggregates.get(job.name)
+        members = aggregate.hosts if aggregate else frozenset[str]()
+        return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
+
     def before_end(self, cloud: Cloud, job: Job) -> None:
         """Take a snapshot of every server on the reservation's hosts, when the reservation asks for it."""
         if asks_for_images(job):
@@ -185,8 +191,10 @@ def _settle(cloud: Cloud, job: Job, host: str, wanted: Collection[str]) -> None:
     """Bring a host into the reservation or out of it."""
     if host in wanted:
         _occupy(cloud, job, host)
-    else:
+    elif host not in _names(job.left):
         _vacate(cloud, job, host)
+    elif not cloud.servers.on_host(host):
+        _give_back(cloud, job, host)
 
 
 def _occupy(cloud: Cloud, job: Job, host: str) -> None:
@@ -213,10 +221,15 @@ def _vacate(cloud: Cloud, job: Job, host: str, kept: Collection[str] = ()) -> No
     A host that the reservation was never promised came in by hand: its servers are not the reservation's, and whether
     it belongs into the free pool is the audit's affair. The servers in `kept` stay, and the host with them.
     """
-    if host not in _names((*job.holdings, *job.former)):
+    if host not in _names(job.all_holdings):
         _expel(cloud, job, host)
         return
     _remove_servers(cloud, host, cloud.servers.on_host(host), kept)
+    _give_back(cloud, job, host)
+
+
+def _give_back(cloud: Cloud, job: Job, host: str) -> None:
+    """Move an empty host from the aggregate into the free pool; a host in neither would be open to anybody."""
     cloud.aggregates.add_host(job.settings.freepool, host)
     cloud.aggregates.remove_host(job.name, host)
 
@@ -251,7 +264,7 @@ def _dissolve(cloud: Cloud, job: Job) -> None:
     cloud.aggregates.delete(job.name)
     # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
     # yet, so whatever is on it and not preemptible is this reservation's.
-    hosts = _names((*job.holdings, *job.former))
+    hosts = _names(job.all_holdings)
     for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
 
 

@@ -18,6 +18,7 @@ from leasehold.resource_types.slots import (
     explain,
     extra_specs,
     group_of,
+    occupied_slots,
     place,
     spread_of,
 )
@@ -90,6 +91,10 @@ class InstanceReservations:
             extra_specs=extra_specs(job.name) | affinity_key(request),
         )
         return converge_slots(cloud, job, wanted, flavor)
+
+    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
+        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        return occupied_slots(cloud, job)
 
     def before_end(self, cloud: Cloud, job: Job) -> None:
         """Do nothing: v1 has no action for instances."""

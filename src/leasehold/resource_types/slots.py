@@ -7,6 +7,7 @@ many servers fit; no server group is needed (design §2).
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud, Flavor
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
-    from leasehold.resource_types.base import Job, Request, Search
+    from leasehold.resource_types.base import Holding, Job, Request, Search
 
     Counts = NDArray[np.int64]
     Mask = NDArray[np.bool_]
@@ -234,6 +235,9 @@ def converge_slots(cloud: Cloud, job: Job, wanted: Wanted, flavor: Flavor) -> Ma
         for holding in job.former:
             if holding.resource.attributes["service_name"] not in hosts:
                 _withdraw(cloud, job, holding.resource.attributes)
+        for holding in job.left:
+            if holding.resource.attributes["service_name"] not in hosts:
+                _leave(cloud, job, holding)
     return {"aggregate_id": aggregate.id}
 
 
@@ -249,6 +253,38 @@ def _withdraw(cloud: Cloud, job: Job, attributes: Mapping[str, Any]) -> None:
     cloud.aggregates.remove_host(job.name, host)
     _remove_servers(cloud, job, host)
     cloud.providers.remove_inventory(child_provider(attributes["hypervisor_hostname"]), resource_class(job.name))
+
+
+def _leave(cloud: Cloud, job: Job, left: Holding) -> None:
+    """Keep new servers from a host that failed, and leave those that are there alone.
+
+    Placement does not let go of an inventory that servers use, so it stays, with all of it reserved, until they are
+    gone.
+    """
+    attributes = left.resource.attributes
+    host, provider, name = attributes["service_name"], child_provider(attributes["hypervisor_hostname"]), job.name
+    cloud.aggregates.remove_host(name, host)
+    there = cloud.providers.inventories(provider).get(resource_class(name))
+    if there is None:
+        return
+    if any(server.service_host == host for server in cloud.servers.with_flavor(name)):
+        closed = replace(there, reserved=there.total)
+        if there != closed:
+            cloud.providers.set_inventory(provider, resource_class(name), closed)
+    else:
+        cloud.providers.remove_inventory(provider, resource_class(name))
+
+
+def occupied_slots(cloud: Cloud, job: Job) -> frozenset[int]:
+    """Return the allocation ids of the holdings on failed hosts whose servers are not gone: their inventory remains."""
+    live = {holding.resource.number for holding in job.holdings}
+    wanted = resource_class(job.name)
+    return frozenset(
+        left.allocation_id
+        for left in job.left
+        if left.resource.number not in live
+        and wanted in cloud.providers.inventories(child_provider(left.resource.attributes["hypervisor_hostname"]))
+    )
 
 
 def _remove_servers(cloud: Cloud, job: Job, host: str | None = None) -> None:
@@ -271,7 +307,7 @@ def _dissolve(cloud: Cloud, job: Job) -> None:
     do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
     aggregate = cloud.aggregates.get(name)
     members = sorted(aggregate.hosts) if aggregate else []
-    names = {holding.resource.attributes["hypervisor_hostname"] for holding in (*job.holdings, *job.former)}
+    names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
     providers = sorted(child_provider(hostname) for hostname in names)
     group = group_of(job.reservation)
     do_all(

@@ -80,13 +80,13 @@ def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
     """The failed host works again, but the servers of the reservation that it was taken from are still on it."""
     lease = world.lease(instances(1, 5), HOST, start=0, end=3)
     run_manager(world)
-    world.cloud.servers.boot("server", "demo", "m1.small", [lease.reservations[1].id])
-    world.cloud.servers.take_to_delete(600)
+    server = world.cloud.servers.boot("server", "demo", "m1.small", [lease.reservations[1].id])
     world.fail("cmp-02")
     run_manager(world)
     world.recover("cmp-02")
     assert places(world, lease) == [{"cmp-01"}, {"gpu-03"}]
     refused(world, NotEnoughError, lambda: world.amend(lease, **change(lease, amount=2)))
+    world.cloud.servers.delete(server.id)
     run_until(world, world.hour(1))
     world.amend(lease, **change(lease, amount=2))
     run_manager(world)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.heal import heal_leases, mark_hosts
+from leasehold.leasing.heal import heal_leases
+from leasehold.leasing.health import mark_hosts
 from leasehold.manager.monitor import look
 from tests.factory import (
     ALT,
@@ -98,7 +99,6 @@ def test_the_failed_host_is_vacated_later_and_never_comes_back_with_a_longer_lea
     lease = world.lease(hosts(2), start=0, end=2)
     run_manager(world)
     server = world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
-    world.cloud.servers.take_to_delete(600)
     world.clock.advance(minutes=10)
     world.fail(server.service_host or "")
     run_manager(world)
@@ -106,6 +106,7 @@ def test_the_failed_host_is_vacated_later_and_never_comes_back_with_a_longer_lea
     world.recover(server.service_host or "")
     world.amend(lease, end=3)
     assert server.service_host not in world.holds(lease)
+    world.cloud.servers.delete(server.id)
     run_for(world, minutes=12)
     assert world.members(lease.reservations[0].id) == set(world.holds(lease))
     assert server.service_host in world.members("freepool")
@@ -114,8 +115,7 @@ def test_the_failed_host_is_vacated_later_and_never_comes_back_with_a_longer_lea
 def test_a_host_that_is_not_vacated_yet_is_nobody_elses(world: World) -> None:
     lease = world.lease(hosts(), start=0, end=2)
     run_manager(world)
-    world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
-    world.cloud.servers.take_to_delete(600)
+    world.cloud.servers.boot("stays", "demo", "m1.small", [lease.reservations[0].id])
     world.clock.advance(minutes=10)
     world.fail("cmp-01")
     world.recover("cmp-01")
@@ -162,7 +162,7 @@ def test_a_replacement_that_fails_while_it_is_brought_in_is_replaced_in_the_clou
     assert world.members(lease.reservations[0].id) == {"cmp-06"} == set(world.holds(lease))
 
 
-def test_instances_move_to_hosts_with_room_and_their_servers_are_removed(world: World) -> None:
+def test_instances_move_to_hosts_with_room_and_their_servers_stay(world: World) -> None:
     lease = world.lease(instances(4, 2), start=0, end=2)
     run_manager(world)
     server = world.cloud.servers.boot("vm", "demo", lease.reservations[0].id)
@@ -172,8 +172,9 @@ def test_instances_move_to_hosts_with_room_and_their_servers_are_removed(world: 
     run_manager(world)
     assert world.holds(lease) == {"cmp-02": 4}
     assert world.members(lease.reservations[0].id) == {"cmp-02"}
-    assert world.cloud.servers.all() == []
-    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
+    assert world.cloud.servers.all() == [server]
+    (closed,) = world.cloud.providers.inventories("blazar_cmp-01").values()
+    assert closed.capacity == 0
     (inventory,) = world.cloud.providers.inventories("blazar_cmp-02").values()
     assert inventory.total == 4
 
@@ -274,7 +275,7 @@ def test_a_host_whose_lease_ends_while_others_are_healed_is_given_back_first(tmp
         run_until(world, world.hour(1) - timedelta(seconds=seconds))
         assert (world.holds(ends), world.holds(goes_on)) == ({"cmp-01": 1}, {"cmp-02": 1})
         world.cloud.hypervisors.fail("cmp-02")
-        mark_hosts(world.service, [world.hosts["cmp-02"].id], [])
+        mark_hosts(world.service, {each.hypervisor_hostname: each for each in world.cloud.hypervisors.list()})
 
         def now() -> datetime:
             world.clock.advance(seconds=1)

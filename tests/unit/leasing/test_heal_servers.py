@@ -1,0 +1,327 @@
+"""No server is deleted because a host failed; what it runs on goes to nobody until it is gone (resources §7.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import delete
+
+from leasehold.books.engine import writing
+from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.conf.settings import ManagerSettings, Settings
+from leasehold.manager.monitor import look
+from leasehold.model.errors import InUseError, NotEnoughError
+from tests.factory import ALT, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.stateful.audit import audit
+from tests.unit.leasing.looking import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from leasehold.cloud.ports import Server
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+GRACE = Settings(manager=ManagerSettings(health_seconds=60, failure_grace_seconds=120))
+ONLY_CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[World]:
+    """Return a world in which a host has failed when it was down for two minutes."""
+    with make_service(tmp_path, settings=GRACE, hosts=["cmp-01", "cmp-02"]) as world:
+        yield world
+
+
+def active(world: World, end: float = 2, least: int = 1) -> tuple[Lease, Server]:
+    """Return an active lease of hosts from cmp-01 on, and its owner's server there."""
+    lease = world.lease(hosts(least), start=0, end=end)
+    run_manager(world)
+    while not world.cloud.servers.on_host("cmp-01"):
+        world.cloud.servers.boot("work", "demo", "m1.small", [lease.reservations[0].id])
+    world.clock.advance(minutes=10)
+    (server,) = world.cloud.servers.on_host("cmp-01")
+    return lease, server
+
+
+def servers(world: World) -> set[str]:
+    return {server.id for server in world.cloud.servers.all()}
+
+
+def bookable(world: World, name: str) -> bool:
+    found = {host.label: host for host in world.listed()}
+    return found[name].reservable
+
+
+# ---------------------------------------------------------------- failed, disabled, and neither
+
+
+def test_a_host_that_is_down_for_a_moment_keeps_its_lease_and_its_servers(patient: World) -> None:
+    lease, server = active(patient)
+    patient.fail("cmp-01")
+    run_manager(patient)
+    assert not bookable(patient, "cmp-01")
+    patient.clock.advance(seconds=4)
+    patient.recover("cmp-01")
+    run_for(patient, minutes=5)
+    assert patient.holds(lease) == {"cmp-01": 1}
+    assert servers(patient) == {server.id}
+    assert bookable(patient, "cmp-01")
+    assert not patient.get(lease).degraded
+
+
+def test_a_host_has_failed_when_it_was_down_for_the_whole_grace_whoever_looks(patient: World) -> None:
+    """The beginning is in the database: another manager, or this one after a restart, goes on counting."""
+    lease, server = active(patient)
+    patient.fail("cmp-01")
+    patient.clock.advance(seconds=119)
+    look(replace(patient.service))
+    assert patient.holds(lease) == {"cmp-01": 1}
+    patient.clock.advance(seconds=1)
+    look(replace(patient.service))
+    assert patient.holds(lease) == {"cmp-02": 1}
+    run_for(patient, minutes=5)
+    assert servers(patient) == {server.id}
+
+
+def test_a_host_that_comes_back_in_between_begins_anew(patient: World) -> None:
+    lease, _ = active(patient)
+    for _ in range(4):
+        patient.fail("cmp-01")
+        patient.clock.advance(seconds=100)
+        patient.recover("cmp-01")
+        patient.clock.advance(seconds=1)
+    assert patient.holds(lease) == {"cmp-01": 1}
+
+
+def test_a_disabled_host_is_promised_to_nobody_and_keeps_all_that_it_has(patient: World) -> None:
+    lease, server = active(patient, end=2)
+    later = patient.lease(hosts(resource_properties=ONLY_CMP_01), start=2, end=3, caller=ALT)
+    patient.cloud.hypervisors.set_health("cmp-01", enabled=False)
+    for _ in range(10):
+        look(patient.service)
+        run_for(patient, minutes=1)
+    assert not bookable(patient, "cmp-01")
+    assert servers(patient) == {server.id}
+    assert patient.holds(lease) == {"cmp-01": 1}
+    assert not patient.get(lease).degraded
+    with pytest.raises(NotEnoughError):
+        patient.lease(hosts(resource_properties=ONLY_CMP_01), start=4, end=5)
+    run_until(patient, patient.hour(2.1))
+    assert patient.get(later).status == "ACTIVE"
+    assert patient.members(later.reservations[0].id) == {"cmp-01"}
+    patient.recover("cmp-01")
+    assert patient.lease(hosts(resource_properties=ONLY_CMP_01), start=4, end=5)
+
+
+def test_a_lease_on_a_disabled_host_is_prolonged_where_it_is(patient: World) -> None:
+    lease, server = active(patient, end=1)
+    patient.cloud.hypervisors.set_health("cmp-01", enabled=False)
+    look(patient.service)
+    patient.amend(lease, end=4)
+    run_for(patient, hours=2)
+    assert patient.holds(lease) == {"cmp-01": 1}
+    assert servers(patient) == {server.id}
+
+
+def test_a_hypervisor_that_is_missing_is_neither_failed_nor_recovered(patient: World) -> None:
+    lease, _ = active(patient)
+    patient.fail("cmp-01")
+    with writing(patient.engine) as connection:
+        connection.execute(delete(hypervisors).where(hypervisors.c.hypervisor_hostname == "cmp-01"))
+    patient.clock.advance(minutes=30)
+    look(patient.service)
+    assert patient.holds(lease) == {"cmp-01": 1}
+    assert not bookable(patient, "cmp-01")
+
+
+def test_hosts_of_several_cells_are_told_apart_though_their_numbers_repeat(world: World) -> None:
+    """Nova lists the hypervisors of all cells, and a number may be there twice; the hostname may not."""
+    lease, server = active(world)
+    healthy = world.cloud.hypervisors.find("cmp-01")
+    assert healthy is not None
+    other = replace(healthy, hypervisor_hostname="other-cell", service_host="other-cell", up=False)
+
+    class TwoCells:
+        def list(self) -> list[object]:
+            return [*world.cloud.hypervisors.list(), other]
+
+    cloud = replace(world.service.cloud, hypervisors=TwoCells())  # type: ignore[arg-type]
+    look(replace(world.service, cloud=cloud))
+    run_for(world, minutes=5)
+    assert world.holds(lease) == {"cmp-01": 1}
+    assert servers(world) == {server.id}
+
+
+# ---------------------------------------------------------------- what a failed host carries
+
+
+def test_healing_leaves_the_servers_alone_and_the_host_to_nobody_until_they_are_gone(world: World) -> None:
+    lease, server = active(world)
+    own = lease.reservations[0].id
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    assert world.members(own) == {"cmp-01", "cmp-02"}
+    assert world.holds(lease) == {"cmp-02": 1}
+    assert servers(world) == {server.id}
+    found = world.get(lease)
+    assert (found.status, found.status_reason, found.degraded) == ("ACTIVE", None, True)
+    world.recover("cmp-01")
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    assert findings(world) == []
+    world.cloud.servers.delete(server.id)
+    run_for(world, minutes=3)
+    assert world.members(own) == {"cmp-02"}
+    assert "cmp-01" in world.members("freepool")
+    assert world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    audit(world)
+
+
+def test_without_a_spare_host_nothing_is_deleted_either(world: World) -> None:
+    lease, _ = active(world, least=5)
+    before = servers(world)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    assert servers(world) == before
+    assert world.part(lease).missing_resources
+    assert world.get(lease).status == "ACTIVE"
+
+
+def test_a_reservation_takes_its_own_host_back_with_what_runs_there(world: World) -> None:
+    lease, _ = active(world, least=5)
+    before = servers(world)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    world.recover("cmp-01")
+    world.amend(lease, end=2.5)
+    run_for(world, minutes=5)
+    assert "cmp-01" in world.holds(lease)
+    assert len(world.holds(lease)) == 5
+    assert not world.part(lease).missing_resources
+    assert servers(world) == before
+    audit(world)
+    run_until(world, world.hour(3))
+    assert servers(world) == set()
+    assert "cmp-01" in world.members("freepool")
+
+
+def test_the_end_of_the_lease_clears_the_host_that_failed_too(world: World) -> None:
+    lease, _ = active(world, end=1)
+    world.fail("cmp-01")
+    run_until(world, world.hour(0.9))
+    assert len(servers(world)) == 1
+    run_until(world, world.hour(1.1))
+    assert servers(world) == set()
+    assert world.get(lease).status == "TERMINATED"
+    assert "cmp-01" in world.members("freepool")
+    world.recover("cmp-01")
+    assert world.lease(hosts(resource_properties=ONLY_CMP_01), start=1.5, end=2, caller=ALT)
+
+
+def test_deleting_the_lease_clears_the_host_that_failed_too(world: World) -> None:
+    lease, _ = active(world)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    world.delete(lease)
+    run_for(world, minutes=1)
+    assert not world.exists(lease)
+    assert servers(world) == set()
+    assert "cmp-01" in world.members("freepool")
+
+
+def test_a_longer_lease_keeps_the_failed_host_while_its_servers_are_there(world: World) -> None:
+    lease, server = active(world, end=2)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    world.recover("cmp-01")
+    world.amend(lease, end=4)
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(resource_properties=ONLY_CMP_01), start=3, end=3.5, caller=ALT)
+    run_until(world, world.hour(3))
+    assert servers(world) == {server.id}
+    audit(world)
+
+
+def test_a_longer_lease_is_refused_where_the_occupied_host_is_promised_to_others(world: World) -> None:
+    lease, server = active(world, end=2)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    world.recover("cmp-01")
+    other = world.lease(hosts(resource_properties=ONLY_CMP_01), start=2, end=3, caller=ALT)
+    with pytest.raises(InUseError, match="Delete those servers"):
+        world.amend(lease, end=2.5)
+    world.cloud.servers.delete(server.id)
+    run_for(world, minutes=3)
+    world.amend(lease, end=2.5)
+    run_until(world, world.hour(2.1))
+    assert world.get(other).status == "ACTIVE"
+
+
+def test_a_shorter_lease_gives_the_occupied_host_back_sooner(world: World) -> None:
+    lease, _ = active(world, end=4)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    world.recover("cmp-01")
+    world.amend(lease, end=1)
+    other = world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=3, caller=ALT)
+    run_until(world, world.hour(1.1))
+    assert world.get(other).status == "ACTIVE"
+
+
+def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
+    lease, _ = active(world, end=10)
+    world.fail("cmp-01")
+    before = world.now()
+    looks = 0
+    while world.now() < before + timedelta(hours=1):
+        looks += run_manager(world)
+        world.clock.advance(seconds=1)
+    assert world.get(lease).status == "ACTIVE"
+    assert 50 <= looks <= 80
+
+
+# ---------------------------------------------------------------- instances
+
+
+def test_instances_move_and_their_servers_stay_where_they_were(world: World) -> None:
+    lease = world.lease(instances(4, 2), start=0, end=2)
+    own = lease.reservations[0].id
+    run_manager(world)
+    server = world.cloud.servers.boot("vm", "demo", own)
+    assert server.service_host == "cmp-01"
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_for(world, minutes=5)
+    assert servers(world) == {server.id}
+    assert world.holds(lease) == {"cmp-02": 4}
+    assert world.members(own) == {"cmp-02"}
+    assert (world.get(lease).status, world.get(lease).status_reason) == ("ACTIVE", None)
+    world.recover("cmp-01")
+    for _ in range(4):
+        assert world.cloud.servers.boot("new", "demo", own).service_host == "cmp-02"
+    assert world.cloud.servers.boot("one too many", "demo", own).status == "ERROR"
+    assert findings(world) == []
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    world.cloud.servers.delete(server.id)
+    run_for(world, minutes=3)
+    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
+    assert world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    audit(world)
+
+
+def test_the_end_removes_the_servers_of_slots_on_a_failed_host_too(world: World) -> None:
+    lease = world.lease(instances(4, 2), start=0, end=1)
+    run_manager(world)
+    world.cloud.servers.boot("vm", "demo", lease.reservations[0].id)
+    world.clock.advance(minutes=10)
+    world.fail("cmp-01")
+    run_until(world, world.hour(1.1))
+    assert servers(world) == set()
+    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
+    assert world.get(lease).status == "TERMINATED"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,14 +10,16 @@ from falcon import testing
 
 from leasehold.api.app import make_app
 from leasehold.conf.settings import ApiSettings
+from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import get_lease
+from leasehold.model.draft import LeaseDraft
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.plan import make_plan
 from leasehold.takeover.source import read_blazar
 from leasehold.takeover.write import write_plan
-from tests.factory import run_manager, run_until
+from tests.factory import DEMO, hosts, run_manager, run_until
 from tests.stateful.audit import audit, cloud_state, dump
-from tests.takeover.blazar import Rows, changed, load, make_sqlite
+from tests.takeover.blazar import Rows, changed, load, make_sqlite, replaced
 from tests.takeover.conftest import as_sandbox
 
 if TYPE_CHECKING:
@@ -131,3 +134,52 @@ def test_a_loser_can_ask_for_another_host(world: World, take_over: Import) -> No
     world.amend(get_lease(world.service, loser.id), reservations=({"id": part.id, "min": 1, "max": 1},))
     assert len(world.holds(loser)) == 1
     audit(world)
+
+
+def renamed(rows: Rows, old: str, new: str) -> Rows:
+    """Return the rows with another id wherever the old one stands."""
+    return replaced(rows, {f'"{old}"': f'"{new}"'})
+
+
+@pytest.mark.parametrize("ident", ["rack-7", "R2-D2", "e" * 36, "F24C43E1-F0FF-4C86-9069-3E41BD0153AD", "ä -- x"])
+def test_a_reservation_whose_id_is_no_uuid_keeps_its_promise(world: World, take_over: Import, ident: str) -> None:
+    rows = load()
+    lease = next(row for row in rows["leases"] if row["name"] == "active-host")
+    part = next(row for row in rows["reservations"] if row["lease_id"] == lease["id"])
+    plan = take_over(renamed(rows, part["id"], ident))
+    (finding,) = (each for each in plan.findings if each.id == ident)
+    assert "is no UUID" in finding.what
+    mine = get_lease(world.service, lease["id"])
+    assert len(world.holds(mine)) == 1
+    world.enrol("gpu-03")
+    begin = world.now() + timedelta(hours=1)
+    draft = LeaseDraft("new", begin, begin + timedelta(hours=1), reservations=(hosts(),), fingerprint="a")
+    other = create_lease(world.service, DEMO, draft)
+    assert not world.holds(other).keys() & world.holds(mine).keys()
+    held = world.holds(mine)
+    world.amend(mine, end=mine.window.end + timedelta(hours=1))
+    assert world.holds(mine) == held
+    run_manager(world)
+    assert get_lease(world.service, mine.id).status == "ACTIVE"
+
+
+def test_one_address_in_two_spellings_is_taken_once_with_both_promises(world: World, take_over: Import) -> None:
+    def spell_twice(rows: Rows) -> None:
+        first = rows["floatingips"][0]
+        first["floating_ip_address"] = "2001:db8::1"
+        again = {**first, "id": "ffffffff-2222-4333-8444-555555555555", "floating_ip_address": "2001:DB8:0::0001"}
+        rows["floatingips"].append(again)
+        for row in rows["floatingip_allocations"]:
+            if row["floatingip_id"] == first["id"]:
+                row["floatingip_id"] = again["id"]
+
+    before = load()
+    first = before["floatingips"][0]
+    parts = {row["reservation_id"] for row in before["floatingip_allocations"] if row["floatingip_id"] == first["id"]}
+    assert parts
+    plan = take_over(changed(before, spell_twice))
+    (finding,) = (each for each in plan.findings if each.id.startswith("ffffffff"))
+    assert "2001:DB8:0::0001 is enrolled twice" in finding.what
+    assert sum(row["floating_ip_address"] == "2001:db8::1" for row in ask(world, "floatingips")) == 1
+    promised = {each.part.id for each in plan.promises if each.resource == ("virtual:floatingip", first["id"])}
+    assert promised == parts

@@ -39,7 +39,7 @@ class AllocationColumns:
 
     `starts` and `ends` are seconds since the epoch, half-open; a row that ends no later than it starts was cancelled
     and takes nothing. `demands` are JSON texts of {resource class: amount of one slot}, None for the whole resource.
-    `reservation_ids` are UUIDs.
+    `reservation_ids` are any texts; nearly all are UUIDs.
     """
 
     ids: Sequence[int]

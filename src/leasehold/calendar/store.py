@@ -12,6 +12,7 @@ what `forget_before` drops, disappear when everything is sorted again.
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -37,6 +38,10 @@ MOST_NOTES: Final = 1024
 SOON: Final = 3600
 """Seconds ahead for which the promises that are about to end are kept at hand."""
 
+_UUID: Final = np.array([letter == "-" for letter in "00000000-0000-0000-0000-000000000000"])
+"""Where a UUID has its dashes."""
+_HEXADECIMAL: Final = np.isin(np.arange(256), list(b"0123456789abcdef"))
+
 _COLUMNS: Final = {
     "ids": np.int64,
     "rows": np.int32,
@@ -51,9 +56,27 @@ _COLUMNS: Final = {
 
 
 def owner_keys(reservation_ids: Iterable[str]) -> NDArray[np.uint64]:
-    """Return UUIDs given as text as the two halves of their 128 bits: shape (n, 2)."""
-    digits = "".join(reservation_ids).replace("-", "")
+    """Return ids as the two halves of 128 bits, shape (n, 2): those of a UUID, or of a digest of any other text."""
+    texts = list(reservation_ids)
+    joined = "".join(texts)
+    if not _all_uuids(texts, joined):
+        joined = "".join(text if _all_uuids([text], text) else _digest(text) for text in texts)
+    digits = joined.replace("-", "")
     return np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64).reshape(-1, 2)
+
+
+def _all_uuids(texts: Sequence[str], joined: str) -> bool:
+    """Say whether all texts are UUIDs as Leasehold writes them; anything else is another id."""
+    if not joined.isascii() or any(length != _UUID.size for length in set(map(len, texts))):
+        return False
+    letters = np.frombuffer(joined.encode(), np.uint8).reshape(-1, _UUID.size)
+    dashes = letters[:, _UUID] == ord("-")
+    return bool(dashes.all() and _HEXADECIMAL[letters[:, ~_UUID]].all())
+
+
+def _digest(text: str) -> str:
+    """Return 32 hexadecimal digits that stand for an id which is no UUID, such as one imported from Blazar may be."""
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def row_start_keys(rows: NDArray[np.signedinteger[Any]], starts: Seconds) -> NDArray[np.int64]:

@@ -165,6 +165,7 @@ class Leases:
                 remedy = f"Remove by hand what it has in the cloud, such as the aggregate {row.id}; Blazar's row stays."
                 self._findings.add(row, what, remedy)
                 continue
+            self._look_at_id(lease, row)
             found.append(
                 Reservation(
                     id=row.id,
@@ -181,6 +182,18 @@ class Leases:
                 )
             )
         return tuple(found)
+
+    def _look_at_id(self, lease: LeaseRow, row: ReservationRow) -> None:
+        try:
+            regular = str(UUID(row.id)) == row.id
+        except ValueError:
+            regular = False
+        if not regular:
+            what = f"The id of a reservation of lease {lease.name} is no UUID: {row.id!r}. Its promise is kept."
+            remedy = (
+                "Look after its end whether the cloud still has anything of this name; the audit would not know it."
+            )
+            self._findings.add(row, what, remedy)
 
     def _status(self, lease: LeaseRow, row: ReservationRow, status: LeaseStatus) -> ReservationStatus:
         if row.status in set(ReservationStatus):

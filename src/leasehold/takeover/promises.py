@@ -87,7 +87,8 @@ def promises(
     """Return the promises that our books can hold."""
     by_key = {resource.key: resource for resource in resources}
     candidates: dict[Key, list[NewPromise]] = defaultdict(list)
-    for each in _read(rows, leases, by_key.keys(), now, findings):
+    keys = {(kind, ident): each.key for each in by_key.values() for kind, ident in each.keys}
+    for each in _read(rows, leases, keys, now, findings):
         candidates[each.resource].append(each)
     kept: list[NewPromise] = []
     short: set[str] = set()
@@ -139,18 +140,18 @@ def _seniority(promise: NewPromise) -> tuple[bool, bool, str, str]:
 
 
 def _read(
-    rows: BlazarRows, leases: Iterable[Lease], known: Iterable[Key], now: datetime, findings: Findings
+    rows: BlazarRows, leases: Iterable[Lease], known: Mapping[Key, Key], now: datetime, findings: Findings
 ) -> Iterable[NewPromise]:
+    """Yield the promises; `known` maps what a row may name to the resource that it is."""
     parts = {part.id: (lease, part) for lease in leases for part in lease.reservations}
-    there = set(known)
     grouped: dict[tuple[Key, str], list[Row]] = defaultdict(list)
     for row, key in _allocated(rows):
-        if row.reservation_id not in parts or key not in there:
+        if row.reservation_id not in parts or key not in known:
             lacking = "reservation" if row.reservation_id not in parts else "host or address"
             what = f"An allocation of {key[1]} to reservation {row.reservation_id} has no {lacking} in the import."
             findings.add(row, what, "Nothing, unless its reservation or host is named above.")
         else:
-            grouped[key, row.reservation_id or ""].append(row)
+            grouped[known[key], row.reservation_id or ""].append(row)
     for (key, reservation_id), found in grouped.items():
         lease, part = parts[reservation_id]
         yield _promise(key, lease, part, tuple(found), now)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,21 @@ LONGEST_PROPERTY = 64
 
 @dataclass(frozen=True, slots=True)
 class NewResource:
-    """A resource to be written: its columns, and the operator's own properties."""
+    """A resource to be written: its columns, the operator's own properties, and ids of rows that say the same again."""
 
     values: Mapping[str, Any]
     properties: Mapping[str, str]
+    also: tuple[str, ...] = ()
 
     @property
     def key(self) -> tuple[str, str]:
         """Type and id: how Blazar's rows refer to it."""
         return self.values["type"], self.values["id"]
+
+    @property
+    def keys(self) -> tuple[tuple[str, str], ...]:
+        """All that Blazar's rows may call it."""
+        return tuple((self.values["type"], ident) for ident in (self.values["id"], *self.also))
 
 
 def property_definitions(rows: BlazarRows, findings: Findings) -> list[PropertyRow]:
@@ -132,7 +138,7 @@ def _properties(
 
 def floating_ips(rows: BlazarRows, now: datetime, findings: Findings) -> list[NewResource]:
     """Return the floating IPs."""
-    found = []
+    found: dict[str, NewResource] = {}
     for row in rows.floating_ips:
         try:
             address = str(ip_address(row.floating_ip_address))
@@ -140,8 +146,15 @@ def floating_ips(rows: BlazarRows, now: datetime, findings: Findings) -> list[Ne
             what = f"{row.floating_ip_address!r} is no IP address, so the row is left out."
             findings.add(row, what, "Nothing; no lease could ever use it.")
             continue
-        found.append(NewResource(_floating_ip(row, address, now), {}))
-    return found
+        values = _floating_ip(row, address, now)
+        first = found.get(values["reference"])
+        if first is None:
+            found[values["reference"]] = NewResource(values, {})
+            continue
+        found[values["reference"]] = replace(first, also=(*first.also, row.id))
+        what = f"The address {row.floating_ip_address} is enrolled twice, in another spelling as {first.values['id']}."
+        findings.add(row, what, "Nothing; it is taken once, and what either row was promised to counts for it.")
+    return list(found.values())
 
 
 def _floating_ip(row: FloatingIpRow, address: str, now: datetime) -> dict[str, Any]:

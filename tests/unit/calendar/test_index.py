@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leasehold.calendar.index import HISTORY, Calendar
+from leasehold.calendar.store import owner_keys
 from leasehold.model.windows import Window, from_seconds
 from tests.unit.calendar.oracle import Oracle, Row, columns, latest
 from tests.unit.calendar.strategies import DAY, RESERVATIONS, allocations, demands, pools, resource, spans
@@ -149,3 +151,17 @@ def test_a_long_life_of_small_updates() -> None:
         if generation % 50 == 0:
             calendar.forget_before(from_seconds(generation) - timedelta(seconds=1))
             known = {id_: row for id_, row in known.items() if not (row.released and row.end < generation)}
+
+
+@given(st.lists(st.one_of(st.uuids().map(str), st.uuids().map(str).map(str.upper), st.text(max_size=40))))
+def test_ids_of_any_form_are_told_apart(ids: list[str]) -> None:
+    """An import may bring ids that are no UUIDs; how they stand together must not change what each becomes."""
+    together = [tuple(key) for key in owner_keys(ids).tolist()]
+    assert together == [tuple(owner_keys([ident])[0].tolist()) for ident in ids]
+    assert len(set(together)) == len(set(ids))
+
+
+def test_an_id_with_a_blank_is_not_taken_for_two() -> None:
+    first, second = str(UUID(int=1)), str(UUID(int=2))
+    assert owner_keys([f"{first} {second}", first]).tolist()[1] == owner_keys([first]).tolist()[0]
+    assert len(owner_keys([f"{first} {second}"])) == 1

@@ -37,6 +37,13 @@ API_OPTIONS = [
         help="How long a delete waits for the servers of the lease to be gone before it answers, in seconds. A quarter "
         "of `threads` wait at the same time in one process, half of them for one project; more are answered at once.",
     ),
+    cfg.FloatOpt(
+        "cloud_seconds",
+        default=20.0,
+        min=0.1,
+        help="Seconds that all calls to the cloud of one request may take together when a lease is created or changed: "
+        "fewer than the balancer waits for an answer.",
+    ),
     cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process works on at the same time."),
     cfg.IntOpt(
         "max_waiting",
@@ -109,6 +116,7 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         auth_strategy=conf.api.auth_strategy,
         users_file=conf.api.users_file,
         delete_wait_seconds=conf.api.delete_wait_seconds,
+        cloud_seconds=conf.api.cloud_seconds,
         max_body=conf.api.max_body,
         metrics=conf.api.metrics,
         rates=RateSettings(

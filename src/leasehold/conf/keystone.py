@@ -94,11 +94,6 @@ def open_session(conf: cfg.ConfigOpts) -> Session:
     return loading.load_session_from_conf_options(conf, GROUP, auth=_open_account(conf))
 
 
-def reopen(session: Session, conf: cfg.ConfigOpts) -> Session:
-    """Return a session of its own over the same login: connections are one thread's, a token serves all."""
-    return loading.load_session_from_conf_options(conf, GROUP, auth=session.auth)
-
-
 def load_login(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin | None:
     """Return the way to log in that a section describes, None for one that describes none; speaks to nobody yet.
 

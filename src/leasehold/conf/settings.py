@@ -126,7 +126,8 @@ class ApiSettings:
     """How the HTTP API listens, knows its callers and limits what they send.
 
     `threads` requests are worked on at the same time, and `waiting` more wait for their turn up to `wait_seconds`.
-    `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers.
+    `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers,
+    `cloud_seconds` what a create or a change of a lease may spend on calls to the cloud.
     `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses
     and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
@@ -141,6 +142,7 @@ class ApiSettings:
     auth_strategy: str = "none"
     users_file: str = "/etc/leasehold/users"
     delete_wait_seconds: float = 10.0
+    cloud_seconds: float = 20.0
     max_body: int = 1024 * 1024
     metrics: bool = False
     rates: RateSettings = field(default_factory=RateSettings)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.store import UnknownOutcomeError
+from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudError
 from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.slots import SERVER_GROUP, group_of
@@ -39,18 +40,22 @@ def share_groups(service: Service, lease: Lease, token: str | None, project_id: 
     administrator amends it, no group is made: one that no longer fits is removed, and the owner's next amendment makes
     another.
 
-    A cloud that has none, or does not give one now, leaves the lease as it is: it is promised all the same. So does a
-    database that goes away after the promise was committed.
+    A cloud that has none, or gives none within the request's deadline, leaves the lease as it is: it is promised all
+    the same. So does a database that goes away after the promise was committed.
     """
     groups = service.cloud.server_groups
     if token is None or groups is None:
         return lease
-    for part in lease.reservations:
-        if _differs(part):
-            try:
-                lease = _replace_group(service, groups, lease, part, token if project_id == lease.project_id else None)
-            except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
-                log.warning("Reservation %s has no server group of its own: %s", part.id, error)
+    parts = [part for part in lease.reservations if _differs(part)]
+    for done, part in enumerate(parts):
+        if time_left() == 0.0:
+            text = "Lease %s: %d reservations have no server group of their own: the cloud did not answer in time"
+            log.warning(text, lease.id, len(parts) - done)
+            break
+        try:
+            lease = _replace_group(service, groups, lease, part, token if project_id == lease.project_id else None)
+        except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
+            log.warning("Reservation %s has no server group of its own: %s", part.id, error)
     return lease
 
 

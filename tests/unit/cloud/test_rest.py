@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,10 +16,12 @@ import pytest
 
 from leasehold import conf
 from leasehold.api import request_ids
+from leasehold.cloud.deadline import deadline
 from leasehold.cloud.openstack.connections import Connections
 from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
 from leasehold.cloud.openstack.rest import ATTEMPTS, Service
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.conf.keystone import TIMEOUT_SECONDS
 from tests.processes import as_text
 from tests.servers import free_port
 
@@ -202,3 +206,18 @@ def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(n
     ]
     with pytest.raises(CloudPermanentError, match="cell1-01"):
         OpenStackHypervisors(nova).find("cell2-01")
+
+
+def test_one_deadline_ends_all_calls_of_a_service_that_is_silent(tmp_path: Path) -> None:
+    """It is listening, and never answers: each of the calls would wait for the configured time-out of its own."""
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        nova = service(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with deadline(0.5):
+            begin = time.monotonic()
+            for _ in range(20):
+                with pytest.raises(CloudTransientError, match=r"did not answer in time|cannot be reached"):
+                    nova.call("things.create", "POST", "/things", json={})
+            taken = time.monotonic() - begin
+    assert taken < TIMEOUT_SECONDS

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from leasehold.cloud.ports import ServerGroup
+from leasehold.cloud.asked_once import asked_once
+from leasehold.cloud.deadline import time_left
+from leasehold.cloud.ports import CloudTransientError, ServerGroup
 from leasehold.leasing.group import share_groups
 from leasehold.resource_types.slots import group_of
 from tests.factory import instances, run_manager
@@ -97,3 +99,33 @@ def test_a_group_that_fits_stays_whoever_amends(world: World, service: Service, 
     shared(service, world.amend(lease, end=4), OPERATOR)
     assert groups.made == before
     assert group(world, lease) == next(iter(before))
+
+
+@dataclass
+class Silent(Groups):
+    """A Nova that never answers: a call is broken off at the deadline."""
+
+    seconds: float = 100.0
+    asked: int = 0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def create(self, name: str, *, together: bool, token: str) -> str:
+        self.asked += 1
+        self.seconds += time_left() or 0.0
+        message = "nova server_groups.create: the service did not answer in time"
+        raise CloudTransientError(message)
+
+
+def test_a_silent_nova_costs_one_deadline_whatever_the_number_of_parts(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    lease = world.lease(*(instances(1, affinity=False) for _ in range(8)), start=1, end=3)
+    nova = Silent()
+    with asked_once(replace(world.service.cloud, server_groups=nova), 20, nova.now) as cloud:
+        shared(replace(world.service, cloud=cloud), lease, OWNER)
+    assert (nova.asked, nova.seconds) == (1, 120.0)
+    assert world.exists(lease)
+    assert [group_of(part) for part in world.get(lease).reservations] == [None] * 8
+    assert f"Lease {lease.id}: 7 reservations have no server group of their own" in caplog.messages[-1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.versions import GENERATIONS, PAGES
 from leasehold.api.views.lease import show_lease
+from leasehold.cloud.asked_once import asked_once
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
@@ -20,11 +23,12 @@ from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from leasehold.api.call import Call
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange
+    from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -51,15 +55,28 @@ def show(call: Call, lease: Lease) -> Reply:
 
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
-    lease = create_lease(call.service, call.caller, _draft(call, body), _idempotency_key(call), call.sight)
-    return _reply(call, share_groups(call.service, lease, call.token, call.caller.project_id))
+    draft, key = _draft(call, body), _idempotency_key(call)
+    with _asking_once(call) as service:
+        lease = create_lease(service, call.caller, draft, key, call.sight)
+        lease = share_groups(service, lease, call.token, call.caller.project_id)
+    return _reply(call, lease)
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     """Amend a lease: all that is asked, or nothing."""
     generation = _wanted_generation(call, lease)
-    amended = amend_lease(call.service, lease.id, _changes(call, body), generation, call.sight)
-    return _reply(call, share_groups(call.service, amended, call.token, call.caller.project_id))
+    changes = _changes(call, body)
+    with _asking_once(call) as service:
+        amended = amend_lease(service, lease.id, changes, generation, call.sight)
+        amended = share_groups(service, amended, call.token, call.caller.project_id)
+    return _reply(call, amended)
+
+
+@contextmanager
+def _asking_once(call: Call) -> Iterator[Service]:
+    """Yield the service for a request that may ask the cloud: each thing once, and all within one deadline."""
+    with asked_once(call.service.cloud, call.api.settings.cloud_seconds) as cloud:
+        yield replace(call.service, cloud=cloud)
 
 
 def delete(call: Call, lease: Lease) -> Reply:

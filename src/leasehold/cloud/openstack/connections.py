@@ -3,15 +3,42 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from keystoneauth1 import loading
+from keystoneauth1.loading import session as session_loading
+from keystoneauth1.session import Session
 
-from leasehold.conf.keystone import SERVICES, open_session, reopen
+from leasehold.cloud.deadline import time_left
+from leasehold.conf.keystone import GROUP, SERVICES, open_session
 
 if TYPE_CHECKING:
     from keystoneauth1.adapter import Adapter
     from oslo_config import cfg
+
+
+LEAST_SECONDS = 0.001
+"""What a call may take whose deadline is over by now: no time at all would be no limit, or an error."""
+
+
+class BoundedSession(Session):
+    """A session whose every call, also to log in or to find an endpoint, ends with the deadline of its request."""
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        """Send a request with what is left of the time, or with the configured time-out if that is shorter."""
+        left = time_left()
+        if left is not None:
+            limits = [limit for limit in (left, self.timeout, kwargs.get("timeout")) if limit is not None]
+            kwargs["timeout"] = max(LEAST_SECONDS, min(limits))
+        return super().request(*args, **kwargs)
+
+
+class _Sessions(session_loading.Session):
+    """Makes such sessions of the configuration."""
+
+    @property
+    def plugin_class(self) -> type[Session]:
+        return BoundedSession
 
 
 class Connections:
@@ -31,7 +58,7 @@ class Connections:
         return clients[service]
 
     def _open(self) -> dict[str, Adapter]:
-        session = reopen(self._session, self._conf)
+        session = _Sessions().load_from_conf_options(self._conf, GROUP, auth=self._session.auth)
         return {
             name: loading.load_adapter_from_conf_options(self._conf, name, session=session, user_agent="leasehold")
             for name in SERVICES

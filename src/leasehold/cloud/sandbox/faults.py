@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from leasehold.books.engine import reading, writing
+from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox import tables
 
@@ -114,12 +115,19 @@ class Faults:
     def suffer(self, fault: Fault, verb: str, moment: str) -> None:
         """Raise the fault's error if it belongs to this `moment` of the call (`before` or `after`)."""
         if moment == "before" and fault.latency_ms:
-            self._sleep(fault.latency_ms / 1000)
+            self._delay(verb, fault.latency_ms / 1000)
         if moment == "after" and fault.error == "reset":
             raise ConnectionResetError(ECONNRESET, strerror(ECONNRESET))
         if fault.error == moment:
             error = CloudPermanentError if fault.permanent else CloudTransientError
             raise error(f"sandbox {verb}: failed {_WHEN[moment]}, because a fault was set")
+
+    def _delay(self, verb: str, seconds: float) -> None:
+        """Let a slow call take its time; one that outlasts the deadline of its request has no effect."""
+        left = time_left()
+        self._sleep(seconds if left is None else min(seconds, left))
+        if left is not None and left < seconds:
+            raise CloudTransientError(f"sandbox {verb}: the service did not answer in time")
 
     @contextmanager
     def halved(self, fault: Fault, verb: str) -> Iterator[None]:

@@ -1,0 +1,53 @@
+"""The cloud for the calls of one request: each look-up is made once, and none after the request's deadline."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.deadline import deadline, time_left
+from leasehold.cloud.ports import Cloud, CloudTransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LOOK_UPS = frozenset({"find", "get"})
+"""The verbs whose answer counts for the whole request."""
+
+
+@contextmanager
+def asked_once(cloud: Cloud, seconds: float, clock: Callable[[], float] | None = None) -> Iterator[Cloud]:
+    """Yield the cloud for one request, whose calls have so many seconds all together.
+
+    A call after that raises CloudTransientError at once; one that is under way then is broken off.
+    """
+    ports: dict[str, Any] = {field.name: getattr(cloud, field.name) for field in fields(Cloud)}
+    with deadline(seconds, clock) if clock else deadline(seconds):
+        yield Cloud(**{name: port and _Once(name, port) for name, port in ports.items()})
+
+
+class _Once:
+    """A port with its answers so far."""
+
+    def __init__(self, name: str, port: object) -> None:
+        self._name = name
+        self._port = port
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._port, verb)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            key = (verb, args, tuple(sorted(kwargs.items())))
+            if key in self._known:
+                return self._known[key]
+            if time_left() == 0.0:
+                message = f"{self._name}.{verb}: the request's time for calls to the cloud is over"
+                raise CloudTransientError(message)
+            answer = method(*args, **kwargs)
+            if verb in LOOK_UPS:
+                self._known[key] = answer
+            return answer
+
+        return call

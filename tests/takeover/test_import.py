@@ -183,3 +183,16 @@ def test_one_address_in_two_spellings_is_taken_once_with_both_promises(world: Wo
     assert sum(row["floating_ip_address"] == "2001:db8::1" for row in ask(world, "floatingips")) == 1
     promised = {each.part.id for each in plan.promises if each.resource == ("virtual:floatingip", first["id"])}
     assert promised == parts
+
+
+def test_of_two_hosts_behind_one_compute_service_the_second_is_left_out_and_named(take_over: Import) -> None:
+    def share(rows: Rows) -> None:
+        first, second = rows["computehosts"][:2]
+        second["service_name"] = first["service_name"]
+
+    plan = take_over(changed(load(), share))
+    first, second = load()["computehosts"][:2]
+    (found,) = [each for each in plan.findings if each.table == "computehosts"]
+    assert found.id == second["id"]
+    assert first["hypervisor_hostname"] in found.what
+    assert second["id"] not in {host.values["id"] for host in plan.resources}

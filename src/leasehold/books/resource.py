@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.books.tables import resource_properties, resources
-from leasehold.model.resource import Health, Resource
+from leasehold.model.resource import HOST, Health, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,6 +88,14 @@ def list_resources(connection: Connection, resource_type: str) -> list[Resource]
         .where(resources.c.type == resource_type, resources.c.alive == 1)
     )
     return _assemble(rows, connection.execute(of_type)) if rows else []
+
+
+def hosts_behind(connection: Connection, service_host: str) -> list[tuple[str, str]]:
+    """Return id and hypervisor hostname of the enrolled hosts of a compute service, in the order of their enrolment."""
+    columns = (resources.c.id, resources.c.reference, resources.c.attributes)
+    query = select(*columns).where(resources.c.type == HOST, resources.c.alive == 1).order_by(resources.c.number)
+    rows = connection.execute(query)
+    return [(row.id, row.reference) for row in rows if row.attributes["service_name"] == service_host]
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

@@ -13,6 +13,7 @@ from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.property import define_properties
 from leasehold.books.resource import (
     find_resource,
+    hosts_behind,
     insert_resource,
     last_resource,
     put_properties,
@@ -23,7 +24,13 @@ from leasehold.books.task import LEASE, add_task_by, add_task_once, call_off_tas
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
-from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
+from leasehold.model.errors import (
+    CloudUnavailableError,
+    DuplicateError,
+    InUseError,
+    NotFoundError,
+    SharedServiceHostError,
+)
 from leasehold.model.properties import names, parse
 from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.resource_types.slots import child_provider
@@ -51,7 +58,7 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
     The cloud comes first: every call there may be repeated, so a failure half-way leaves nothing that a second try
     would trip over. The host's task is written before, for a process that dies here, and called off after. Where it
     has begun by then, or a removal or another enrolment sees to the host's place meanwhile, it looks once more.
-    Raises NotFoundError, InUseError when it has servers, DuplicateError, CloudUnavailableError.
+    Raises NotFoundError, InUseError when it has servers, DuplicateError, SharedServiceHostError, CloudUnavailableError.
     """
     try:
         values = _discover(service, reference)
@@ -69,6 +76,10 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
         # Whoever was first may have gone on with the host before it was put into the free pool once more.
         service.books.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
         raise _duplicate(reference) from None
+    except SharedServiceHostError:
+        # Ours is let go of, and the place of the one that was first is looked at again.
+        service.books.transact(lambda connection: _hurry_behind(connection, values, service.now()))
+        raise
     finally:
         service.wake()
     return get_resource(service, HOST, values["id"])
@@ -135,22 +146,44 @@ def _put_into_pool(service: Service, attributes: Mapping[str, Any]) -> None:
 
 
 def _refuse_duplicate(service: Service, values: Mapping[str, Any]) -> None:
-    """Raise DuplicateError before the cloud is touched: a host in use must not go back into the free pool."""
+    """Raise before the cloud is touched: a host in use must not go back into the free pool."""
     with service.books.reading() as connection:
-        if find_resource(connection, HOST, values["id"]) is not None:
-            raise _duplicate(values["reference"])
+        _check_new(connection, values)
+
+
+def _check_new(connection: Connection, values: Mapping[str, Any]) -> None:
+    """Raise DuplicateError for a host that is enrolled, SharedServiceHostError for one whose compute service has one.
+
+    Aggregates hold compute services: all hypervisors of one (Ironic's nodes) would always be leased together.
+    """
+    if find_resource(connection, HOST, values["id"]) is not None:
+        raise _duplicate(values["reference"])
+    service_host = values["attributes"]["service_name"]
+    behind = hosts_behind(connection, service_host)
+    if behind:
+        message = (
+            f"{values['reference']} and the enrolled host {behind[0][1]} are behind one compute service, "
+            f"{service_host}, and Nova's aggregates can only have both or neither. Give each hypervisor that is to be "
+            "leased a nova-compute of its own, or remove the other host first."
+        )
+        raise SharedServiceHostError(message)
 
 
 def _duplicate(name: str) -> DuplicateError:
     return DuplicateError(f"The host {name} is enrolled already; change its properties instead.")
 
 
+def _hurry_behind(connection: Connection, values: Mapping[str, Any], now: datetime) -> None:
+    behind = hosts_behind(connection, values["attributes"]["service_name"])
+    for ident in sorted({values["id"], *(ident for ident, _ in behind)}):
+        add_task_once(connection, HOST_TASK, ident, now)
+
+
 def _insert(
     connection: Connection, service: Service, values: Mapping[str, Any], properties: Mapping[str, str], by: datetime
 ) -> None:
     generations = lock_pools(connection, {HOST_POOL})
-    if find_resource(connection, HOST, values["id"]) is not None:
-        raise _duplicate(values["reference"])
+    _check_new(connection, values)
     number = insert_resource(connection, {**values, "generation": generations[HOST_POOL] + 1})
     if not call_off_task(connection, HOST_TASK, values["id"], by):
         hurry_task(connection, HOST_TASK, values["id"], service.now())
@@ -261,7 +294,11 @@ def _undo_enrolment(service: Service, host_id: str) -> None:
 
 
 def _let_go(service: Service, service_host: str, hostname: str) -> None:
-    service.cloud.aggregates.remove_host(service.settings.cloud.freepool, service_host)
+    """Take a host out of the free pool, unless another one behind the same service is enrolled, whose place that is."""
+    with service.books.reading() as connection:
+        others = [ident for ident, name in hosts_behind(connection, service_host) if name != hostname]
+    if not others:
+        service.cloud.aggregates.remove_host(service.settings.cloud.freepool, service_host)
     service.cloud.providers.delete(child_provider(hostname))
 
 

@@ -220,6 +220,12 @@ class TakesTooLongError(ConflictError):
         super().__init__(message, details={"seconds": seconds})
 
 
+class SharedServiceHostError(ConflictError):
+    """Another hypervisor behind the same compute service is enrolled, and the two cannot be leased apart."""
+
+    code = "leasehold.resource.shared_service_host"
+
+
 class NotEnoughError(ConflictError):
     """The asked amount does not fit; the refusal explains what would (features G9, idea 16)."""
 

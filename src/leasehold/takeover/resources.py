@@ -62,10 +62,17 @@ def hosts(rows: BlazarRows, definitions: Sequence[PropertyRow], now: datetime, f
         traits[each.computehost_id].add(each.trait)
     properties = _properties(rows, definitions, findings)
     found, names = [], set()
+    behind: dict[str, str] = {}
     for row in rows.hosts:
         if not row.hypervisor_hostname or not row.service_name or row.hypervisor_hostname in names:
             what = f"Host {row.id} ({row.hypervisor_hostname}) has no name of its own and is left out."
             findings.add(row, what, "Enrol it again after the import: openstack reservation host create HOSTNAME.")
+            continue
+        first = behind.setdefault(row.service_name, row.hypervisor_hostname)
+        if first != row.hypervisor_hostname:
+            what = f"Host {row.id} ({row.hypervisor_hostname}) is behind the service {row.service_name}, as {first}"
+            what = f"{what} is: who leases one gets both. It is left out."
+            findings.add(row, what, "Give it a nova-compute of its own, and enrol it after the import.")
             continue
         names.add(row.hypervisor_hostname)
         values = _host(row, inventories[row.id], sorted(traits[row.id]), now)

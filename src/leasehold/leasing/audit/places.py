@@ -64,6 +64,7 @@ def audit_places(service: Service, observation: Observation) -> Iterator[Finding
     for host in books.enrolled:
         if host.id not in books.busy:
             yield from _enrolled(host, cloud, books)
+    yield from _shared(books.enrolled)
     yield from _strangers(service.settings.cloud.freepool, cloud, books)
 
 
@@ -74,7 +75,8 @@ def _see(service: Service, observation: Observation) -> _Cloud:
             for host in aggregate.hosts:
                 leased.setdefault(host, []).append(aggregate.name)
     pool = observation.aggregates.get(service.settings.cloud.freepool)
-    hypervisors = frozenset(hypervisor.id for hypervisor in service.cloud.hypervisors.list())
+    # Numbers repeat from cell to cell, hostnames do not.
+    hypervisors = frozenset(hypervisor.hypervisor_hostname for hypervisor in service.cloud.hypervisors.list())
     return _Cloud(pool.hosts if pool else frozenset(), leased, observation.providers, hypervisors)
 
 
@@ -102,9 +104,21 @@ def _enrolled(host: Resource, cloud: _Cloud, books: _Books) -> Iterator[Finding]
     # Where a lease has it, the lease's own work brings it back.
     lacking = [] if host.number in books.held else cloud.lacks(host)
     if lacking:
-        known = host.id in cloud.hypervisors and host.label in cloud.providers
+        known = host.label in cloud.hypervisors and host.label in cloud.providers
         what = f"Host {host.label} is enrolled, but it {' and '.join(lacking)}."
         yield Finding(Kind.PLACE, host.id, what, REPAIR if known else _GONE, Mend.HOST if known else None)
+
+
+def _shared(enrolled: list[Resource]) -> Iterator[Finding]:
+    """Yield the hosts that cannot be leased apart, because one compute service has several of them."""
+    behind: dict[str, list[Resource]] = {}
+    for host in enrolled:
+        behind.setdefault(host.attributes["service_name"], []).append(host)
+    for service_host, hosts in sorted(behind.items()):
+        if len(hosts) > 1:
+            names = ", ".join(host.label for host in hosts)
+            what = f"The hosts {names} are behind one compute service, {service_host}: who leases one gets all of them."
+            yield Finding(Kind.PLACE, service_host, what, "Remove all but one, or give each a nova-compute of its own.")
 
 
 def _strangers(pool: str, cloud: _Cloud, books: _Books) -> Iterator[Finding]:

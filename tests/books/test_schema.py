@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -103,28 +102,24 @@ def test_migrations_make_the_pools(migrated: Engine) -> None:
         assert {tuple(row) for row in connection.execute(query)} == {("floatingips", 0), ("hosts", 0)}
 
 
-def test_upgrading_again_changes_nothing_and_takes_no_time(migrated: Engine) -> None:
+def test_upgrading_again_changes_nothing(migrated: Engine) -> None:
     with writing(migrated) as connection:
         connection.execute(pools.update().values(generation=7))
-    begin = time.perf_counter()
     schema.upgrade(migrated)
     schema.check(migrated)
-    assert time.perf_counter() - begin < 0.2
     assert schema.current(migrated) == schema.head()
     with reading(migrated) as connection:
         assert set(connection.scalars(select(pools.c.generation))) == {7}
 
 
-def test_a_new_sqlite_database_is_ready_at_once(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/first.db")
-    schema.upgrade(engine)  # With this, what is slow to import has been imported.
-    engine.dispose()
+def test_a_new_sqlite_database_is_made_in_one_transaction(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
-    begin = time.perf_counter()
+    commits: list[object] = []
+    sa.event.listen(engine, "commit", commits.append)
     schema.upgrade(engine)
-    taken = time.perf_counter() - begin
     engine.dispose()
-    assert taken < 0.6  # Half of it on a quiet machine.
+    # The look at what is there, and all revisions together: a commit for each of them would wait for the disk.
+    assert len(commits) == 2
 
 
 def test_a_start_on_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: Path) -> None:

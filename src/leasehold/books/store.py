@@ -1,4 +1,9 @@
-"""The unit of work: one transaction, run again as a whole when another one came first."""
+"""The unit of work: one transaction, run again as a whole when another one came first.
+
+Every transaction locks rows in `LOCK_ORDER`, so that no two wait for each other; a row that it has locked it may write
+again. Of several pools the order is `lock_order` (`books/pool.py`); no transaction locks leases one after another.
+`tests/locks.py` watches this in every test of a use case.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+LOCK_ORDER = ("pools", "leases", "projects", "tasks")
+"""The tables whose rows transactions wait for, in the order in which all lock them."""
 RETRY_SECONDS = 30.0
 MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 2006, 2013})
 """Lock wait timeout, deadlock, changed since read, and a connection that went away."""

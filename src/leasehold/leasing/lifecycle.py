@@ -143,9 +143,9 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
     def work(connection: Connection) -> Step | None:
         now = service.now()
+        lease = find_lease(connection, claim.subject, lock=True, gone=True)
         if not still_ours(connection, claim):
             return None
-        lease = find_lease(connection, claim.subject, lock=True, gone=True)
         phase = None if lease is None else phase_of(lease, now)
         if lease is None or phase is None:
             finish_task(connection, claim, None if lease is None else next_moment(lease))

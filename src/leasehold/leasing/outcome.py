@@ -56,9 +56,9 @@ class _Completion:
         now = self.service.now()
         freed = self._freed()
         generations = lock_pools(connection, freed.keys())
+        lease = self._as_it_is(connection)
         if not still_ours(connection, self.claim):
             return False
-        lease = self._as_it_is(connection)
         if lease is None:
             return True
         for pool, ids in freed.items():

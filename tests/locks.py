@@ -1,0 +1,58 @@
+"""The order of locks, watched: whoever takes one out of order fails, even where nobody waits for it (`books/store.py`).
+
+    watch_locks(engine)
+
+SQLite leaves `FOR UPDATE` out of what it sends, so the statements are looked at before they become text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Select, Table, event
+from sqlalchemy.sql.dml import UpdateBase
+
+from leasehold.books.pool import lock_order
+from leasehold.books.store import LOCK_ORDER
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_TAKEN = "locks-taken"
+
+
+def watch_locks(engine: Engine) -> None:
+    """Raise AssertionError in any transaction of this engine that locks rows in another order than everybody's."""
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.info[_TAKEN] = []
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def look(connection: Connection, _cursor: Any, statement: str, _parameters: Any, context: Any, _many: bool) -> None:  # noqa: FBT001 - SQLAlchemy's signature
+        taken: list[tuple[str, str]] = connection.info.setdefault(_TAKEN, [])
+        for lock in _locks(context):
+            if lock in taken:
+                continue
+            last = max(taken, key=_rank, default=lock)
+            assert _rank(last) <= _rank(lock), f"{lock} is locked after {last}: {statement}"
+            taken.append(lock)
+
+
+def _rank(lock: tuple[str, str]) -> tuple[int, int]:
+    """Return the place of a lock, given as a table and, where that matters, a row."""
+    table, row = lock
+    return LOCK_ORDER.index(table), lock_order({"hosts", "floatingips", row}).index(row) if row else 0
+
+
+def _locks(context: Any) -> list[tuple[str, str]]:
+    """Return what a statement locks; a row that it only reads is not locked."""
+    element = getattr(getattr(context, "compiled", None), "statement", None)
+    if isinstance(element, Select) and element._for_update_arg is not None:
+        tables = [each.name for each in element.get_final_froms() if isinstance(each, Table)]
+    elif isinstance(element, UpdateBase):
+        tables = [element.entity_description["table"].name]
+    else:
+        return []
+    parameters = context.compiled_parameters[0]
+    return [(name, parameters.get("pool", "") if name == "pools" else "") for name in tables if name in LOCK_ORDER]

@@ -9,12 +9,16 @@ import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.engine import reading, writing
+from leasehold.books.engine import NestedWriteError, open_engine, reading, writing
 from leasehold.books.pool import lock_pools
 from leasehold.books.tables import leases, pools, reservations, tasks
+from leasehold.cloud.sandbox.cloud import sandbox
 from tests.books.examples import another, count, ident, reservation, write
+from tests.factory import make_schema
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sqlalchemy import Engine
 
 TASK = {"kind": "lease", "subject": "a", "attempts": 0}
@@ -100,3 +104,14 @@ def test_nothing_refers_to_what_is_not_there(engine: Engine) -> None:
 
     with pytest.raises(IntegrityError):
         insert_orphan()
+
+
+def test_a_sandbox_that_is_called_inside_a_transaction_fails_instead_of_waiting_for_itself(tmp_path: Path) -> None:
+    make_schema(f"sqlite:///{tmp_path}/leasehold.db")
+    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
+    cloud = sandbox(engine)
+    with writing(engine), pytest.raises(NestedWriteError, match="sandbox"):
+        cloud.hypervisors.fail("cmp-01")
+    cloud.hypervisors.fail("cmp-01")
+    assert [each.up for each in cloud.hypervisors.list() if each.hypervisor_hostname == "cmp-01"] == [False]
+    engine.dispose()

@@ -37,7 +37,7 @@ def at_work(world: World) -> Iterator[None]:
     try:
         yield
     finally:
-        reconciler.stop()
+        reconciler.stop(60)
 
 
 def rounds(outcome: str) -> float:
@@ -89,5 +89,5 @@ def test_it_stops_in_the_middle_of_a_long_round(world: World) -> None:
     looking._wait = noted  # type: ignore[method-assign]
     looking.start()
     wait_for(lambda: bool(begun))
-    looking.stop()
+    looking.stop(60)
     assert begun == [3600.0]

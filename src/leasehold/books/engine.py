@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -39,8 +39,35 @@ COMMITTED = "committed"
 """The mark of a connection whose transaction has come to its end, so that there is nothing to roll back."""
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
 """The twin of an engine whose connections only read: saying so once a connection saves a round trip a request."""
-_WRITERS: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
+_WRITERS: WeakKeyDictionary[Engine, _Writer] = WeakKeyDictionary()
 """SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
+
+
+class NestedWriteError(RuntimeError):
+    """A thread that writes to an SQLite database asks to write to it once more, and would wait for itself for ever."""
+
+
+class _Writer:
+    """The turn to write to an SQLite database: one thread has it at a time, and knows that it has."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._thread: int | None = None
+
+    def __enter__(self) -> None:
+        # Only this thread can have written its own number there.
+        if self._thread == get_ident():
+            message = (
+                "A transaction that writes to this SQLite database is open in this thread already. A call to the "
+                "sandbox cloud, which keeps its state in the same database, belongs before or after it."
+            )
+            raise NestedWriteError(message)
+        self._lock.acquire()
+        self._thread = get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._thread = None
+        self._lock.release()
 
 
 def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = PATIENT) -> Engine:
@@ -142,7 +169,7 @@ def _utc(text: str) -> datetime:
 
 def _open_sqlite(url: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False})
-    _WRITERS[engine] = Lock()
+    _WRITERS[engine] = _Writer()
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.books import schema
@@ -96,6 +97,9 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
         with metrics_served(service):
             yield
     finally:
+        end = monotonic() + settings.shutdown_seconds
+        for lookout in lookouts:
+            lookout.begin_to_stop()
         worker.stop()
         for lookout in lookouts:
-            lookout.stop()
+            lookout.stop(max(0.0, end - monotonic()))

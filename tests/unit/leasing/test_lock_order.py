@@ -13,6 +13,8 @@ from leasehold.books.task import LEASE, hurry_task
 from tests.factory import DEMO, floating_ips, hosts, run_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection
 
     from tests.factory import World

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import make_url, update
 
-from leasehold.books import clock
+from leasehold.books import clock, schema
 from leasehold.books.clock import shared_clock
 from leasehold.books.engine import open_engine, writing
-from tests.servers import free_port
+from leasehold.books.tables import clock as clock_table
+from leasehold.cmd.manage import run
+from tests.conftest import server_database
+from tests.processes import wait_for
+from tests.servers import SERVERS, free_port
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.conftest import Databases
 
 NEAR = timedelta(seconds=5)
 HOUR = timedelta(hours=1)
@@ -49,3 +59,34 @@ def test_without_a_server_the_machine_tells_the_time(kind: str, truth: datetime)
     engine = open_engine(f"{kind}://nobody@127.0.0.1:{free_port()}/nothing")
     assert abs(shared_clock(engine)() - truth - HOUR) < NEAR
     engine.dispose()
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", SERVERS)
+def test_a_process_that_starts_after_a_jump_follows_it_when_an_operator_accepts_it(
+    databases: Databases, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The jump is the server's; here the machine's clock and the one before it are five hours behind instead."""
+    with server_database(databases, kind) as url:
+        engine = open_engine(url)
+        schema.upgrade(engine)
+        monkeypatch.setattr(clock, "utc_now", lambda: datetime.now(UTC) - 5 * HOUR)
+        monkeypatch.setattr(clock, "RETRY_SECONDS", 0.01)
+        with writing(engine) as connection:
+            connection.execute(update(clock_table).values(seen_at=datetime.now(UTC) - 5 * HOUR))
+        told = shared_clock(engine)
+        assert abs(told() - datetime.now(UTC) + 5 * HOUR) < NEAR
+        assert run(["clock", "accept", "--database-url", url]) == 0
+        assert "Accepted: it is" in capsys.readouterr().out
+        wait_for(lambda: abs(told() - datetime.now(UTC)) < NEAR)
+        assert abs(shared_clock(engine)() - datetime.now(UTC)) < NEAR
+        engine.dispose()
+
+
+def test_on_sqlite_there_is_nothing_to_accept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    engine = open_engine(url)
+    schema.upgrade(engine)
+    engine.dispose()
+    assert run(["clock", "accept", "--database-url", url]) == 1
+    assert "this machine's clock" in capsys.readouterr().err

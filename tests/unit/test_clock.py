@@ -31,6 +31,9 @@ class Database:
     took: float = 0.0
     down: bool = False
     asked: int = 0
+    jump: timedelta = timedelta(0)
+    seen_at: datetime | None = None
+    accepted_at: datetime | None = None
     hold: Callable[[], object] = field(default=lambda: None)
 
     def ask(self) -> Look:
@@ -38,13 +41,18 @@ class Database:
         self.hold()
         if self.down:
             raise OperationalError("SELECT", None, Exception("gone"))
-        return Look(self.truth(), self.passed, self.took)
+        return Look(self.truth() + self.jump, self.passed, self.took, self.seen_at, self.accepted_at)
+
+    def keep(self, moment: datetime) -> None:
+        self.seen_at = moment
 
     def truth(self) -> datetime:
         return START + timedelta(seconds=self.passed)
 
     def clock(self) -> SharedClock:
-        return SharedClock(self.ask, machine=lambda: self.truth() + self.machine_gap, steady=lambda: self.passed)
+        return SharedClock(
+            self.ask, machine=lambda: self.truth() + self.machine_gap, steady=lambda: self.passed, keep=self.keep
+        )
 
 
 def asks_again(database: Database, clock: SharedClock) -> None:
@@ -173,3 +181,68 @@ def test_a_machine_whose_clock_is_wrong_is_warned_of_once_and_until_it_is_right(
     database.machine_gap = timedelta(0)
     clock.look()
     assert caplog.messages[2] == "The clock of this machine agrees with the database's again"
+
+
+@pytest.mark.parametrize("jump", [5 * HOUR, -5 * HOUR])
+def test_a_jump_is_not_followed_until_the_clock_comes_back(jump: timedelta, caplog: pytest.LogCaptureFixture) -> None:
+    database = Database()
+    clock = database.clock()
+    clock.look()
+    database.jump = jump
+    for _ in range(3):
+        asks_again(database, clock)
+        assert clock.now() == database.truth()
+    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert len(told) == 1
+    assert "leasehold-manage clock accept" in told[0]
+    database.jump = timedelta(0)
+    asks_again(database, clock)
+    assert clock.now() == database.truth()
+    assert "followed again: it is where it should be" in caplog.records[-1].message
+
+
+@pytest.mark.parametrize("jump", [5 * HOUR, -5 * HOUR])
+def test_a_jump_that_an_operator_accepts_is_followed_and_the_next_one_is_not(jump: timedelta) -> None:
+    database = Database()
+    clock = database.clock()
+    clock.look()
+    database.jump = jump
+    asks_again(database, clock)
+    database.accepted_at = database.truth() + jump
+    asks_again(database, clock)
+    assert clock.now() == database.truth() + jump
+    database.jump += HOUR / 2
+    asks_again(database, clock)
+    assert clock.now() == database.truth() + jump
+
+
+def test_a_process_that_starts_after_the_jump_does_not_follow_it_either() -> None:
+    database = Database()
+    database.clock().look()
+    assert database.seen_at == START
+    database.passed, database.jump = 600.0, 5 * HOUR
+    clock = database.clock()
+    clock.look()
+    assert clock.now() == database.truth()
+    assert database.seen_at == START
+    database.accepted_at = database.truth() + database.jump
+    asks_again(database, clock)
+    assert clock.now() == database.truth() + database.jump
+    # Who starts from now on, on whichever machine, sees that the clock is believed.
+    database.passed += 7200.0
+    clock.look()
+    late = database.clock()
+    late.look()
+    assert late.now() == database.truth() + database.jump
+
+
+@pytest.mark.parametrize(
+    ("off_for", "machine_gap"), [(60 * HOUR, timedelta(0)), (60 * HOUR, 2 * HOUR), (HOUR / 100, -2 * HOUR)]
+)
+def test_a_process_that_starts_after_a_weekend_or_on_a_machine_that_is_wrong_believes_the_database(
+    off_for: timedelta, machine_gap: timedelta
+) -> None:
+    database = Database(seen_at=START - off_for, machine_gap=machine_gap)
+    clock = database.clock()
+    clock.look()
+    assert clock.now() == START

@@ -43,6 +43,15 @@ pools = Table(
     **EXACT,
 )
 
+clock = Table(
+    "clock",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("seen_at", UtcDateTime),
+    Column("accepted_at", UtcDateTime),
+    **EXACT,
+)
+
 projects = Table(
     "projects",
     metadata,

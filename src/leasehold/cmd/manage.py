@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books import history, schema
-from leasehold.books.clock import shared_clock
+from leasehold.books.clock import accept_clock, shared_clock
 from leasehold.cmd import audit, database, import_blazar, sandbox
 from leasehold.cmd.database import OperatorError
 
@@ -77,6 +77,7 @@ def _parser(where: ArgumentParser) -> ArgumentParser:
     inside = groups.add_parser("sandbox", help=about, description=about)
     inside.set_defaults(make=True)
     sandbox.add_commands(inside.add_subparsers(required=True, metavar="VERB"))
+    _add_clock(groups)
     _add_purge(groups)
     audit.add_command(groups)
     import_blazar.add_command(groups)
@@ -115,6 +116,24 @@ def _history(_args: Namespace) -> int:
 def _check(_args: Namespace, engine: Engine) -> int:
     schema.check(engine)
     _say(f"The schema is {schema.head()}, which is what this version needs.")
+    return 0
+
+
+# ---------------------------------------------------------------- the clock
+
+
+def _add_clock(groups: _SubParsersAction[ArgumentParser]) -> None:
+    about = "the database's clock, by which leases begin and end"
+    verbs = groups.add_parser("clock", help=about, description=about).add_subparsers(required=True, metavar="VERB")
+    text = "have all processes follow it to where it is now, after it was set by more than five minutes"
+    verbs.add_parser("accept", help=text, description=text).set_defaults(run=_accept_clock)
+
+
+def _accept_clock(_args: Namespace, engine: Engine) -> int:
+    schema.check(engine)
+    if engine.dialect.name == "sqlite":
+        raise OperatorError("On SQLite leases go by this machine's clock, which is followed as it is.")
+    _say(f"Accepted: it is {accept_clock(engine):%Y-%m-%d %H:%M:%S} UTC. Leases that are over by then end now.")
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, Table, event
+from sqlalchemy import Insert, Select, Table, event
 from sqlalchemy.sql.dml import UpdateBase
 
 from leasehold.books.pool import lock_order
@@ -50,7 +50,8 @@ def _locks(context: Any) -> list[tuple[str, str]]:
     element = getattr(getattr(context, "compiled", None), "statement", None)
     if isinstance(element, Select) and element._for_update_arg is not None:
         tables = [each.name for each in element.get_final_froms() if isinstance(each, Table)]
-    elif isinstance(element, UpdateBase):
+    elif isinstance(element, UpdateBase) and not (isinstance(element, Insert) and element.table.name == "leases"):
+        # Nobody can wait for a lease that is just being made.
         tables = [element.entity_description["table"].name]
     else:
         return []

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from falcon import testing
 
 from leasehold.api.app import make_app
 from leasehold.books import schema
@@ -20,10 +19,13 @@ from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from falcon import testing
 
 NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
 
@@ -69,7 +71,7 @@ def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -
 
 @pytest.fixture
 def settings() -> ApiSettings:
-    return ApiSettings(auth_strategy="none", delete_wait_seconds=0.0)
+    return ApiSettings(auth_strategy="none", allowed_hosts=("api.example",), delete_wait_seconds=0.0)
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class Client:
             more["json"] = body
         if content is not None:
             more["body"] = content
+            headers = {"Content-Type": "application/json"} | headers
         return self.web.simulate_request(method, path, headers=headers, **more)
 
     def but(self, **changes: Any) -> Client:
@@ -103,7 +106,7 @@ class Client:
 @pytest.fixture
 def client(service: Service, settings: ApiSettings) -> Client:
     """Return a member of the project `demo`."""
-    return Client(testing.TestClient(make_app(service, settings)))
+    return Client(LocalClient(make_app(service, settings)))
 
 
 @pytest.fixture

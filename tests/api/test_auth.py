@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import socket
@@ -19,6 +20,7 @@ from leasehold.api.auth.users import UsersFile
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import ApiSettings
 from leasehold.model.errors import UnauthorizedError
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +125,89 @@ def test_none_refuses_any_other_address(service: Service, host: str) -> None:
         make_app(service, ApiSettings(auth_strategy="none", host=host))
 
 
+OWN = ["localhost", "localhost:1234", "LOCALHOST", "127.0.0.1:1234", "127.9.9.9", "[::1]:1234", "[::1]"]
+FOREIGN = [
+    "evil.example",
+    "evil.example:1234",
+    "localhost.evil.example",
+    "192.0.2.1",
+    "[2001:db8::1]",
+    "localhost, evil",
+    "[",
+    ":",
+]
+
+
+@pytest.mark.parametrize("host", OWN)
+def test_none_answers_to_names_of_the_loopback(client: Client, host: str) -> None:
+    assert client.ask("GET", "/v1/leases", host=host).status_code == 200
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/leases"), ("POST", "/v1/leases"), ("GET", "/nonsense")])
+def test_none_answers_to_no_name_that_a_page_made_point_here(client: Client, method: str, path: str, host: str) -> None:
+    answer = client.ask(method, path, BODY if method == "POST" else None, host=host)
+    assert answer.status_code == 403
+    assert answer.json["code"] == "leasehold.auth.foreign_page"
+    assert answer.json["field"] == "Host"
+    assert "[api] allowed_hosts" in answer.json["error_message"]
+    assert client.ask("GET", "/v1/leases").json == {"leases": []}
+
+
+def test_none_answers_to_names_that_the_operator_allows(service: Service, settings: ApiSettings) -> None:
+    web = LocalClient(make_app(service, replace(settings, allowed_hosts=("Lab.example",))))
+    asked = {
+        host: web.simulate_get("/v1/leases", host=host).status_code for host in ("lab.example:80", "x.lab.example")
+    }
+    assert asked == {"lab.example:80": 200, "x.lab.example": 403}
+
+
+def test_none_answers_a_socket_file_under_any_name(client: Client) -> None:
+    """No page reaches one; a proxy that does sends the name under which it was called."""
+    assert client.ask("GET", "/v1/leases", host="any.example", extras={"REMOTE_ADDR": ""}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("headers", "field"),
+    [
+        ({"Origin": "https://evil.example"}, "Origin"),
+        ({"Origin": "null"}, "Origin"),
+        ({"Origin": "http://localhost:3000"}, "Origin"),
+        ({"Origin": "http://127.0.0.1"}, "Origin"),
+        ({"Sec-Fetch-Site": "cross-site"}, "Sec-Fetch-Site"),
+        ({"Sec-Fetch-Site": "same-site"}, "Sec-Fetch-Site"),
+    ],
+)
+def test_none_answers_no_page_of_another_site(client: Client, headers: dict[str, str], field: str) -> None:
+    answer = client.ask("POST", "/v1/leases", BODY, headers=headers)
+    assert answer.status_code == 403
+    assert (answer.json["code"], answer.json["field"]) == ("leasehold.auth.foreign_page", field)
+    assert client.ask("GET", "/v1/leases").json == {"leases": []}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://localhost"}, {"Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}],
+)
+def test_none_answers_a_page_of_its_own_and_the_user_of_a_browser(client: Client, headers: dict[str, str]) -> None:
+    assert client.ask("GET", "/v1/leases", headers=headers).status_code == 200
+
+
+def test_none_wants_to_be_told_that_a_body_is_json(client: Client) -> None:
+    """A page may send a body without a type to any site, and no browser asks that site before."""
+    answer = client.web.simulate_post("/v1/leases", body=json.dumps(BODY))
+    assert answer.status_code == 400
+    assert "Send Content-Type: application/json" in answer.json["error_message"]
+    assert client.ask("GET", "/v1/leases").json == {"leases": []}
+
+
 # ---------------------------------------------------------------- http_basic
+
+
+def test_2_an_absent_content_type_is_json(service: Service, settings: ApiSettings, users_file: Path) -> None:
+    web = LocalClient(make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(users_file))))
+    headers = {"Authorization": basic("alice", "wonder:land")}
+    assert web.simulate_post("/v1/leases", body=json.dumps(BODY), headers=headers).status_code == 201
 
 
 @pytest.mark.parametrize(
@@ -158,9 +242,7 @@ def test_the_role_member_alone_makes_lists_changes_and_deletes_leases(client: Cl
 
 
 def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, users_file: Path) -> None:
-    web = testing.TestClient(
-        make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(users_file)))
-    )
+    web = LocalClient(make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(users_file))))
     refused = web.simulate_get("/v1/leases")
     assert refused.status_code == 401
     assert refused.headers["WWW-Authenticate"].startswith("Basic ")

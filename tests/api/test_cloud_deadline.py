@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from falcon import testing
-
 from leasehold.api.app import make_app
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import ApiSettings
 from tests.factory import flavors, make_service
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +20,7 @@ HEADERS = {"X-Roles": "member", "X-User-Id": "alice", "X-Project-Id": "demo"}
 
 def test_a_silent_cloud_is_answered_for_within_the_requests_time(tmp_path: Path) -> None:
     with make_service(tmp_path, hosts=["cmp-01"]) as world:
-        web = testing.TestClient(make_app(world.service, ApiSettings(auth_strategy="none", cloud_seconds=0.2)))
+        web = LocalClient(make_app(world.service, ApiSettings(auth_strategy="none", cloud_seconds=0.2)))
         world.cloud.faults.set(Fault("flavors.*", latency_ms=SILENT))
         body = {
             "name": "one",

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from falcon import testing
 from sqlalchemy import event, update
 
 from leasehold.api.app import make_app
@@ -16,6 +15,7 @@ from leasehold.api.delete_waits import DeleteWaits, most_waiting
 from leasehold.books.tables import leases
 from leasehold.model.states import LeaseStatus
 from tests.processes import wait_for
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,7 +111,7 @@ def test_a_server_with_one_thread_does_not_wait(
     client: Client, service: Service, patient: ApiSettings, lease: str
 ) -> None:
     """Nobody ends the deletion, so an answer shows that it did not wait."""
-    web = testing.TestClient(make_app(service, patient))
+    web = LocalClient(make_app(service, patient))
     answer = client.but(web=web).ask("DELETE", f"/v1/leases/{lease}", extras={"wsgi.multithread": False})
     assert answer.status_code == 204
     assert client.ask("GET", f"/v1/leases/{lease}").json["lease"]["status"] == "DELETING"

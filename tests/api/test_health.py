@@ -8,13 +8,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from falcon import testing
 from sqlalchemy import event
 
 from leasehold.api.app import make_app
 from leasehold.api.door import PUBLIC, Door
 from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, Health
 from tests.processes import wait_for
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def database(service: Service) -> Iterator[Database]:
 
 def test_it_needs_no_place_that_anybody_else_can_take(service: Service, settings: ApiSettings) -> None:
     door = Door(settings)
-    web = testing.TestClient(make_app(service, settings, door=door))
+    web = LocalClient(make_app(service, settings, door=door))
     with ExitStack() as places:
         for _ in range(PUBLIC):
             places.enter_context(door.passing(public=True))

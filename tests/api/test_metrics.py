@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from falcon import testing
 
 from leasehold.api.app import make_app
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def metered(service: Service, settings: ApiSettings, client: Client) -> Client:
-    return client.but(web=testing.TestClient(make_app(service, replace(settings, metrics=True))))
+    return client.but(web=LocalClient(make_app(service, replace(settings, metrics=True))))
 
 
 def test_there_is_no_such_page_by_default(client: Client) -> None:

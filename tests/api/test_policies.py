@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from falcon import testing
 
 from leasehold.api.app import make_app
 from leasehold.api.policies.enforcer import Policies, get_enforcer, list_rules
@@ -15,6 +14,7 @@ from leasehold.conf.settings import PolicySettings
 from leasehold.model.caller import Caller
 from leasehold.model.errors import ForbiddenError
 from tests.api.conftest import Client
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,7 +148,7 @@ def test_5_2_put_and_delete_are_checked_against_the_owner(
     path = tmp_path / "policy.yaml"
     path.write_text('"blazar:leases:get": "@"\n', encoding="utf-8")
     relaxed = replace(settings, policy=PolicySettings(file=str(path)))
-    owner = Client(testing.TestClient(make_app(service, relaxed)))
+    owner = Client(LocalClient(make_app(service, relaxed)))
     lease = f"/v1/leases/{owner.ask('POST', '/v1/leases', BODY).json['lease']['id']}"
     stranger = owner.but(project="other")
     assert stranger.ask("GET", lease).status_code == 200

@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from falcon import testing
 
 from leasehold.api.app import make_app
 from leasehold.conf import ConfigurationError
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from falcon import testing
 
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
@@ -24,12 +26,12 @@ TRUSTED = ("192.0.2.0/28", "2001:db8::1", "unix")
 @pytest.fixture
 def web(service: Service, settings: ApiSettings) -> testing.TestClient:
     """Return an API behind proxies."""
-    return testing.TestClient(make_app(service, replace(settings, trusted_proxies=TRUSTED)))
+    return LocalClient(make_app(service, replace(settings, trusted_proxies=TRUSTED)))
 
 
 def link(web: testing.TestClient, peer: str, headers: Mapping[str, str]) -> str:
     """Return the link of the version document as somebody sees it who connects from `peer`."""
-    sent = {"Host": "lease.example:8443", **headers}
+    sent = {"Host": "api.example:8443", **headers}
     answer = web.simulate_get("/versions", headers=sent, extras={"REMOTE_ADDR": peer})
     if answer.status_code == 401:
         return "refused"
@@ -38,7 +40,7 @@ def link(web: testing.TestClient, peer: str, headers: Mapping[str, str]) -> str:
 
 @pytest.mark.parametrize("proto", ["https", "HTTPS", "http, https"])
 def test_links_lead_back_the_way_that_the_client_came(web: testing.TestClient, proto: str) -> None:
-    assert link(web, "", {"X-Forwarded-Proto": proto}) == "https://lease.example:8443/v1"
+    assert link(web, "", {"X-Forwarded-Proto": proto}) == "https://api.example:8443/v1"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +58,11 @@ def test_links_lead_back_the_way_that_the_client_came(web: testing.TestClient, p
     ],
 )
 def test_nothing_else_is_believed_even_from_a_proxy(web: testing.TestClient, headers: Mapping[str, str]) -> None:
-    assert link(web, "", headers) == "http://lease.example:8443/v1"
+    assert link(web, "", headers) == "http://api.example:8443/v1"
 
 
 def test_who_is_no_proxy_changes_nothing(web: testing.TestClient) -> None:
-    assert link(web, "127.0.0.1", {"X-Forwarded-Proto": "https"}) == "http://lease.example:8443/v1"
+    assert link(web, "127.0.0.1", {"X-Forwarded-Proto": "https"}) == "http://api.example:8443/v1"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,7 @@ def test_the_log_names_the_address_of_the_client(
 ) -> None:
     """Of the addresses in the header the last one counts that is no proxy of ours: whatever is before it is hearsay."""
     behind = replace(settings, trusted_proxies=TRUSTED)
-    web = testing.TestClient(make_app(service, behind))
+    web = LocalClient(make_app(service, behind))
     headers = {"X-Forwarded-For": hops, "X-User-Id": "x" * 256}
     with caplog.at_level(logging.INFO, "leasehold"):
         assert web.simulate_get("/v1/leases", headers=headers, extras={"REMOTE_ADDR": peer}).status_code == 401

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import bcrypt
 import pytest
-from falcon import testing
 
 from leasehold.api import rate_limit
 from leasehold.api.app import make_app
@@ -24,9 +23,12 @@ from leasehold.model.errors import (
 from tests.api.conftest import Client
 from tests.api.test_auth import basic
 from tests.processes import wait_for
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from falcon import testing
 
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
@@ -54,7 +56,7 @@ def seconds() -> Seconds:
 def limited(service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch, seconds: Seconds) -> Client:
     """Return a member of `demo`, who may send three requests a minute."""
     monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
-    return Client(testing.TestClient(make_app(service, replace(settings, rates=RateSettings(requests=3)))))
+    return Client(LocalClient(make_app(service, replace(settings, rates=RateSettings(requests=3)))))
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def guarded(
     path.write_text(f"alice:{bcrypt.hashpw(b'right', bcrypt.gensalt(4)).decode()}:demo:reader\n", encoding="utf-8")
     rates = RateSettings(failures=2)
     wanted = replace(settings, auth_strategy="http_basic", users_file=str(path), rates=rates)
-    return testing.TestClient(make_app(service, wanted))
+    return LocalClient(make_app(service, wanted))
 
 
 # ---------------------------------------------------------------- requests of a project

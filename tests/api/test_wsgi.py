@@ -23,7 +23,9 @@ pytestmark = pytest.mark.slow
 LIMIT = """
 import json, leasehold.wsgi as module
 from falcon import testing
-answer = testing.TestClient(module.application).simulate_post("/v1/leases", body="x" * 3000)
+answer = testing.TestClient(module.application).simulate_post(
+    "/v1/leases", body="x" * 3000, host="localhost", headers={"Content-Type": "application/json"}
+)
 print(json.dumps([answer.status_code, module.arguments({"OS_LEASEHOLD_CONFIG_FILES": "a.conf; b.conf"})]))
 """
 POOLS = """

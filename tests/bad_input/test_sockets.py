@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 WITHIN = 10
 CLOSED = {errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN}
-JSON = b"Host: x\r\nContent-Type: application/json\r\n"
+JSON = b"Host: localhost\r\nContent-Type: application/json\r\n"
 CLOSE = b"Connection: close\r\n\r\n"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from falcon import testing
-
 from leasehold.api.app import make_app
 from leasehold.conf.settings import ApiSettings
 from tests.counts.books import ADDRESSES, ALL_FOUR, HOSTS
 from tests.factory import hosts, make_service
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +20,7 @@ VERSIONS = {"1.0": {}, "1.1": {"OpenStack-API-Version": "reservation 1.1"}}
 def count_answers(folder: Path) -> dict[str, dict[str, int]]:
     """Return the sizes of a lease, of a list and of a host, in each microversion."""
     with make_service(folder, hosts=HOSTS, addresses=ADDRESSES) as world:
-        web = testing.TestClient(make_app(world.service, ApiSettings(auth_strategy="none")))
+        web = LocalClient(make_app(world.service, ApiSettings(auth_strategy="none")))
         one, four = world.lease(hosts(1), start=10, end=11), world.lease(*ALL_FOUR, start=20, end=21)
         paths = {
             "a lease with 1 reservation": f"/v1/leases/{one.id}",

@@ -49,7 +49,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 # ---------------------------------------------------------------- requests within requests
 
-INNER = b"GET /v1/leases/inner HTTP/1.1\r\nHost: x\r\n\r\n"
+INNER = b"GET /v1/leases/inner HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BODY = b"0\r\n\r\n" + INNER
 AMBIGUOUS = {
     "length, then chunks": b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n" % len(BODY),
@@ -89,7 +89,7 @@ def test_of_an_ambiguous_request_no_second_one_is_made(api: Program, name: str) 
 
     The inner request would be answered with a 404.
     """
-    head = b"POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head = b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     found = answers(api, head + AMBIGUOUS[name] + b"\r\n" + BODY)
     assert 404 not in found, found
     assert all(status >= 400 for status in found), found
@@ -98,7 +98,9 @@ def test_of_an_ambiguous_request_no_second_one_is_made(api: Program, name: str) 
 
 def test_two_plain_requests_on_one_connection_are_two(api: Program) -> None:
     """Or the test above would prove nothing."""
-    body = b"POST /v1/leases HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    body = (
+        b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+    )
     assert answers(api, body + INNER) == [400, 404]
 
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from falcon import testing
 
 from leasehold.api.app import make_app
 from leasehold.conf.settings import ApiSettings
@@ -21,6 +20,7 @@ from tests.factory import DEMO, hosts, run_manager, run_until
 from tests.stateful.audit import audit, cloud_state, dump
 from tests.takeover.blazar import Rows, changed, load, make_sqlite, replaced
 from tests.takeover.conftest import as_sandbox
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ LOSERS = {"race-1", "race-2", "race-5", "race-7"}
 
 
 def ask(world: World, path: str) -> Any:
-    web = testing.TestClient(make_app(world.service, ApiSettings(auth_strategy="none")))
+    web = LocalClient(make_app(world.service, ApiSettings(auth_strategy="none")))
     answer = web.simulate_get(f"/v1/{path}", headers={"X-Roles": "admin", "X-User-Id": "a", "X-Project-Id": "p"})
     assert answer.status_code == 200, answer.text
     return next(iter(answer.json.values()))

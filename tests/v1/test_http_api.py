@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SIX_DIGITS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{6})?")
+JSON = {"Content-Type": "application/json"}
 OURS = ("start_lease", "end_lease", "before_end_lease")
 
 
@@ -45,14 +46,14 @@ def test_http_api_1_root_leads_to_an_endpoint_that_ends_in_v1(cloud_world: World
         ("GET", "/v1/leases/none-such", {}, 404),
         ("GET", "/v1/nonsense", {}, 404),
         ("PATCH", "/v1/leases", {}, 405),
-        ("POST", "/v1/leases", {"body": b"nonsense"}, 400),
+        ("POST", "/v1/leases", {"body": b"nonsense", "headers": JSON}, 400),
         ("POST", "/v1/leases", {"body": b"", "headers": {"Content-Type": "text/plain"}}, 400),
         ("POST", "/v1/leases", {"json": {}}, 400),
         ("GET", "/v1/leases", {"headers": {"OpenStack-API-Version": "reservation 9.9"}}, 406),
         ("GET", "/v1/leases", {"headers": {"OpenStack-API-Version": "reservation x"}}, 400),
         ("GET", "/v1/os-hosts", {"headers": {"X-Roles": "reader"}}, 403),
         ("GET", "/v1/leases", {"headers": {"X-Project-Id": "\xe4"}}, 401),
-        ("POST", "/v1/leases", {"body": b'{"name": "' + b"x" * 2**20 + b'"}'}, 413),
+        ("POST", "/v1/leases", {"body": b'{"name": "' + b"x" * 2**20 + b'"}', "headers": JSON}, 413),
     ],
 )
 def test_http_api_3_error_bodies_are_objects_with_error_message(

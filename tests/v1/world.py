@@ -7,18 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from falcon import testing
-
 from leasehold.api.app import make_app
 from leasehold.books.tables import metadata
 from leasehold.cloud.sandbox import seed
 from leasehold.conf.settings import ApiSettings
 from tests.factory import Clock, make_schema, open_service, run_for
 from tests.factory import World as Inside
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from falcon import testing
 
     from leasehold.cloud.ports import Server
     from leasehold.cloud.sandbox.cloud import SandboxCloud
@@ -164,5 +165,5 @@ def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
     """Yield the world whose books and cloud live in a planted database of any kind."""
     inside = open_service(url, clock=Clock(now))
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
-    yield World(inside, testing.TestClient(app))
+    yield World(inside, LocalClient(app))
     inside.engine.dispose()

@@ -18,11 +18,13 @@ LARGEST_INTEGER = 2**63
 """Beyond it no column and no cloud can take a number."""
 
 
-def read(request: falcon.Request, limit: int) -> dict[str, Any]:
+def read(request: falcon.Request, limit: int, *, typed: bool = False) -> dict[str, Any]:
     """Return the JSON object in the body of `request`, at most `limit` bytes long.
 
-    Raises `MalformedRequestError` (400) and `BodyTooLargeError` (413). The content type may be absent.
+    Raises `MalformedRequestError` (400) and `BodyTooLargeError` (413). The content type may be absent unless `typed`.
     """
+    if typed and not request.content_type:
+        raise MalformedRequestError(f"The request does not say what its body is. Send Content-Type: {JSON_TYPE}.")
     content_type = (request.content_type or JSON_TYPE).split(";", 1)[0].strip().lower()
     if content_type != JSON_TYPE:
         raise MalformedRequestError(f"Content type {content_type[:80]!r} is not understood. Send {JSON_TYPE}.")

@@ -48,7 +48,9 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             call = Call(api, request, caller, version)
             arguments = authorize(call, route, values)
             if route.request is not None:
-                arguments["body"] = read(route.request, body.read(request, api.settings.max_body))
+                # Without a type a web page of another site may send a body, and no browser asks us first.
+                typed = api.settings.auth_strategy == "none"
+                arguments["body"] = read(route.request, body.read(request, api.settings.max_body, typed=typed))
             reply = route.handler(call, **arguments)
         if reply.wait is not None:
             reply.wait()

@@ -25,6 +25,12 @@ API_OPTIONS = [
         deprecated_group="DEFAULT",
         help="How callers prove who they are: keystone, http_basic, or none (loopback addresses only).",
     ),
+    cfg.ListOpt(
+        "allowed_hosts",
+        default=[],
+        help="Names, without a port, that the Host header may hold under auth_strategy none, beside localhost and "
+        "loopback addresses: those of a proxy on the same machine.",
+    ),
     cfg.StrOpt(
         "users_file",
         default="/etc/leasehold/users",
@@ -114,6 +120,7 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         shutdown_notice_seconds=conf.api.shutdown_notice_seconds,
         shutdown_seconds=conf.api.shutdown_seconds,
         auth_strategy=conf.api.auth_strategy,
+        allowed_hosts=tuple(conf.api.allowed_hosts),
         users_file=conf.api.users_file,
         delete_wait_seconds=conf.api.delete_wait_seconds,
         cloud_seconds=conf.api.cloud_seconds,

@@ -128,8 +128,9 @@ class ApiSettings:
     `threads` requests are worked on at the same time, and `waiting` more wait for their turn up to `wait_seconds`.
     `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers,
     `cloud_seconds` what a create or a change of a lease may spend on calls to the cloud.
-    `max_body` is in bytes. `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses
-    and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    `max_body` is in bytes. `allowed_hosts` are names that the `none` strategy answers to beside those of the loopback,
+    and `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses and networks whose
+    `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
     """
 
     host: str = "127.0.0.1"
@@ -140,6 +141,7 @@ class ApiSettings:
     shutdown_notice_seconds: float = 0.0
     shutdown_seconds: float = 30.0
     auth_strategy: str = "none"
+    allowed_hosts: tuple[str, ...] = ()
     users_file: str = "/etc/leasehold/users"
     delete_wait_seconds: float = 10.0
     cloud_seconds: float = 20.0

@@ -111,6 +111,12 @@ class ForbiddenError(LeaseholdError):
     status = HTTPStatus.FORBIDDEN
 
 
+class ForeignPageError(ForbiddenError):
+    """A web page of another site sent the request, or may have, to an API that asks nobody who they are."""
+
+    code = "leasehold.auth.foreign_page"
+
+
 class OutOfWindowError(ForbiddenError):
     """`before_end_date` does not lie strictly inside the lease (403 by contract http-api §3.1)."""
 

@@ -1,6 +1,10 @@
 """Strategy `none`: everybody is who they say they are. For trying things out, and behind a proxy on the same machine.
 
 The identity comes in the headers that keystonemiddleware would set: `X-User-Id`, `X-Project-Id` and `X-Roles`.
+
+A web page in a browser on this machine reaches this API, too: by a form or a script that posts to a loopback address,
+or under a name of its own that it lets point there (DNS rebinding). So `Host`, `Origin` and `Sec-Fetch-Site` are
+checked.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from leasehold.api.auth.base import LONGEST_ID
 from leasehold.api.proxies import PEER, read_address
 from leasehold.conf.errors import ConfigurationError
 from leasehold.model.caller import Caller
-from leasehold.model.errors import UnauthorizedError
+from leasehold.model.errors import ForeignPageError, UnauthorizedError
 
 if TYPE_CHECKING:
     import falcon
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 DEFAULT_USER = "admin"
 DEFAULT_PROJECT = "demo"
 DEFAULT_ROLES = "admin,member,reader"
+OWN_SITES = frozenset({"", "none", "same-origin"})
+"""Values of `Sec-Fetch-Site` for what is no page of another site: no browser, its user, and a page of this API."""
 IMPLIED = ("admin", "manager", "member", "reader")
 """Each role implies those after it. Keystone's tokens name them all; the other strategies have to add them."""
 
@@ -34,21 +40,53 @@ class NoAuthentication:
     Under another server than ours nobody knows where it listens, so each connection is looked at as well.
     """
 
+    allowed_hosts: frozenset[str] = frozenset()
     challenge: str | None = None
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return who the headers name, by default an administrator of the project `demo`."""
+        """Return who the headers name, by default an administrator of the project `demo`.
+
+        Raises UnauthorizedError for another machine, and ForeignPageError for what a web page may have sent.
+        """
         peer = request.env.get(PEER, request.env.get("REMOTE_ADDR", ""))
         if peer and not _is_loopback(peer):
             raise UnauthorizedError(
                 "This API asks nobody who they are, so it answers its own machine alone. "
                 "Its administrator can set [api] auth_strategy to keystone or http_basic."
             )
+        self._refuse_pages(request, local_socket=not peer)
         return Caller(
             user_id=_identity(request, "X-User-Id", DEFAULT_USER),
             project_id=_identity(request, "X-Project-Id", DEFAULT_PROJECT),
             roles=with_implied(read_roles(request.get_header("X-Roles", default=DEFAULT_ROLES))),
         )
+
+    def _refuse_pages(self, request: falcon.Request, *, local_socket: bool) -> None:
+        """Raise ForeignPageError where the headers do not say that a program or a page of this API sent the request.
+
+        Every browser sends `Host`; no page can reach a socket file, so there a proxy's name is any name.
+        """
+        host = (request.get_header("Host") or "").lower()
+        if host and not local_socket and not self._is_own(host):
+            raise ForeignPageError(
+                f"This API asks nobody who they are, so it answers under names of its own machine alone, such as "
+                f"localhost, and not as {host[:80]!r}. Its administrator can name more in [api] allowed_hosts.",
+                field="Host",
+            )
+        origin = request.get_header("Origin")
+        foreign = origin is not None and (not host or origin.lower().partition("://")[2] != host)
+        if foreign or (request.get_header("Sec-Fetch-Site") or "").lower() not in OWN_SITES:
+            raise ForeignPageError(
+                "This API asks nobody who they are, so it answers no web page of another site. Call it from a program, "
+                "or have its administrator set [api] auth_strategy to keystone or http_basic.",
+                field="Origin" if foreign else "Sec-Fetch-Site",
+            )
+
+    def _is_own(self, host: str) -> bool:
+        """Say whether a `Host` header, with or without a port, names this machine's loopback or an allowed name."""
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        address = read_address(name)
+        return name == "localhost" or name in self.allowed_hosts or (address is not None and address.is_loopback)
 
 
 def read_roles(text: str) -> frozenset[str]:
@@ -77,7 +115,7 @@ def open_none(settings: ApiSettings) -> NoAuthentication:
             "Set [DEFAULT] host to 127.0.0.1, or [api] auth_strategy to http_basic."
         )
         raise ConfigurationError(message)
-    return NoAuthentication()
+    return NoAuthentication(frozenset(name.lower() for name in settings.allowed_hosts))
 
 
 def _is_loopback(host: str) -> bool:

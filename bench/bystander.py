@@ -33,6 +33,8 @@ TIMES: Final = 300
 WARM: Final = 10
 PAUSE_SECONDS: Final = 0.01
 RATIO: Final = 5.0
+DELETES: Final = 3
+"""How often each lease is deleted."""
 SETTLE_SECONDS: Final = 1.0
 """How long an attack goes on before the bystander is timed."""
 
@@ -159,6 +161,30 @@ def _sizes(reservations: int) -> Callable[[int], dict[str, Any]]:
     return body_of
 
 
+def _deletes(url: str) -> Callable[[int], None]:
+    """Return the attack that makes a lease that starts now, and deletes it before its start is done, and again."""
+    client = Client(url, {**VERSION_1_1, **headers("attacker")})
+
+    def make_and_delete(_: int) -> None:
+        end = (first_day() + timedelta(days=4000)).strftime(ISO)
+        made = client.ask("POST", "/leases", lease("deleted", "now", end, {**HOST, "min": 1, "max": 1}))
+        if made.expect(201, 403, 409, 503).status == 201:
+            for _ in range(DELETES):
+                client.ask("DELETE", f"/leases/{made.body['lease']['id']}").expect(204, 404, 503)
+
+    return make_and_delete
+
+
+def _health(url: str) -> Callable[[int], None]:
+    """Return the attack of a client without an identity: it asks what needs none."""
+    client = Client(url)
+
+    def ask(_: int) -> None:
+        client.ask("GET", "//healthcheck").expect(200)
+
+    return ask
+
+
 def _later(name: str, *parts: dict[str, Any]) -> dict[str, Any]:
     start = first_day() + timedelta(days=4000)
     return lease(name, start.strftime(ISO), (start + timedelta(hours=1)).strftime(ISO), *parts)
@@ -169,5 +195,7 @@ ATTACKS: Final = {
     "orderings, allowed": Attack("as many orderings as allowed are asked for", _posting(_orderings(4, 250))),
     "sizes": Attack("a thousand new sizes are asked for", _posting(_sizes(999))),
     "sizes, allowed": Attack("as many new sizes as allowed are asked for", _posting(_sizes(99))),
+    "deletes": Attack("leases that start now are deleted several times", _deletes),
+    "health checks": Attack("strangers ask for the health check", _health),
 }
 """By name; a test asks for each of them alone."""

@@ -11,10 +11,10 @@ import pytest
 from leasehold.books import allocation
 from leasehold.books.allocation import (
     changed_allocations,
+    each_allocation,
     end_allocations,
     in_use,
     leases_on,
-    list_allocations,
     move_allocations,
     read_demand,
     requests_naming,
@@ -229,9 +229,9 @@ def test_a_promise_that_ended_in_the_second_it_began_is_in_use_until_it_is_relea
 
 
 def listed(shelf: Shelf, since: float = 0, **which: str | None) -> dict[int, list[int]]:
-    asked = {"lease_id": None, "reservation_id": None, **which}
+    asked: dict[str, Any] = {"lease_id": None, "reservation_id": None, **which}
     with shelf.books.reading() as connection:
-        found = list_allocations(connection, [HOST_POOL], since=hour(since), **asked)
+        found = dict(each_allocation(connection, [HOST_POOL], since=hour(since), **asked))
     return {number: [held.id for held in promises] for number, promises in found.items()}
 
 
@@ -244,7 +244,7 @@ def test_promises_are_listed_by_resource_in_the_order_of_their_start(shelf: Shel
 def test_listed_promises_show_the_dates_of_their_lease(shelf: Shelf) -> None:
     shelf.hold(shelf.first, window=hours(1.5, 2))
     with shelf.books.reading() as connection:
-        found = list_allocations(connection, [HOST_POOL], lease_id=None, reservation_id=None, since=NOW)
+        found = dict(each_allocation(connection, [HOST_POOL], lease_id=None, reservation_id=None, since=NOW))
     assert [held.window for held in found[shelf.first]] == [hours(1, 2)]
 
 

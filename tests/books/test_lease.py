@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books.lease import LONGEST_REASON, find_lease, insert_lease, list_leases, save_lease
+from leasehold.books import lease as lease_rows
+from leasehold.books.lease import LONGEST_REASON, each_lease, find_lease, insert_lease, list_leases, save_lease
 from leasehold.model.lease import Event
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from tests.books.examples import NOW, enrol, hold, hour, hours, ident, lease, reservation, statements, write
@@ -244,3 +245,28 @@ def test_a_list_takes_three_statements_however_long_it_is(books: Books, engine: 
     with statements(engine) as asked:
         assert listed(books, "nobody") == []
     assert len(asked) == 1
+
+
+# ---------------------------------------------------------------- in chunks
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 8])
+def test_a_long_list_is_the_same_whatever_it_holds_at_a_time(
+    books: Books, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Several were made at one moment; one is another project's."""
+    for number in range(7):
+        books.transact(partial(write, parts=number % 3, created_at=hour(number // 3)))
+    books.transact(partial(write, project_id="other", created_at=hour(1)))
+    everything, own = listed(books), [each for each in listed(books) if each.project_id != "other"]
+    monkeypatch.setattr(lease_rows, "CHUNK", chunk)
+    project = own[0].project_id
+    with books.reading() as connection:
+        assert list(each_lease(connection, None)) == everything
+        assert list(each_lease(connection, project)) == own
+        for place, each in enumerate(own):
+            after = (each.created_at or NOW, each.id)
+            assert list(each_lease(connection, project, after=after)) == own[place + 1 :]
+            for limit in (1, 2, 5, 100):
+                found = list(each_lease(connection, project, after=after, limit=limit))
+                assert found == own[place + 1 :][:limit]

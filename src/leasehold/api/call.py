@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leasehold.api.delete_waits import DeleteWaits
     from leasehold.api.door import Door
     from leasehold.api.health import Health
+    from leasehold.api.listing import Listing
     from leasehold.api.policies.enforcer import Policies
     from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
@@ -99,7 +100,7 @@ class Reply:
     `wait` is what the answer waits for after the request has left its place to the next one.
     """
 
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, Any] | Listing | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     status: HTTPStatus | None = None
     wait: Callable[[], None] | None = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, versions
 from leasehold.api.call import NOBODY, Call
+from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.leasing import queries
 from leasehold.model.errors import UnauthorizedError
@@ -93,7 +94,10 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
 
 
 def write(
-    response: falcon.Response, status: HTTPStatus, content: Mapping[str, Any] | None, headers: Mapping[str, str]
+    response: falcon.Response,
+    status: HTTPStatus,
+    content: Mapping[str, Any] | Listing | None,
+    headers: Mapping[str, str],
 ) -> None:
     """Write an answer; no content means an empty body without a type."""
     response.status = status
@@ -102,4 +106,9 @@ def write(
         response.data = b""
         return
     response.content_type = JSON_TYPE
+    if isinstance(content, Listing):
+        response.data = content.content
+        if response.data is None:
+            response.set_stream(iter(content), content.length)
+        return
     response.data = json.dumps(content, separators=(",", ":")).encode("ascii")

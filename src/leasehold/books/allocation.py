@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, insert, or_, select, update
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Pick
 
 CHUNK = 20_000
+LISTED = 2_000
+"""Rows of a list that are read at a time: lists are not in a hurry, and several may be read at once."""
 _CHANGED = (
     select(
         allocations.c.id,
@@ -167,18 +171,20 @@ def in_use(connection: Connection, number: int, now: datetime) -> bool:
     return connection.execute(query).first() is not None
 
 
-def list_allocations(
+def each_allocation(
     connection: Connection,
     pools: Collection[str],
     *,
     lease_id: str | None,
     reservation_id: str | None,
     since: datetime,
-) -> dict[int, list[Allocation]]:
-    """Return the promises of existing leases by resource number, in the order of their start, with the lease's dates.
+    number: int | None = None,
+) -> Iterator[tuple[int, list[Allocation]]]:
+    """Yield the promises of existing leases by resource number, in the order of their start, with the lease's dates.
 
-    Without a lease or a reservation given, only those that end at `since` or later (contract http-api §6.1). What was
-    given back is left out, and all that a lease had which has ended (contract resources §2, "Effects").
+    With a `number` those of this resource alone. Without a lease or a reservation given, only those that end at `since`
+    or later (contract http-api §6.1). What was given back is left out, and all that a lease had which has ended
+    (contract resources §2, "Effects"). Few rows are held at a time: they are read as they are taken.
     """
     query = (
         select(allocations, leases.c.start_at, leases.c.end_at)
@@ -191,17 +197,19 @@ def list_allocations(
             leases.c.status != LeaseStatus.TERMINATED,
         )
     )
+    if number is not None:
+        query = query.where(allocations.c.resource_number == number)
     if lease_id is not None:
         query = query.where(allocations.c.lease_id == lease_id)
     if reservation_id is not None:
         query = query.where(allocations.c.reservation_id == reservation_id)
     if lease_id is None and reservation_id is None:
         query = query.where(allocations.c.ends_at >= to_seconds(since))
-    found: dict[int, list[Allocation]] = {}
-    for row in connection.execute(query.order_by(allocations.c.starts_at, allocations.c.id)):
-        shown = replace(as_allocation(row), window=Window(row.start_at, row.end_at))
-        found.setdefault(row.resource_number, []).append(shown)
-    return found
+    ordered = query.order_by(allocations.c.resource_number, allocations.c.starts_at, allocations.c.id)
+    # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+    rows = connection.execute(ordered, execution_options={"yield_per": LISTED})
+    for each, held in groupby(rows, attrgetter("resource_number")):
+        yield each, [replace(as_allocation(row), window=Window(row.start_at, row.end_at)) for row in held]
 
 
 def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:

@@ -74,11 +74,19 @@ def promises(connection: Connection, now: datetime) -> Iterator[tuple[Resource, 
         yield resources[number], [as_allocation(row) for row in held]
 
 
-def work_for(connection: Connection, kind: str) -> dict[str, list[Work]]:
-    """Return the tasks of a kind by their subject."""
+def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
+    """Return the tasks of a kind by their subject; those of these subjects, if some are named."""
+    query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
+    wanted = None if subjects is None else sorted(subjects)
+    questions = (
+        [query]
+        if wanted is None
+        else [query.where(tasks.c.subject.in_(wanted[place : place + FEW])) for place in range(0, len(wanted), FEW)]
+    )
     found: dict[str, list[Work]] = defaultdict(list)
-    for subject, *values in connection.execute(select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)):
-        found[subject].append(Work(*values))
+    for question in questions:
+        for subject, *values in connection.execute(question):
+            found[subject].append(Work(*values))
     return found
 
 
@@ -102,9 +110,12 @@ def kept_by(connection: Connection) -> dict[str, int]:
     return found
 
 
-def all_lease_ids(connection: Connection) -> set[str]:
-    """Return the ids of all leases, deleted ones included."""
-    return set(connection.execute(select(leases.c.id)).scalars())
+def without_lease(connection: Connection, kind: str) -> list[str]:
+    """Return the subjects of tasks of a kind that should be leases, and of which there is none, deleted or not."""
+    query = select(tasks.c.subject).where(
+        tasks.c.kind == kind, ~select(leases.c.id).where(leases.c.id == tasks.c.subject).exists()
+    )
+    return sorted(set(connection.execute(query).scalars()))
 
 
 def standing_lease_ids(connection: Connection) -> list[str]:

@@ -17,13 +17,15 @@ from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, Connection, Row, Select, Table, Update
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
 
     from leasehold.model.allocation import Allocation
 
+CHUNK = 1_000
+"""How many leases a long list holds in memory at a time."""
 MANY = 500
 """Above this many leases their parts are fetched by the same condition instead of by a list of ids."""
 
@@ -36,6 +38,7 @@ _PARTS: tuple[tuple[Select[Any], Column[Any]], ...] = (
     (select(allocations).order_by(allocations.c.reservation_id, allocations.c.id), allocations.c.lease_id),
 )
 _PARTS_BY_ID = tuple(query.where(column.in_(bindparam("ids", expanding=True))) for query, column in _PARTS)
+_PLACE = (leases.c.created_at, leases.c.id)
 _PROMISES_TOO, _NO_PROMISES = slice(None), slice(2)
 _ONE = select(leases).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
@@ -129,24 +132,52 @@ def list_leases(
     after: tuple[datetime, str] | None = None,
     limit: int | None = None,
 ) -> list[Lease]:
-    """Return the leases that are not deleted, of one project or of all, oldest first: three statements.
+    """Return the leases that are not deleted, of one project or of all, oldest first, as `each_lease` yields them."""
+    return list(each_lease(connection, project_id, after=after, limit=limit))
+
+
+def each_lease(
+    connection: Connection,
+    project_id: str | None,
+    *,
+    after: tuple[datetime, str] | None = None,
+    limit: int | None = None,
+) -> Iterator[Lease]:
+    """Yield the leases that are not deleted, of one project or of all, oldest first; holds `CHUNK` of them at most.
 
     With `after` only those that follow this place, and no more than `limit`. What they are promised is left out: a list
-    never shows it, and it may be most of the books.
+    never shows it, and it may be most of the books. Three statements for each chunk, and one for the ids of all that
+    follow the first. The transaction has to see one moment.
     """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     if after is not None:
-        moment, last = after
-        same_moment = and_(leases.c.created_at == moment, leases.c.id > last)
-        query = query.where(or_(leases.c.created_at > moment, same_moment))
-    ordered = query.order_by(leases.c.created_at, leases.c.id)
-    rows = connection.execute(ordered if limit is None else ordered.limit(limit)).all()
-    # MariaDB takes no LIMIT in a condition, and a page is short enough for a list of ids.
-    by_id = limit is not None or len(rows) <= MANY
-    ids = [row.id for row in rows] if by_id else query.with_only_columns(leases.c.id)
-    return _assemble(connection, rows, ids, _NO_PROMISES) if rows else []
+        query = query.where(_follows(*after))
+    # One more than is held tells whether there are more.
+    most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
+    first = connection.execute(query.order_by(*_PLACE).limit(most)).all()
+    rows, more = first[:CHUNK], len(first) > CHUNK
+    whole = limit is None and not more
+    # Where these are all that there are, the same condition finds the parts of many faster than a list of ids.
+    ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
+    yield from _assemble(connection, rows, ids, _NO_PROMISES) if rows else ()
+    if not more:
+        return
+    rest = query.with_only_columns(leases.c.id).where(_follows(rows[-1].created_at, rows[-1].id)).order_by(*_PLACE)
+    if limit is not None:
+        rest = rest.limit(limit - CHUNK)
+    left = list(connection.execute(rest).scalars())
+    for begin in range(0, len(left), CHUNK):
+        ids = left[begin : begin + CHUNK]
+        rows = connection.execute(select(leases).where(leases.c.id.in_(ids)).order_by(*_PLACE)).all()
+        yield from _assemble(connection, rows, ids, _NO_PROMISES)
+
+
+def _follows(moment: datetime, last: str) -> ColumnElement[bool]:
+    """Return the condition that a lease stands behind this place of the list."""
+    same_moment = and_(leases.c.created_at == moment, leases.c.id > last)
+    return or_(leases.c.created_at > moment, same_moment)
 
 
 def _assemble(

@@ -12,7 +12,7 @@ from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from leasehold.books.property import PropertyValues
     from leasehold.leasing.service import Service
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource
 
+_NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
 _ID_NAMES = {HOST: "host_id", FLOATING_IP: "floatingip_id"}
 
 
@@ -32,19 +33,27 @@ def get_lease(service: Service, lease_id: str) -> Lease:
     return lease
 
 
-def list_leases(
+def each_lease(
     service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
-) -> Sequence[Lease]:
-    """Return the leases of a project, or of all with None, oldest first; up to `limit`, from the one after `marker` on.
+) -> Iterator[Lease]:
+    """Yield the leases of a project, or of all with None, oldest first; up to `limit`, from the one after `marker` on.
 
-    A marker may have been deleted since it was listed. Raises InvalidInputError for one that never was in this list.
+    They are read as they are taken, in one transaction that ends with the last. A marker may have been deleted since
+    it was listed. Raises InvalidInputError for one that never was in this list.
     """
     with service.books.reading() as connection:
         after = None if marker is None else lease_rows.place_of(connection, project_id, marker)
         if marker is not None and after is None:
             message = "marker has to be the id of a lease of this list: that of the last one which the page before had."
             raise InvalidInputError(message, field="marker")
-        return lease_rows.list_leases(connection, project_id, after=after, limit=limit)
+        yield from lease_rows.each_lease(connection, project_id, after=after, limit=limit)
+
+
+def list_leases(
+    service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
+) -> Sequence[Lease]:
+    """Return all that `each_lease` yields."""
+    return list(each_lease(service, project_id, marker=marker, limit=limit))
 
 
 def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
@@ -62,31 +71,43 @@ def list_resources(service: Service, resource_type: str) -> Sequence[Resource]:
         return resource_rows.list_resources(connection, resource_type)
 
 
-def list_allocations(
+def each_allocation(
     service: Service,
     resource_type: str,
     *,
     resource_id: str | None = None,
     lease_id: str | None = None,
     reservation_id: str | None = None,
-) -> Sequence[tuple[Resource, Sequence[Allocation]]]:
-    """Return every enrolled resource with its promises, also those that have none (contract http-api §6.1).
+) -> Iterator[tuple[Resource, Sequence[Allocation]]]:
+    """Yield every enrolled resource with its promises, also those that have none (contract http-api §6.1).
 
-    Without a lease or a reservation given, only promises that end now or later count.
+    Without a lease or a reservation given, only promises that end now or later count. They are read as they are taken.
     """
     with service.books.reading() as connection:
         resources = resource_rows.list_resources(connection, resource_type)
-        found = allocation_rows.list_allocations(
+        chosen = [resource for resource in resources if resource_id in (None, resource.id)]
+        if resource_id is not None and not chosen:
+            raise NotFoundError(_ID_NAMES[resource_type], resource_id)
+        found = allocation_rows.each_allocation(
             connection,
             [resource.pool for resource in resources[:1]],
             lease_id=lease_id,
             reservation_id=reservation_id,
             since=service.now(),
+            number=chosen[0].number if resource_id is not None else None,
         )
-    chosen = [resource for resource in resources if resource_id in (None, resource.id)]
-    if resource_id is not None and not chosen:
-        raise NotFoundError(_ID_NAMES[resource_type], resource_id)
-    return [(resource, found.get(resource.number, [])) for resource in chosen]
+        number, held = next(found, _NO_MORE)
+        for resource in chosen:
+            while number is not None and number < resource.number:
+                number, held = next(found, _NO_MORE)
+            yield resource, held if number == resource.number else ()
+
+
+def list_allocations(
+    service: Service, resource_type: str, *, lease_id: str | None = None, reservation_id: str | None = None
+) -> Sequence[tuple[Resource, Sequence[Allocation]]]:
+    """Return all that `each_allocation` yields."""
+    return list(each_allocation(service, resource_type, lease_id=lease_id, reservation_id=reservation_id))
 
 
 def list_properties(service: Service, resource_type: str, *, include_private: bool) -> Sequence[PropertyValues]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.listing import Listing
 from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing import queries
 from leasehold.model.errors import NotFoundError
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 
 def list_allocations(call: Call) -> Reply:
     """Show what every host is promised to; `lease_id` and `reservation_id` narrow the promises, not the hosts."""
-    found = queries.list_allocations(
+    found = queries.each_allocation(
         call.service, HOST, lease_id=call.query_id("lease_id"), reservation_id=call.query_id("reservation_id")
     )
-    return Reply({"allocations": [show_allocations(host, allocations) for host, allocations in found]})
+    return Reply(Listing("allocations", (show_allocations(host, allocations) for host, allocations in found)))
 
 
 def show(call: Call, host_id: str) -> Reply:
     """Show what one host is promised to."""
-    found = queries.list_allocations(
+    found = queries.each_allocation(
         call.service,
         HOST,
         resource_id=host_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.listing import Listing
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
 from leasehold.leasing import queries
 from leasehold.leasing.floatingip import enrol_floating_ip, remove_floating_ip
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 def list_floating_ips(call: Call) -> Reply:
     """Show all floating IPs."""
-    found = queries.list_resources(call.service, FLOATING_IP)
-    return Reply({"floatingips": [show_floating_ip(address) for address in found]})
+    return Reply(Listing("floatingips", map(show_floating_ip, queries.list_resources(call.service, FLOATING_IP))))
 
 
 def show(call: Call, floatingip_id: str) -> Reply:

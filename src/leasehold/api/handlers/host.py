@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.call import Reply
+from leasehold.api.listing import Listing
 from leasehold.api.models.host import KEY_FORM, LONGEST_KEY, LONGEST_VALUE, HostAnswer
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
@@ -25,7 +26,7 @@ DISCOVERED = frozenset(HostAnswer.__annotations__)
 
 def list_hosts(call: Call) -> Reply:
     """Show all hosts."""
-    return Reply({"hosts": [show_host(host) for host in queries.list_resources(call.service, HOST)]})
+    return Reply(Listing("hosts", map(show_host, queries.list_resources(call.service, HOST))))
 
 
 def show(call: Call, host_id: str) -> Reply:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
+from leasehold.api.listing import Listing
 from leasehold.api.versions import GENERATIONS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -43,9 +44,9 @@ def list_leases(call: Call) -> Reply:
     """Show the leases of the caller's project; administrators see those of all. From 1.1 on in pages, if asked to."""
     project = None if call.is_admin else call.caller.project_id
     page = _page(call) if call.version >= PAGES else {}
-    leases = queries.list_leases(call.service, project, **page)
+    leases = queries.each_lease(call.service, project, **page)
     sight = call.sight
-    return Reply({"leases": [show_lease(lease, call.service.types, call.version, sight) for lease in leases]})
+    return Reply(Listing("leases", (show_lease(each, call.service.types, call.version, sight) for each in leases)))
 
 
 def show(call: Call, lease: Lease) -> Reply:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import all_lease_ids, kept_by, promises, work_for
-from leasehold.books.lease import list_leases
+from leasehold.books.audit import kept_by, promises, without_lease, work_for
+from leasehold.books.lease import CHUNK, each_lease
 from leasehold.books.task import LEASE
 from leasehold.leasing.audit.finding import DEFECT, REPAIR, Finding, Kind, Mend
 from leasehold.leasing.lifecycle import next_moment
@@ -73,13 +74,12 @@ def audit_books(connection: Connection, now: datetime) -> list[Finding]:
 
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
     """Return what does not agree in the leases and their work; unlike all that is promised it is read in no time."""
-    leases = list_leases(connection, None)
-    work = work_for(connection, LEASE)
-    return [
-        *(finding for lease in leases for finding in (*_statuses(lease), *_deferred(lease, work, now))),
-        *_orphaned(connection, work),
-        *_kept(connection, work),
-    ]
+    found: list[Finding] = []
+    leases = each_lease(connection, None)
+    while chunk := list(islice(leases, CHUNK)):
+        work = work_for(connection, LEASE, [lease.id for lease in chunk])
+        found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
+    return [*found, *_orphaned(connection), *_kept(connection)]
 
 
 # ------------------------------------------------------------ capacity
@@ -165,15 +165,17 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
             yield Finding(Kind.LATE, lease.id, what, "Look whether a manager runs and reaches the database.")
 
 
-def _orphaned(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
-    for subject in sorted(work.keys() - all_lease_ids(connection)):
+def _orphaned(connection: Connection) -> Iterator[Finding]:
+    for subject in without_lease(connection, LEASE):
         what = f"A task is for lease {subject}, which does not exist."
         yield Finding(Kind.WORK, subject, what, DEFECT)
 
 
-def _kept(connection: Connection, work: Mapping[str, Sequence[Work]]) -> Iterator[Finding]:
+def _kept(connection: Connection) -> Iterator[Finding]:
     """Say what keeps resources without any work left that would give them back."""
-    for lease_id, count in sorted(kept_by(connection).items()):
+    kept = kept_by(connection)
+    work = work_for(connection, LEASE, kept)
+    for lease_id, count in sorted(kept.items()):
         if all(task.due_at is None for task in work.get(lease_id, ())):
             what = f"Lease {lease_id} is over and still keeps {count} resources, and no work is left that frees them."
             remedy = f"{DEFECT} {REPAIR} Where that leaves it, delete the lease."

@@ -1,0 +1,66 @@
+"""Long lists: complete and whole whatever their length, and an error instead of half of one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.api import listing
+from leasehold.api.listing import Listing
+from leasehold.books import lease as lease_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.api.conftest import Client
+
+MAKE: dict[str, Any] = {"name": "n", "start_date": "2031-05-01 10:00", "end_date": "2031-05-01 12:00"}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 1_000, 40_000])
+def test_a_listing_is_the_object_that_it_says(count: int) -> None:
+    items = [{"id": number, "name": f"ü{number}" * 10} for number in range(count)]
+    made = Listing("things", iter(items))
+    short = made.content
+    text = short if short is not None else b"".join(made)
+    assert json.loads(text) == {"things": items}
+    assert len(text) == made.length
+    assert (short is None) == (made.length >= listing.PIECE)
+
+
+def test_a_long_listing_is_kept_small_and_sent_in_pieces() -> None:
+    made = Listing("things", ({"name": "the same over again", "number": number % 100} for number in range(100_000)))
+    assert sum(map(len, made._packed)) < made.length / 10
+    pieces = list(made)
+    assert max(map(len, pieces)) <= 2 * listing.PIECE
+    assert sum(map(len, pieces)) == made.length
+
+
+def test_lists_longer_than_a_piece_and_a_chunk_are_whole(
+    client: Client, admin: Client, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [client.ask("POST", "/v1/leases", {**MAKE, "name": str(number)}).json["lease"] for number in range(7)]
+    whole = {path: admin.ask("GET", path) for path in ("/v1/leases", "/v1/os-hosts", "/v1/os-hosts/allocations")}
+    monkeypatch.setattr(listing, "PIECE", 100)
+    monkeypatch.setattr(lease_rows, "CHUNK", 2)
+    for path, before in whole.items():
+        answer = admin.ask("GET", path)
+        assert answer.json == before.json
+        assert int(answer.headers["content-length"]) == len(before.content)
+        assert answer.headers["content-type"] == "application/json"
+        head = admin.ask("HEAD", path)
+        assert (head.status_code, head.content) == (200, b"")
+    assert {each["id"] for each in admin.ask("GET", "/v1/leases").json["leases"]} == {each["id"] for each in made}
+    assert host
+
+
+def test_what_goes_wrong_in_the_middle_is_an_error_and_not_half_a_list() -> None:
+    def broken() -> Iterator[dict[str, str]]:
+        yield {"name": "x" * listing.PIECE}
+        message = "The database went away."
+        raise ConnectionError(message)
+
+    with pytest.raises(ConnectionError):
+        Listing("things", broken())

@@ -47,6 +47,8 @@ def test_a_server_is_found_by_host_and_by_flavor(lab: Lab) -> None:
     assert server.service_host is not None
     assert server in lab.cloud.servers.on_host(server.service_host)
     assert server in lab.cloud.servers.with_flavor(lab.flavor_id)
+    assert server.created_at is not None
+    assert server.created_at.tzinfo is not None
     lab.remove(server)
     lab.cloud.servers.delete(server.id)
     assert server not in lab.cloud.servers.on_host(server.service_host)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
 
 class CloudError(Exception):
@@ -103,7 +104,10 @@ class ServerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A virtual machine. `service_host` is None when it was never placed; `status` is ACTIVE, ERROR or DELETING."""
+    """A virtual machine. `service_host` is None when it was never placed; `status` is ACTIVE, ERROR or DELETING.
+
+    `created_at` is when it was asked for; its boot may arrive on the host much later.
+    """
 
     id: str
     name: str
@@ -112,6 +116,7 @@ class Server:
     service_host: str | None
     status: str
     preemptible: bool = False
+    created_at: datetime | None = None
 
 
 SAVING, COMPLETE, FAILED = "SAVING", "ACTIVE", "ERROR"
@@ -171,6 +176,16 @@ class HeldError(CloudTransientError):
         """Keep what has the address, for whoever may know or remove it."""
         super().__init__(f"address {holder.address} is still in use by somebody else")
         self.holder = holder
+
+
+class StrangersError(CloudTransientError):
+    """Servers that are not the reservation's stand in its way; the message names neither them nor their projects."""
+
+    def __init__(self, message: str, service_host: str, servers: Sequence[Server]) -> None:
+        """Keep what is where, for whoever may know or remove it."""
+        super().__init__(message)
+        self.service_host = service_host
+        self.servers = servers
 
 
 class Hypervisors(Protocol):

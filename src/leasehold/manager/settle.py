@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from leasehold.books.task import LEASE, finish_task, still_ours
 from leasehold.cloud.fenced import fenced
-from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError, HeldError
+from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError, HeldError, StrangersError
 from leasehold.leasing.aftermath import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
 from leasehold.leasing.host import HOST_TASK, settle_host, standing
 from leasehold.leasing.late_addresses import free_for
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
 from leasehold.leasing.outcome import complete
+from leasehold.leasing.strangers import clear_strangers
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.resource_types.attempts import do_all
@@ -112,12 +113,17 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
 
 
 def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:
-    """Return what a reservation waits for; an address that a lease which is over has kept is removed first."""
+    """Return what a reservation waits for; what a lease that is over has left in its way is removed first."""
     if isinstance(error, HeldError):
         try:
             free_for(service, job, error.holder)
         except CloudError as failure:
             log.warning("Address %s could not be freed: %s", error.holder.address, failure)
+    if isinstance(error, StrangersError):
+        try:
+            clear_strangers(service, job, error)
+        except CloudError as failure:
+            log.warning("Servers on %s could not be removed: %s", error.service_host, failure)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leasehold.calendar.search import earliest_free
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.refusal import Refusal, Step
@@ -101,7 +101,9 @@ class HostReservations:
         if wanted is Wanted.ACTIVE:
             hosts = _names(job.holdings)
             arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
-            for_each([*arriving, *(aggregate.hosts - hosts)], lambda host: _settle(cloud, job, host, hosts))
+            steps = [partial(_occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
+            steps += [partial(_release, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
+            do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
     def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
@@ -187,32 +189,46 @@ def _nearest(request: Request, search: Search, able: NDArray[np.bool_]) -> Windo
     )
 
 
-def _settle(cloud: Cloud, job: Job, host: str, wanted: Collection[str]) -> None:
-    """Bring a host into the reservation or out of it."""
-    if host in wanted:
-        _occupy(cloud, job, host)
-    elif host not in _names(job.left):
+def _release(cloud: Cloud, job: Job, host: str) -> None:
+    """Bring a host out of the reservation, unless it failed and has servers."""
+    if host not in _names(job.left):
         _vacate(cloud, job, host)
     elif not cloud.servers.on_host(host):
         _give_back(cloud, job, host)
 
 
-def _occupy(cloud: Cloud, job: Job, host: str) -> None:
+def _occupy(cloud: Cloud, job: Job, host: str, members: Collection[str]) -> None:
     """Move a host from the free pool into the aggregate.
 
     The reservation's aggregate comes first: a host in no pool at all would be open to everybody's servers (contract
     nova-filter row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
     """
-    _sweep_preemptible(cloud, host)
+    there = _sweep_preemptible(cloud, host)
+    if host not in members:
+        _refuse_strangers(job, host, there)
     cloud.aggregates.add_host(job.name, host)
     cloud.aggregates.remove_host(job.settings.freepool, host)
     _sweep_preemptible(cloud, host)
 
 
-def _sweep_preemptible(cloud: Cloud, host: str) -> None:
-    for server in cloud.servers.on_host(host):
+def _refuse_strangers(job: Job, host: str, servers: Sequence[Server]) -> None:
+    """Raise StrangersError for servers that were there before the reservation; one that runs has its own back."""
+    running = job.reservation.status is ReservationStatus.ACTIVE
+    strangers = [each for each in servers if not (running and each.project_id == job.project_id)]
+    if strangers:
+        own = sum(each.project_id == job.project_id for each in strangers)
+        what = f"{len(strangers)} servers that are not this lease's are still on one of its hosts"
+        message = f"{what}: {own} of this project, {len(strangers) - own} of others"
+        raise StrangersError(message, host, strangers)
+
+
+def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
+    """Delete the preemptible servers of a host, and return the others."""
+    there = cloud.servers.on_host(host)
+    for server in there:
         if server.preemptible:
             cloud.servers.delete(server.id)
+    return [server for server in there if not server.preemptible]
 
 
 def _vacate(cloud: Cloud, job: Job, host: str, kept: Collection[str] = ()) -> None:

@@ -7,6 +7,7 @@ wants both asks twice, but only where there are servers at all.
 
 from __future__ import annotations
 
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -84,4 +85,5 @@ def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
         service_host=row[HOST],
         status="DELETING" if row[TASK] in DELETING or row["status"] in DELETED else row["status"],
         preemptible=bool_from_string(extra_specs.get(PREEMPTIBLE, "")),
+        created_at=datetime.fromisoformat(row["created"]),
     )

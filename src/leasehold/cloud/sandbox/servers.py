@@ -122,9 +122,10 @@ class SandboxServers(Port):
                 service_host=choice.service_host,
                 status="ERROR" if choice.service_host is None else "ACTIVE",
                 preemptible=truthy(specs.get(PREEMPTIBLE_KEY)),
+                created_at=now,
             )
             values = {name: getattr(server, name) for name in Server.__dataclass_fields__}
-            connection.execute(insert(servers).values(**values, fault=choice.reason, created_at=now))
+            connection.execute(insert(servers).values(**values, fault=choice.reason))
             _use(connection, server.id, needs.amounts, choice.providers)
         return server
 

@@ -16,11 +16,12 @@ from leasehold.books.audit import standing_lease_ids, work_of
 from leasehold.books.lease import find_lease
 from leasehold.books.task import LEASE
 from leasehold.cloud.observing import Observation
-from leasehold.cloud.ports import CloudPermanentError
+from leasehold.cloud.ports import CloudPermanentError, StrangersError
 from leasehold.leasing.audit.addresses import audit_addresses
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import audit_leftovers
 from leasehold.leasing.audit.places import audit_places
+from leasehold.leasing.audit.strangers import audit_strangers
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
     yield from audit_places(service, observation)
     yield from audit_leftovers(service, observation)
     yield from audit_addresses(service)
+    yield from audit_strangers(service, observation)
     with service.books.reading() as connection:
         standing = standing_lease_ids(connection)
     for lease_id in standing:
@@ -71,6 +73,7 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
     kinds = {kind for kind, _ in suspected}
     if Kind.PLACE in kinds:
         yield from audit_places(service, Observation(service.cloud))
+        yield from audit_strangers(service, Observation(service.cloud))
     if Kind.LEFTOVER in kinds:
         yield from audit_leftovers(service, Observation(service.cloud))
         yield from audit_addresses(service)
@@ -87,6 +90,9 @@ def audit_drift(service: Service, observation: Observation, lease_id: str) -> It
     subject = f"Lease {lease_id} is {step.lease.status}, but"
     try:
         changes = _changes(service, observation, step)
+    except StrangersError:
+        # They are named by host, see `audit_strangers`.
+        return
     except CloudPermanentError as error:
         finding = Finding(Kind.DRIFT, lease_id, f"{subject} the cloud cannot give it what it wants: {error}.", _ASK)
     else:

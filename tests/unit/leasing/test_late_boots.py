@@ -1,0 +1,135 @@
+"""A boot that passed the scheduler before a lease ended, and lands on the host when that is promised to others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import insert
+
+from leasehold.books.engine import writing
+from leasehold.cloud.sandbox import tables
+from tests.factory import ALT, hosts, instances, run_for, run_manager, run_until
+from tests.unit.leasing.looking import findings
+
+if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
+
+
+def land(
+    world: World, asked: float, project: str = "demo", flavor: str = "m1.small", *, preemptible: bool = False
+) -> str:
+    """Let a server that was asked for at an hour of the test appear on cmp-01 now; return its id."""
+    row = {"id": str(uuid4()), "name": "late", "project_id": project, "flavor_id": flavor, "status": "ACTIVE"}
+    where = {"service_host": "cmp-01", "preemptible": preemptible, "created_at": world.hour(asked)}
+    with writing(world.engine) as connection:
+        connection.execute(insert(tables.servers), {**row, **where})
+    return row["id"]
+
+
+def over_and_next(world: World, caller: object = ALT) -> Lease:
+    """Return the lease that gets cmp-01 at 1.5, after one of `demo` that has ended there at 1."""
+    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
+    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=caller)  # type: ignore[arg-type]
+    run_until(world, world.hour(1.1))
+    return following
+
+
+def there(world: World) -> set[str]:
+    return {server.id for server in world.cloud.servers.all()}
+
+
+def test_a_late_boot_of_the_lease_before_is_named_and_removed_at_the_next_start(world: World) -> None:
+    following = over_and_next(world)
+    late = land(world, 0.99)
+    [found] = findings(world)
+    assert "cmp-01" in found.what
+    assert late in found.what
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+    assert there(world) == set()
+    assert world.members(following.reservations[0].id) == {"cmp-01"}
+    assert findings(world) == []
+
+
+def test_the_late_boot_of_the_same_project_goes_too(world: World) -> None:
+    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
+    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3)
+    run_until(world, world.hour(1.1))
+    land(world, 0.99)
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+    assert there(world) == set()
+
+
+def test_a_late_boot_into_slots_that_are_over_is_removed(world: World) -> None:
+    slots = world.lease(instances(1), start=0, end=1)
+    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=ALT)
+    run_until(world, world.hour(1.1))
+    land(world, 0.2, flavor=slots.reservations[0].id)
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+    assert there(world) == set()
+
+
+@pytest.mark.parametrize(
+    ("asked", "project"),
+    [(0.99, "third"), (1.05, "demo"), (-0.5, "demo")],
+    ids=["another project's", "after the end", "before the lease"],
+)
+def test_a_server_that_may_be_somebodys_is_left_alone_and_the_start_says_what_it_waits_for(
+    world: World, asked: float, project: str
+) -> None:
+    following = over_and_next(world)
+    server = land(world, asked, project)
+    run_until(world, world.hour(1.7))
+    found = world.get(following)
+    assert found.status == "STARTING"
+    assert "1 servers that are not this lease's are still on one of its hosts: 0 of this project, 1 of others" in (
+        found.status_reason or ""
+    )
+    assert project not in (found.status_reason or "")
+    assert "cmp-01" not in (found.status_reason or "")
+    assert there(world) == {server}
+    [named] = findings(world)
+    assert server in named.what
+    assert named.mend is None
+    world.cloud.servers.delete(server)
+    run_for(world, minutes=2)
+    assert world.get(following).status == "ACTIVE"
+    assert findings(world) == []
+
+
+def test_a_server_of_a_project_that_has_another_lease_is_left_alone(world: World) -> None:
+    """It may have been booted there, and was moved here when its host failed."""
+    world.lease(hosts(resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=4)
+    following = over_and_next(world)
+    server = land(world, 0.99)
+    run_until(world, world.hour(1.7))
+    assert world.get(following).status == "STARTING"
+    assert there(world) == {server}
+
+
+def test_preemptible_servers_make_room_as_before(world: World) -> None:
+    following = over_and_next(world)
+    land(world, 1.05, "third", preemptible=True)
+    assert findings(world) == []
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+
+
+def test_servers_of_a_lease_that_runs_are_never_strangers(world: World) -> None:
+    lease = world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    server = world.cloud.servers.boot("own", "demo", "m1.small", [lease.reservations[0].id])
+    world.clock.advance(minutes=10)
+    world.amend(lease, end=2.5)
+    run_for(world, minutes=10)
+    assert there(world) == {server.id}
+    assert server.created_at == world.now() - timedelta(minutes=20)
+    assert findings(world) == []

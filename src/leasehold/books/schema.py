@@ -1,5 +1,8 @@
 """The schema of the books: brought up to date by migrations, and checked at every start.
 
+Old processes go on while the schema is upgraded, and new ones start beside them (`leasehold.books.migrations`). So the
+database itself says since which revision code works on it; a process refuses a newer schema only when it is older.
+
 Alembic takes longer to import than all else here takes to run, so only what migrates loads it.
 """
 
@@ -28,10 +31,16 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 BASE = "base"
 LOCK_NUMBER = 0x1EA5E401D
 LOCK_SECONDS = 120
+TABLE_LOCK_SECONDS = 3
+"""How long a migration waits for a table; whoever wants that table meanwhile waits behind it."""
 MADE_MEANWHILE = frozenset({1050, 1061, 1062, 1213, 1412, 1684})
 """A table, an index or a row that is there already, a lost race, and a table that is just being changed."""
+MARIADB_LOCKED = frozenset({1205, 1213})
+POSTGRESQL_LOCKED = frozenset({"55P03", "40P01"})
+"""A lock that did not come in time, and a deadlock."""
 
 _VERSION = table("alembic_version", column("version_num"))
+_COMPATIBILITY = table("schema_compatibility", column("oldest"))
 _TAKE_LOCK = text("SELECT GET_LOCK(CONCAT('leasehold.', MD5(DATABASE())), :seconds)")
 _GIVE_LOCK = text("SELECT RELEASE_LOCK(CONCAT('leasehold.', MD5(DATABASE())))")
 
@@ -67,48 +76,93 @@ def _current(connection: Connection) -> str | None:
     return found
 
 
-def check(engine: Engine) -> None:
-    """Raise SchemaError, which says what to do, when the database has another revision than this version needs."""
-    found, needed = current(engine), head()
-    if found == needed:
-        return
-    _refuse_unknown(found)
+def check(engine: Engine) -> str:
+    """Return in a sentence why this version can run on the database's schema.
+
+    Raises SchemaError, which says what to do, when it cannot.
+    """
+    with reading(engine) as connection:
+        found, needed = _current(connection), head()
+        if found == needed:
+            return f"The schema is {found}, which is what this version needs."
+        if _newer(connection, found):
+            return f"The schema is {found}, which is newer than this version and works with it."
     raise SchemaError(
         f"The database has schema {found or 'none'}, and this version needs {needed}: run leasehold-manage db upgrade."
     )
 
 
-def _refuse_unknown(found: str | None) -> None:
-    if found is not None and found not in revisions():
+def _newer(connection: Connection, found: str | None) -> bool:
+    """Say whether the schema is one that a newer version made for this version, too.
+
+    Raises SchemaError when it is unknown, and nothing says that this version works on it.
+    """
+    if found is None or found in revisions():
+        return False
+    oldest = _oldest(connection)
+    if oldest in revisions():
+        return True
+    if oldest is not None:
         raise SchemaError(
-            f"The database has schema {found}, which this version does not know. A newer Leasehold or another service "
-            "made it: install that version, or give Leasehold a database of its own. Blazar's database can only be "
-            "read: leasehold-manage import-blazar copies it into a new one."
+            f"The database has schema {found}, which works with versions that know schema {oldest}, and this one knows "
+            f"{head()} at most: start the newer version that made it."
         )
+    raise SchemaError(
+        f"The database has schema {found}, which this version does not know. A newer Leasehold or another service "
+        "made it: install that version, or give Leasehold a database of its own. Blazar's database can only be "
+        "read: leasehold-manage import-blazar copies it into a new one."
+    )
+
+
+def _oldest(connection: Connection) -> str | None:
+    """Return the revision since which code works on this schema; None where nothing says so."""
+    if not inspect(connection).has_table(_COMPATIBILITY.name):
+        return None
+    found: str | None = connection.execute(select(_COMPATIBILITY.c.oldest)).scalar()
+    return found
 
 
 def upgrade(engine: Engine) -> None:
     """Bring the schema to what this version needs; of several processes at once one does it, the others find it done.
 
-    What broke off half-way is taken up again. Raises SchemaError for a database that is not ours.
+    A newer schema that this version can run on stays as it is. What broke off half-way is taken up again. Raises
+    SchemaError for a database that is not ours.
     """
     attempts = Retrying(
-        retry=retry_if_exception(partial(_met_another, engine)),
+        retry=retry_if_exception(partial(_worth_another_try, engine)),
         wait=wait_random(0.1, 1.0),
         stop=stop_after_delay(LOCK_SECONDS),
         reraise=True,
     )
-    attempts(_upgrade, engine)
+    while attempts(_upgrade_once, engine):
+        pass
 
 
-def _upgrade(engine: Engine) -> None:
+def _upgrade_once(engine: Engine) -> bool:
+    """Carry out the next migration, and say whether there was one.
+
+    Each has a transaction of its own: with several, it would hold the tables of the first while it waits for others.
+    """
     if current(engine) == head():
-        return
-    with writing(engine) as connection, _alone(connection):
-        _refuse_unknown(_current(connection))
+        return False
+    with writing(engine) as connection, _alone(connection), _impatient(connection):
+        found = _current(connection)
+        if found == head() or _newer(connection, found):
+            return False
         from alembic import command  # noqa: PLC0415 - slow, see above.
 
-        command.upgrade(_config(connection), "head")
+        known = list(revisions())
+        command.upgrade(_config(connection), known[known.index(found) + 1 if found else 0])
+        return True
+
+
+def _worth_another_try(engine: Engine, error: BaseException) -> bool:
+    """Say whether a migration gave way to those who use the tables, or met another one."""
+    if isinstance(error, DBAPIError):
+        sqlstate = getattr(error.orig, "sqlstate", None)
+        if error_number(error) in MARIADB_LOCKED or sqlstate in POSTGRESQL_LOCKED:
+            return True
+    return _met_another(engine, error)
 
 
 def _met_another(engine: Engine, error: BaseException) -> bool:
@@ -129,7 +183,9 @@ def _met_another(engine: Engine, error: BaseException) -> bool:
 def downgrade(engine: Engine, revision: str) -> None:
     """Take the schema back to `revision`; `BASE` removes all tables with what is in them."""
     with writing(engine) as connection, _alone(connection):
-        _refuse_unknown(_current(connection))
+        found = _current(connection)
+        if _newer(connection, found):
+            raise SchemaError(f"The database has schema {found}: go back with the newer version that made it.")
         from alembic import command  # noqa: PLC0415 - slow, see above.
 
         command.downgrade(_config(connection), revision)
@@ -162,5 +218,24 @@ def _alone(connection: Connection) -> Iterator[None]:
             yield
         finally:
             connection.execute(_GIVE_LOCK)
+    else:
+        yield
+
+
+@contextmanager
+def _impatient(connection: Connection) -> Iterator[None]:
+    """Give up soon when a table is in use, because everybody else who wants it waits behind a migration that waits.
+
+    SQLite has one writer at a time, and nobody waits for a table.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET LOCAL lock_timeout = '{TABLE_LOCK_SECONDS}s'"))
+        yield
+    elif connection.dialect.name in ("mysql", "mariadb"):
+        connection.execute(text(f"SET SESSION lock_wait_timeout = {TABLE_LOCK_SECONDS}"))
+        try:
+            yield
+        finally:
+            connection.execute(text("SET SESSION lock_wait_timeout = DEFAULT"))
     else:
         yield

@@ -34,6 +34,14 @@ metadata = MetaData(
     }
 )
 
+schema_compatibility = Table(
+    "schema_compatibility",
+    metadata,
+    Column("oldest", String(32), primary_key=True),
+    **EXACT,
+)
+"""One row: the revision since which code works on this schema (`schema.check`)."""
+
 pools = Table(
     "pools",
     metadata,

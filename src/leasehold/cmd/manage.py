@@ -98,7 +98,8 @@ def _add_database(verbs: _SubParsersAction[ArgumentParser]) -> None:
 def _upgrade(_args: Namespace, engine: Engine) -> int:
     before = schema.current(engine)
     schema.upgrade(engine)
-    _say(f"The schema is {schema.head()}, as it was." if before == schema.head() else f"The schema is {schema.head()}.")
+    now = schema.current(engine)
+    _say(f"The schema is {now}, as it was." if now == before else f"The schema is {now}.")
     return 0
 
 
@@ -114,8 +115,7 @@ def _history(_args: Namespace) -> int:
 
 
 def _check(_args: Namespace, engine: Engine) -> int:
-    schema.check(engine)
-    _say(f"The schema is {schema.head()}, which is what this version needs.")
+    _say(schema.check(engine))
     return 0
 
 

@@ -61,7 +61,7 @@ def _exact() -> dict[str, Any]:
 
 
 def add_column(table: str, column: sa.Column[Any]) -> None:
-    """Add a column to a table unless it is there already; rows that exist get its default."""
+    """Add a column to a table unless it is there already; rows that exist, and those of old code, get its default."""
     known = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)}
     if column.name not in known:
         op.add_column(table, column)
@@ -74,6 +74,12 @@ def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:
     missing = [row for row in rows if row[key] not in known]
     if missing:
         op.bulk_insert(table, missing)
+
+
+def need_code_of(revision: str) -> None:
+    """State that from now on only code that knows this revision works on the schema (a contraction begins with it)."""
+    table = sa.table("schema_compatibility", sa.column("oldest"))
+    op.execute(sa.update(table).values(oldest=revision))
 
 
 def remove_tables(names: Iterable[str]) -> None:

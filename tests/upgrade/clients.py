@@ -1,0 +1,105 @@
+"""Clients that make, read, list and delete leases without a pause, and note every answer that is not right."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import requests
+
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WITHIN = 120.0
+VERSION = {"OpenStack-API-Version": "reservation 1.1"}
+ROOM = {
+    "resource_type": "virtual:instance",
+    "vcpus": 1,
+    "memory_mb": 16,
+    "disk_gb": 0,
+    "amount": 1,
+    "affinity": None,
+    "resource_properties": "",
+}
+
+
+@dataclass
+class Clients:
+    """Clients of the APIs at `urls`, which may change; `kept` and `deleted` are the ids of leases."""
+
+    urls: list[str]
+    kept: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
+    wrong: list[str] = field(default_factory=list)
+    rounds: list[int] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def take_turns(self, times: int) -> None:
+        """Wait until each client has gone so many times through all that it does; raises when something was wrong."""
+        wanted = [done + times for done in self.rounds]
+        wait_for(
+            lambda: self.wrong or all(done >= least for done, least in zip(self.rounds, wanted, strict=True)), WITHIN
+        )
+        assert self.wrong == []
+
+    def live(self, number: int) -> None:
+        """Make leases until it is time to stop, and delete every second one."""
+        while not self.stopping.is_set():
+            try:
+                self._round(number)
+            except requests.RequestException as error:
+                self.wrong.append(repr(error))
+            self.rounds[number] += 1
+
+    def _round(self, number: int) -> None:
+        turn = self.rounds[number]
+        end = datetime.now(UTC) + timedelta(hours=2)
+        body = {
+            "name": f"{number}-{turn}",
+            "start_date": "now",
+            "end_date": f"{end:%Y-%m-%d %H:%M}",
+            "reservations": [ROOM],
+            "events": [],
+        }
+        made = self._ask("POST", "/leases", 201, turn, json=body)
+        if made is None:
+            return
+        lease_id = made.json()["lease"]["id"]
+        self.kept.add(lease_id)
+        self._ask("GET", f"/leases/{lease_id}", 200, turn + 1)
+        self._ask("GET", "/leases", 200, turn)
+        if turn % 2 and self._ask("DELETE", f"/leases/{lease_id}", 204, turn + 1):
+            self.kept.remove(lease_id)
+            self.deleted.add(lease_id)
+
+    def _ask(self, verb: str, path: str, wanted: int, turn: int, **more: object) -> requests.Response | None:
+        urls = self.urls
+        answer = requests.request(  # type: ignore[call-overload]
+            verb, urls[turn % len(urls)] + path, headers=VERSION, timeout=WITHIN, **more
+        )
+        if answer.status_code == wanted:
+            found: requests.Response = answer
+            return found
+        self.wrong.append(f"{verb} {path}: {answer.status_code} {answer.text}")
+        return None
+
+
+@contextmanager
+def clients(urls: list[str], number: int) -> Iterator[Clients]:
+    """Let so many clients live for the length of the block."""
+    crowd = Clients(urls, rounds=[0] * number)
+    threads = [threading.Thread(target=crowd.live, args=(each,), name=f"client-{each}") for each in range(number)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield crowd
+    finally:
+        crowd.stopping.set()
+        for thread in threads:
+            thread.join()
+    assert crowd.wrong == []

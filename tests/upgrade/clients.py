@@ -59,14 +59,14 @@ class Clients:
     def _round(self, number: int) -> None:
         turn = self.rounds[number]
         end = datetime.now(UTC) + timedelta(hours=2)
-        body = {
+        body: dict[str, object] = {
             "name": f"{number}-{turn}",
             "start_date": "now",
             "end_date": f"{end:%Y-%m-%d %H:%M}",
             "reservations": [ROOM],
             "events": [],
         }
-        made = self._ask("POST", "/leases", 201, turn, json=body)
+        made = self._ask("POST", "/leases", 201, turn, body)
         if made is None:
             return
         lease_id = made.json()["lease"]["id"]
@@ -77,14 +77,13 @@ class Clients:
             self.kept.remove(lease_id)
             self.deleted.add(lease_id)
 
-    def _ask(self, verb: str, path: str, wanted: int, turn: int, **more: object) -> requests.Response | None:
+    def _ask(
+        self, verb: str, path: str, wanted: int, turn: int, body: dict[str, object] | None = None
+    ) -> requests.Response | None:
         urls = self.urls
-        answer = requests.request(  # type: ignore[call-overload]
-            verb, urls[turn % len(urls)] + path, headers=VERSION, timeout=WITHIN, **more
-        )
+        answer = requests.request(verb, urls[turn % len(urls)] + path, json=body, headers=VERSION, timeout=WITHIN)
         if answer.status_code == wanted:
-            found: requests.Response = answer
-            return found
+            return answer
         self.wrong.append(f"{verb} {path}: {answer.status_code} {answer.text}")
         return None
 

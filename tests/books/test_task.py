@@ -75,6 +75,44 @@ def test_what_is_due_is_claimed_longest_due_first(books: Books) -> None:
     ]
 
 
+def add_of(books: Books, project: str | None, *subjects: str, due: datetime = NOW) -> None:
+    for subject in subjects:
+        books.transact(
+            lambda connection, subject=subject: add_task(connection, "lease", subject, due, project)  # type: ignore[misc]  # as above
+        )
+
+
+def test_a_project_with_many_due_tasks_delays_nobody_elses(books: Books) -> None:
+    add_of(books, "rush", *(f"r{number}" for number in range(9)), due=hour(-2))
+    add_of(books, None, "h0", "h1", due=hour(-1.5))
+    add_of(books, "quiet", "q0", "q1", due=hour(-1))
+    add_of(books, "last", "l0", due=hour(0))
+    assert [each.subject for each in claim(books, most=4)] == ["r0", "h0", "q0", "l0"]
+    assert [each.subject for each in claim(books, most=4)] == ["r1", "h1", "q1", "r2"]
+    assert [each.subject for each in claim(books, most=10)] == ["r3", "r4", "r5", "r6", "r7", "r8"]
+
+
+def test_a_project_gets_its_own_tasks_in_the_order_in_which_they_are_due(books: Books) -> None:
+    add_of(books, "rush", "late", due=hour(-1))
+    add_of(books, "rush", "early", due=hour(-3))
+    add_of(books, "rush", "between", due=hour(-2))
+    assert [each.subject for each in claim(books, most=2)] == ["early", "between"]
+
+
+def test_several_managers_share_out_the_work_of_several_projects(engine: Engine) -> None:
+    books = Books(engine)
+    for project in ("rush", "quiet", "last"):
+        add_of(books, project, *(f"{project}{number}" for number in range(8)))
+    with ThreadPoolExecutor(4) as threads:
+        rounds = [threads.submit(claim, books, 0, 3) for _ in range(16)]
+    claimed = [each.subject for one in rounds for each in one.result()]
+    assert len(claimed) == len(set(claimed))
+    claimed += [each.subject for each in claim(books, most=24)]
+    assert sorted(claimed) == sorted(
+        f"{project}{number}" for project in ("rush", "quiet", "last") for number in range(8)
+    )
+
+
 def test_no_more_is_claimed_than_asked_for(books: Books) -> None:
     add(books, *"abc")
     assert [each.subject for each in claim(books, most=2)] == ["a", "b"]

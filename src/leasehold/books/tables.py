@@ -206,6 +206,7 @@ tasks = Table(
     Column("claim_until", UtcDateTime),
     Column("attempts", Integer, nullable=False),
     Column("last_error", Text),
+    Column("project_id", String(255)),
     UniqueConstraint("kind", "subject"),
     Index("ix_tasks_due_at", "due_at"),
     **EXACT,

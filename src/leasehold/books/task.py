@@ -3,6 +3,9 @@
 One row per subject, so a lease has at most one task running by construction. `due_at` NULL means nothing is due.
 Whoever changes a lease sets its task due in the same transaction; whoever worked on it sets the next due time only if
 the lease is still as it was when the work began.
+
+Claims are shared out among projects, so that thousands of tasks of one delay no other: everybody's longest due comes
+first, then everybody's second. Tasks without a project, as those of hosts, share one turn.
 """
 
 from __future__ import annotations
@@ -25,21 +28,25 @@ LEASE = "lease"
 LONGEST_ERROR = 4_000
 """In characters; MariaDB refuses texts of more than 64 KiB, and a task that could not be given back would be stuck."""
 _FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
-_DUE = (
-    select(tasks.c.id)
+LOOKAHEAD = 10_000
+"""Due tasks, longest due first, that a claim shares out; more than that late makes each claim cost no more."""
+_WAITING = (
+    select(tasks.c.id, tasks.c.project_id, tasks.c.due_at)
     .where(tasks.c.due_at <= bindparam("now"), _FREE)
     .order_by(tasks.c.due_at, tasks.c.id)
-    .limit(bindparam("most"))
+    .limit(LOOKAHEAD)
+    .subquery()
 )
+_OWN_ORDER = func.row_number().over(partition_by=_WAITING.c.project_id, order_by=(_WAITING.c.due_at, _WAITING.c.id))
+_PLACED = select(_WAITING.c.id, _WAITING.c.due_at, _OWN_ORDER.label("place")).subquery()
+_DUE = select(_PLACED.c.id).order_by(_PLACED.c.place, _PLACED.c.due_at, _PLACED.c.id).limit(bindparam("most"))
 _CLAIM = (
     update(tasks)
     .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.due_at <= bindparam("now"), _FREE)
     .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), attempts=tasks.c.attempts + 1)
 )
-_CLAIMED = (
-    select(tasks)
-    .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer"))
-    .order_by(tasks.c.due_at, tasks.c.id)
+_CLAIMED = select(tasks).where(
+    tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer")
 )
 
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
@@ -72,9 +79,10 @@ class Claim:
     made_at: float = field(default_factory=time.monotonic, compare=False)
 
 
-def add_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
-    """Write a task, due at a moment."""
-    connection.execute(insert(tasks), {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0})
+def add_task(connection: Connection, kind: str, subject: str, due_at: datetime, project_id: str | None = None) -> None:
+    """Write a task, due at a moment; `project_id` says in whose turn it is claimed."""
+    row = {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0, "project_id": project_id}
+    connection.execute(insert(tasks), row)
 
 
 def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
@@ -84,7 +92,7 @@ def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime
 
 
 def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
-    """Claim up to `most` due tasks that nobody holds, longest due first.
+    """Claim up to `most` due tasks that nobody holds: each project's longest due, then each one's second, and so on.
 
     The update is the compare-and-swap that decides who gets one.
     `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
@@ -96,7 +104,8 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
     values = {"ids": ids, "now": now, "claimer": claimer, "until": now + lasts}
     if connection.execute(_CLAIM, values).rowcount == 0:
         return []
-    rows = connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})
+    won = {row.id: row for row in connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})}
+    rows = (won[each] for each in ids if each in won)
     return [Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at, made_at) for row in rows]
 
 

@@ -116,7 +116,7 @@ class _Creation:
             decided = Offering(snapshots, self.asked, terms, allowed, settings.explanation_seconds).decide()
         insert_lease(connection, lease)
         self._promise(connection, lease, decided, generations, promised)
-        add_task(connection, LEASE, lease.id, now)
+        add_task(connection, LEASE, lease.id, now, lease.project_id)
         put_event(connection, "lease.create", lease, now)
         if self.key is not None:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)

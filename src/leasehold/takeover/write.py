@@ -122,6 +122,7 @@ def _write_tasks(connection: Connection, plan: Plan, now: datetime) -> None:
             "subject": lease.id,
             "due_at": None if lease.status is LeaseStatus.TERMINATED else now,
             "attempts": 0,
+            "project_id": lease.project_id,
         }
         for lease in plan.leases
     ]

@@ -31,6 +31,7 @@ from bench import (
     start,
     statements,
     throughput,
+    turns,
     upstream,
 )
 from bench.reasons import reason, stale
@@ -76,6 +77,7 @@ BENCHMARKS = {
     "delete": Benchmark(delete.run, 15),
     "due": Benchmark(due.run, 140),
     "rush": Benchmark(rush.run, 120),
+    "turns": Benchmark(turns.run, 90),
     "claims": Benchmark(claims.run, 120),
     "lag": Benchmark(lag.run, 45),
     "bystander": Benchmark(bystander.run, 120),

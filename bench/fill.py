@@ -32,6 +32,7 @@ REQUEST: Final = {
     "resource_properties": "",
     "before_end": "default",
 }
+TASK: Final = {"kind": "lease", "attempts": 0, "project_id": "demo"}
 DEMAND: Final = '{"DISK_GB":20,"MEMORY_MB":4096,"VCPU":2}'
 
 
@@ -153,7 +154,7 @@ def _rows(filling: _Filling, chunk: list[int], first: int) -> dict[Table, list[d
         found[leases].append(_lease(lease_id, number, placed.start, placed.end, now))
         found[reservations].append(_reservation(reservation_id, lease_id, filling.per_lease, now))
         found[events] += _events(lease_id, number, placed.start, placed.end, now)
-        found[tasks].append({"kind": "lease", "subject": lease_id, "due_at": placed.start, "attempts": 0})
+        found[tasks].append({**TASK, "subject": lease_id, "due_at": placed.start})
         found[allocations] += _allocations(reservation_id, lease_id, placed, filling, first)
     return found
 

@@ -1,0 +1,61 @@
+"""How late one project's leases start while thousands of another's are due, beside idle.
+
+All are due at the same second; the bystander's were made last, so they come last where nobody shares out the work.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sqlalchemy import update
+
+from bench.deployment import running_managers
+from bench.figures import percentile
+from bench.fill import fill_to_start, filled
+from bench.row import Row
+from bench.watch import seconds_until_active
+from leasehold.books.engine import open_engine, writing
+from leasehold.books.tables import leases, tasks
+from tests.servers import new_database
+
+RUSH: Final = 5_000
+BYSTANDERS: Final = 20
+AHEAD_SECONDS: Final = 5.0
+FILL_SECONDS_PER_LEASE: Final = 0.002
+LOOK_EVERY: Final = 0.1
+
+
+def run(*, quick: bool = False) -> list[Row]:
+    """Measure one manager on MariaDB; quick: a tenth of the other project's leases."""
+    rush = RUSH // 10 if quick else RUSH
+    idle, beside = _lags(0), _lags(rush)
+    what = f"{BYSTANDERS} starts of one project, {{}}, MariaDB: p99 of their lag"
+    alone = percentile(idle, 99)
+    return [
+        Row(what.format("nothing else due"), alone, "s"),
+        Row(what.format(f"{rush:,} of another due before"), percentile(beside, 99), "s", None, alone, "when idle"),
+    ]
+
+
+def _lags(rush: int) -> list[float]:
+    """Return how late the bystander's leases start when so many of another project are due at the same second."""
+    count = rush + BYSTANDERS
+    with new_database("mariadb") as url:
+        filled(url, count)
+        with running_managers(url, 1):
+            due = datetime.now(UTC).replace(microsecond=0)
+            due += timedelta(seconds=AHEAD_SECONDS + FILL_SECONDS_PER_LEASE * count)
+            ids = fill_to_start(url, [due] * count)[rush:]
+            _give_to_another_project(url, ids)
+            time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
+            return list(seconds_until_active(url, dict.fromkeys(ids, due), look_every=LOOK_EVERY).values())
+
+
+def _give_to_another_project(url: str, ids: list[str]) -> None:
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        connection.execute(update(leases).where(leases.c.id.in_(ids)).values(project_id="bystander"))
+        connection.execute(update(tasks).where(tasks.c.subject.in_(ids)).values(project_id="bystander"))
+    engine.dispose()

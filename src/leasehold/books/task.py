@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import bindparam, case, delete, func, insert, literal_column, or_, select, update
 
 from leasehold.books.tables import tasks
 
@@ -34,7 +34,7 @@ _WAITING = (
     select(tasks.c.id, tasks.c.project_id, tasks.c.due_at)
     .where(tasks.c.due_at <= bindparam("now"), _FREE)
     .order_by(tasks.c.due_at, tasks.c.id)
-    .limit(LOOKAHEAD)
+    .limit(literal_column(str(LOOKAHEAD)))
     .subquery()
 )
 _OWN_ORDER = func.row_number().over(partition_by=_WAITING.c.project_id, order_by=(_WAITING.c.due_at, _WAITING.c.id))

@@ -7,8 +7,8 @@ from alembic import op
 
 from leasehold.books.migrations.steps import add_column
 
-revision = "0008"
-down_revision = "0007"
+revision = "0009"
+down_revision = "0008"
 
 
 def upgrade() -> None:

@@ -139,9 +139,10 @@ def upgrade(engine: Engine) -> None:
 
 
 def _upgrade_once(engine: Engine) -> bool:
-    """Carry out the next migration, and say whether there was one.
+    """Carry out the next migration, and say whether there may be another one.
 
     Each has a transaction of its own: with several, it would hold the tables of the first while it waits for others.
+    In a database that nobody uses yet all are one transaction.
     """
     if current(engine) == head():
         return False
@@ -152,8 +153,9 @@ def _upgrade_once(engine: Engine) -> bool:
         from alembic import command  # noqa: PLC0415 - slow, see above.
 
         known = list(revisions())
-        command.upgrade(_config(connection), known[known.index(found) + 1 if found else 0])
-        return True
+        following = known[known.index(found) + 1] if found else head()
+        command.upgrade(_config(connection), following)
+        return following != head()
 
 
 def _worth_another_try(engine: Engine, error: BaseException) -> bool:

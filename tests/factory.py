@@ -349,6 +349,11 @@ def next_moment_of_work(world: World) -> datetime | None:
     return min(moments, default=None)
 
 
+def run_until_refused_often(world: World) -> None:
+    """Let a minute pass in which the cloud refuses: so many tries that the lease's status tells of it."""
+    run_for(world, minutes=1)
+
+
 # ---------------------------------------------------------------- what people ask for
 
 

@@ -1,4 +1,4 @@
-"""A cloud that fails at random: every call may be slow, refused, half-done or lost, as the dice of a seed fall."""
+"""A cloud that fails at random: calls may be slow, fail, be refused, half-done or lost, as the dice of a seed fall."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
 READS = frozenset({"get", "list", "list_floating_ips", "on_host", "with_flavor", "names", "classes", "inventories"})
+
+SHARE_REFUSED = 0.5
+"""Of the calls that fail without an effect."""
 
 
 class Weather(Faults):
@@ -33,4 +36,5 @@ class Weather(Faults):
         if error == "half" and verb.partition(".")[2] in READS:
             error = "before"
         self.struck[error] += 1
-        return Fault(verb, latency_ms=self._dice.choice((0, 0, 500, 5000)), error=error)
+        refused = error == "before" and self._dice.random() < SHARE_REFUSED
+        return Fault(verb, latency_ms=self._dice.choice((0, 0, 500, 5000)), error=error, permanent=refused)

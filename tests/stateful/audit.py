@@ -146,8 +146,10 @@ def audit(world: World) -> None:
     _check_tasks(books)
     _check_released(books)
     with reading(world.engine) as connection:
-        # Nobody is late here: the test itself is the manager, and works when it likes.
-        findings = [found for found in audit_books(connection, world.now()) if found.kind != "late"]
+        found = audit_books(connection, world.now())
+    # Nobody is late here: the test itself is the manager, and works when it likes. And a cloud that refuses to take
+    # something back is told of until it does.
+    findings = [each for each in found if each.kind != "late" and not (each.kind == "kept" and each.mend is None)]
     assert findings == [], findings
 
 

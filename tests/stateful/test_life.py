@@ -38,7 +38,7 @@ from leasehold.manager.settle import settle
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError
 from leasehold.model.resource import HOST
-from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.windows import to_minute
 from leasehold.resource_types.slots import child_provider, resource_class
 from tests import factory
@@ -451,15 +451,8 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def catch_up(self) -> None:
-        """Leave the manager alone with a cloud that behaves, until only the future is left to do.
-
-        A lease whose end the cloud refused keeps its hosts until somebody deletes it, and others wait for them.
-        """
+        """Leave the manager alone with a cloud that behaves, until only the future is left to do."""
         self.behave()
-        for lease in self._leases():
-            end = lease.event(EventType.END)
-            if lease.status is LeaseStatus.ERROR and end is not None and end.status is EventStatus.ERROR:
-                self.world.delete(lease)
         for _attempt in range(60):
             run_manager(self.world)
             moment = self._unsettled()

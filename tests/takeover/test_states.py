@@ -58,7 +58,7 @@ def about(plan: Plan, text: str) -> list[str]:
         ("pending-none", "CREATING", "UNDONE", "UNDONE", "pending", None),
         ("active-host", "DELETING", "DONE", "IN_PROGRESS", "active", None),
         ("active-ips", "DELETING", "DONE", "UNDONE", "active", None),
-        ("active-instance", "ERROR", "DONE", "IN_PROGRESS", "error", "ERROR"),
+        ("active-instance", "ERROR", "DONE", "IN_PROGRESS", "error", "ACTIVE"),
         ("pending-packed", "NONSENSE", "UNDONE", "UNDONE", "pending", "PENDING"),
         ("short-instance", None, "DONE", "DONE", "deleted", "TERMINATED"),
         ("pending-spread", "PENDING", "ERROR", "UNDONE", "error", "ERROR"),

@@ -69,7 +69,7 @@ def test_what_breaks_in_a_decision_is_our_fault() -> None:
     assert added(ask, "leasehold_decisions_total", **labels) == 1
 
 
-def test_a_start_is_done_or_tried_again_or_given_up(world: World) -> None:
+def test_a_start_is_done_or_tried_again_or_fails(world: World) -> None:
     world.cloud.faults.set(Fault("*", error="before"))
     world.lease(hosts(), start=0, end=5)
     assert tasks(world, "start", "retried") == 1
@@ -79,6 +79,11 @@ def test_a_start_is_done_or_tried_again_or_given_up(world: World) -> None:
     world.cloud.faults.set(Fault("aggregates.*", error="before", permanent=True))
     world.lease(hosts(), start=0.1, end=5)
     world.clock.advance(hours=1)
+    assert tasks(world, "start", "retried") == 1
+    for seconds in (1, 4):
+        world.clock.advance(seconds=seconds)
+        assert tasks(world, "start", "retried") == 1
+    world.clock.advance(seconds=16)
     assert tasks(world, "start", "failed") == 1
 
 

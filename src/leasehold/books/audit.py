@@ -21,7 +21,7 @@ from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -32,16 +32,21 @@ if TYPE_CHECKING:
 BATCH = 10_000
 FEW = 500
 """Ids in one question, so that no database finds it too long."""
-_WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts)
+_WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts, tasks.c.refusals, tasks.c.last_error)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A row of deferred work, until when somebody has claimed it, and how often it was tried in vain."""
+    """A row of deferred work, until when somebody has claimed it, and how often it was tried in vain.
+
+    `refusals` are the tries that the cloud refused, `last_error` says what came of the last one.
+    """
 
     due_at: datetime | None
     claim_until: datetime | None
     attempts: int = 0
+    refusals: int = 0
+    last_error: str | None = None
 
     def claimed(self, now: datetime) -> bool:
         """Say whether somebody is at it."""
@@ -61,6 +66,16 @@ class Owner:
 
     lease_id: str
     over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a lease keeps although it is over: whose it is, how it stands, since when it is over, and the resources."""
+
+    project_id: str
+    status: str
+    since: datetime
+    resources: tuple[Resource, ...]
 
 
 def promises(connection: Connection, now: datetime) -> Iterator[tuple[Resource, list[Allocation]]]:
@@ -96,18 +111,30 @@ def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
     return None if row is None else Work(*row)
 
 
-def kept_by(connection: Connection) -> dict[str, int]:
-    """Return the leases that are over and deleted, or ended, and still keep resources: how many of them each."""
-    over = or_(leases.c.deleted_at.is_not(None), leases.c.status == LeaseStatus.TERMINATED)
-    query = (
-        select(allocations.c.lease_id)
-        .join(leases, leases.c.id == allocations.c.lease_id)
-        .where(over, allocations.c.released_at.is_(None), allocations.c.ends_at > allocations.c.starts_at)
+def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
+    """Return what leases keep whose time is over, or that are deleted or being deleted, by their ids."""
+    over = or_(
+        leases.c.deleted_at.is_not(None),
+        leases.c.end_at <= now,
+        leases.c.status.in_((LeaseStatus.TERMINATED, LeaseStatus.DELETING)),
     )
-    found: dict[str, int] = defaultdict(int)
-    for (lease_id,) in connection.execute(query):
-        found[lease_id] += 1
-    return found
+    query = (
+        select(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at, allocations.c.resource_number)
+        .join(allocations, allocations.c.lease_id == leases.c.id)
+        .where(over, allocations.c.released_at.is_(None), allocations.c.ends_at > allocations.c.starts_at)
+        .order_by(leases.c.end_at, leases.c.id)
+    )
+    rows = connection.execute(query).all()
+    resources = resources_by_number(connection, {row.resource_number for row in rows})
+    return {
+        lease_id: Kept(first.project_id, first.status, min(first.end_at, now), _by_label(resources, (first, *rest)))
+        for lease_id, (first, *rest) in groupby(rows, attrgetter("id"))
+    }
+
+
+def _by_label(resources: Mapping[int, Resource], rows: Iterable[Any]) -> tuple[Resource, ...]:
+    found = {resources[row.resource_number].label: resources[row.resource_number] for row in rows}
+    return tuple(found[label] for label in sorted(found))
 
 
 def without_lease(connection: Connection, kind: str) -> list[str]:

@@ -207,6 +207,7 @@ tasks = Table(
     Column("attempts", Integer, nullable=False),
     Column("last_error", Text),
     Column("project_id", String(255)),
+    Column("refusals", Integer, nullable=False, server_default="0"),
     UniqueConstraint("kind", "subject"),
     Index("ix_tasks_due_at", "due_at"),
     **EXACT,

@@ -58,6 +58,7 @@ _FINISH = (
         claim_until=None,
         due_at=bindparam("due"),
         attempts=bindparam("attempts"),
+        refusals=bindparam("refusals"),
         last_error=bindparam("error"),
     )
 )
@@ -67,6 +68,7 @@ _FINISH = (
 class Claim:
     """A piece of work that belongs to one worker until the claim runs out.
 
+    `attempts` counts this try and those before it that failed, `refusals` how many of them the cloud refused.
     `made_at` is when the worker began to ask for it, by its own steady clock: others wait from then on at least.
     """
 
@@ -76,6 +78,7 @@ class Claim:
     claimer: str
     attempts: int
     due_at: datetime
+    refusals: int = 0
     made_at: float = field(default_factory=time.monotonic, compare=False)
 
 
@@ -87,7 +90,8 @@ def add_task(connection: Connection, kind: str, subject: str, due_at: datetime, 
 
 def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
     """Make a task due at a moment and forget that it failed before; say whether there is such a task."""
-    hurry = update(tasks).where(tasks.c.kind == kind, tasks.c.subject == subject).values(due_at=due_at, attempts=0)
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    hurry = update(tasks).where(*mine).values(due_at=due_at, attempts=0, refusals=0)
     return connection.execute(hurry).rowcount > 0
 
 
@@ -106,7 +110,9 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
         return []
     won = {row.id: row for row in connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})}
     rows = (won[each] for each in ids if each in won)
-    return [Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at, made_at) for row in rows]
+    return [
+        Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at, row.refusals, made_at) for row in rows
+    ]
 
 
 def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> int:
@@ -127,14 +133,15 @@ def finish_task(
     due_at: datetime | None,
     *,
     error: str | None = None,
-    keep_attempts: bool = False,
+    attempts: int = 0,
+    refusals: int = 0,
 ) -> None:
     """Give the claim back and set when the task is due next; None: not before somebody makes it due.
 
-    Does nothing when the claim has been lost. `error` is cut to what people read and every database takes.
+    `attempts` and `refusals` are the failed tries that the next one comes after. Does nothing when the claim has been
+    lost. `error` is cut to what people read and every database takes.
     """
-    attempts = claim.attempts if keep_attempts else 0
-    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts}
+    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "refusals": refusals}
     connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
 
 
@@ -175,4 +182,4 @@ def call_off_task(connection: Connection, kind: str, subject: str, due_at: datet
 
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
     """Give a claim back unfinished, due again at a moment."""
-    finish_task(connection, claim, due_at, error=error, keep_attempts=True)
+    finish_task(connection, claim, due_at, error=error, attempts=claim.attempts, refusals=claim.refusals)

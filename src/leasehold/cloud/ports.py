@@ -28,7 +28,7 @@ class CloudTransientError(CloudError):
 
 
 class CloudPermanentError(CloudError):
-    """Refused (403) or gone for good (404 on something that cannot come back)."""
+    """Refused: 400, 403 or 404. It may pass all the same, and is tried again with longer pauses (design §5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,16 @@ MANAGER_OPTIONS = [
         "retry_most_seconds",
         default=DEFAULTS.retry_most_seconds,
         min=0.0,
+        max=3600.0,
         help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes that soon.",
+    ),
+    cfg.FloatOpt(
+        "retry_refused_seconds",
+        default=DEFAULTS.retry_refused_seconds,
+        min=0.0,
+        max=3600.0,
+        help="Longest pause, in seconds, between two tries of what the cloud refuses (400, 403, 404): when that is "
+        "mended, work resumes that soon. The first pause is `retry_first_seconds`, the next four times as long.",
     ),
     cfg.FloatOpt(
         "shutdown_seconds",
@@ -118,6 +127,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         poll_seconds=conf.manager.poll_seconds,
         retry_first_seconds=conf.manager.retry_first_seconds,
         retry_most_seconds=conf.manager.retry_most_seconds,
+        retry_refused_seconds=conf.manager.retry_refused_seconds,
         shutdown_seconds=conf.manager.shutdown_seconds,
         health_seconds=float(host.polling_interval),
         healing=host.enable_polling_monitor,

@@ -75,6 +75,7 @@ class ManagerSettings:
     poll_seconds: float = 1.0
     retry_first_seconds: float = 1.0
     retry_most_seconds: float = 60.0
+    retry_refused_seconds: float = 300.0
     health_seconds: float = 60.0
     shutdown_seconds: float = 30.0
     healing: bool = True

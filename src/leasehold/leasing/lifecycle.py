@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leasehold.books.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.lease import Event, Lease
+    from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
 
@@ -42,6 +42,8 @@ class Phase(StrEnum):
     START = "start"
     BEFORE_END = "before_end"
     KEEP = "keep"
+    RELEASE = "release"
+    """The lease is over and still keeps resources, which must not be: what it has in the cloud is removed again."""
 
 
 class Result(StrEnum):
@@ -49,7 +51,7 @@ class Result(StrEnum):
 
     DONE = "done"
     WAITING = "waiting"
-    FAILED = "failed"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +70,21 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What has to be done for a lease now: a job for each reservation, and what the cloud should hold after it."""
+    """What has to be done for a lease now: a job for each reservation, and what the cloud should hold after it.
+
+    `first` says that this is the first try of a start, a warning or an end: failures of before do not count.
+    """
 
     phase: Phase
     lease: Lease
     jobs: Sequence[Job]
     blocked: Mapping[str, str]
+    first: bool = False
 
     @property
     def wanted(self) -> Wanted:
         """What the cloud should hold for the reservations after this step."""
-        if self.phase in (Phase.REMOVE, Phase.END):
+        if self.phase in (Phase.REMOVE, Phase.END, Phase.RELEASE):
             return Wanted.ENDED
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
         return Wanted.ACTIVE if started else Wanted.PREPARED
@@ -88,51 +94,55 @@ EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END
 """The event that a step carries out; keeping and removing have none."""
 
 
-def given_up(phase: Phase, outcomes: Sequence[Outcome]) -> bool:
-    """Say whether a step is not tried again: something was refused, and no waiting can help.
-
-    What is given up is left as it is, so an end, or what comes before it, first does all that can be done.
-    """
-    results = {outcome.result for outcome in outcomes}
-    patient = phase is not Phase.START and Result.WAITING in results
-    return phase in EVENT_OF and Result.FAILED in results and not patient
-
-
 _STATUS_DURING = {Phase.START: LeaseStatus.STARTING, Phase.END: LeaseStatus.TERMINATING}
-_OPEN = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS})
+_STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
+"""What is done first where several events are due: a lease whose time is over is not started any more."""
 
 
 def phase_of(lease: Lease, now: datetime) -> Phase | None:
     """Return what the lease needs now; None: nothing before its next event."""
     if lease.status is LeaseStatus.DELETING:
         return Phase.REMOVE
-    if _due(lease.event(EventType.END), now):
-        return Phase.END
-    if lease.status is not LeaseStatus.ERROR and _due(lease.event(EventType.START), now):
-        return Phase.START
-    if lease.status is LeaseStatus.ACTIVE and _due(lease.event(EventType.BEFORE_END), now):
-        return Phase.BEFORE_END
+    if is_over(lease):
+        return Phase.RELEASE if any(map(keeps, lease.reservations)) else None
+    for kind, phase in _STEPS:
+        moment = _open_since(lease, kind)
+        if moment is not None and moment <= now:
+            return phase
     return Phase.KEEP if lease.status in (LeaseStatus.PENDING, LeaseStatus.ACTIVE) else None
 
 
-def _due(event: Event | None, now: datetime) -> bool:
-    return event is not None and event.status in _OPEN and event.time is not None and event.time <= now
+def is_over(lease: Lease) -> bool:
+    """Say whether the lease was deleted, or its end is carried out."""
+    end = lease.event(EventType.END)
+    ended = end is not None and end.status is EventStatus.DONE
+    return lease.deleted_at is not None or lease.status is LeaseStatus.TERMINATED or ended
+
+
+def keeps(part: Reservation) -> bool:
+    """Say whether a reservation holds resources that it has not given back."""
+    return any(held.released_at is None and held.window.duration for held in part.allocations)
+
+
+def _open_since(lease: Lease, kind: EventType) -> datetime | None:
+    """Return the moment of an event that is to be carried out, or tried again after it failed; None when it is not.
+
+    The warning belongs to a lease that is active. A lease in ERROR is started again whatever failed, because Blazar
+    may have left it so after its start.
+    """
+    event = lease.event(kind)
+    if event is None or (kind is EventType.BEFORE_END and lease.status is not LeaseStatus.ACTIVE):
+        return None
+    again = kind is EventType.START and lease.status is LeaseStatus.ERROR
+    return event.time if again or event.status is not EventStatus.DONE else None
 
 
 def next_moment(lease: Lease) -> datetime | None:
-    """Return when the lease's next event is due; it may lie in the past, which means at once.
-
-    A failed lease is left alone until its end, and the warning belongs to one that is active.
-    """
-    if lease.deleted_at is not None or lease.status is LeaseStatus.TERMINATED:
+    """Return when the lease's next event is due; it may lie in the past, which means at once."""
+    if is_over(lease):
         return None
-    kinds = {EventType.END}
-    if lease.status is LeaseStatus.ACTIVE:
-        kinds.add(EventType.BEFORE_END)
-    elif lease.status is not LeaseStatus.ERROR:
-        kinds.add(EventType.START)
-    moments = [lease.event(kind) for kind in kinds]
-    return min((each.time for each in moments if each and each.status in _OPEN and each.time), default=None)
+    moments = (_open_since(lease, kind) for kind, _ in _STEPS)
+    return min((moment for moment in moments if moment is not None), default=None)
 
 
 def begin(service: Service, claim: Claim) -> Step | None:
@@ -158,14 +168,18 @@ def begin(service: Service, claim: Claim) -> Step | None:
         if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
             # The warning is told when it comes: what was asked for before the end, such as images, may take long.
             put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
-        return Step(phase, begun, jobs, blocked)
+        first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
+        return Step(phase, begun, jobs, blocked, first)
 
     return service.books.transact(work)
 
 
 def _begun(lease: Lease, phase: Phase) -> Lease:
-    if phase in EVENT_OF:
-        lease = lease.with_event(EVENT_OF[phase], status=EventStatus.IN_PROGRESS)
+    """Return the lease with its step under way; one that has failed says so until a try succeeds."""
+    event = lease.event(EVENT_OF[phase]) if phase in EVENT_OF else None
+    if event is None or event.status is EventStatus.ERROR:
+        return lease
+    lease = lease.with_event(EVENT_OF[phase], status=EventStatus.IN_PROGRESS)
     return replace(lease, status=_STATUS_DURING.get(phase, lease.status))
 
 
@@ -180,7 +194,7 @@ def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job]
 
 def _unfinished(part: Reservation, lease: Lease) -> bool:
     """A deleted lease is tidied up whatever its parts say; otherwise a part that has ended is done with."""
-    return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED
+    return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED or keeps(part)
 
 
 def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime) -> Job:
@@ -211,7 +225,7 @@ def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | Non
     if lease.status is LeaseStatus.DELETING:
         held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
         begun = max(held, default=now)
-    elif end is not None and end.status is EventStatus.IN_PROGRESS and end.updated_at is not None:
+    elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
         begun = end.updated_at
     until = min(begun, now) + service.settings.cloud.snapshot_wait
     return until if until > now else None

@@ -12,7 +12,7 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
-from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, given_up, next_moment
+from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Wanted
 from leasehold.resource_types.snapshots import IMAGES_MISSING
@@ -32,6 +32,31 @@ SHORT_WAIT = timedelta(seconds=2)
 """How long at first between two looks at a host that another lease is about to leave."""
 WAITED_SHARE = 10
 """Later one part in so many of the time waited already: a host stuck for hours is not asked every two seconds."""
+REFUSALS_TO_SHOW = 4
+"""So many refusals in a row are told by the lease's status: what fewer tries get over is nobody's affair."""
+REFUSED_GROWTH = 4
+"""Each refusal makes the pause so many times as long: it passes within seconds or takes a person."""
+
+
+def shows_failure(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
+    """Say whether the failure of a start, a warning or an end is one that the lease tells of until a try succeeds."""
+    often = _refused(outcomes) and refusals(claim, step, outcomes) >= REFUSALS_TO_SHOW
+    return step.phase in EVENT_OF and (often or _has_failed(step))
+
+
+def refusals(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> int:
+    """Return how often in a row the cloud has refused this work by now."""
+    return (0 if step.first else claim.refusals) + _refused(outcomes)
+
+
+def _refused(outcomes: Sequence[Outcome]) -> bool:
+    return any(outcome.result is Result.REFUSED for outcome in outcomes)
+
+
+def _has_failed(step: Step) -> bool:
+    """Say whether the lease tells already of the failure of this step."""
+    event = step.lease.event(EVENT_OF[step.phase])
+    return event is not None and event.status is EventStatus.ERROR
 
 
 def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
@@ -119,40 +144,58 @@ class _Completion:
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
         if self._occupied:
             # Nothing tells us when the servers are gone.
-            finish_task(connection, self.claim, self._again(after, now), keep_attempts=True)
+            attempts = self.claim.attempts
+            finish_task(connection, self.claim, self._again(after, now, attempts, 0), attempts=attempts)
         else:
             finish_task(connection, self.claim, next_moment(after))
 
     def _falter(self, connection: Connection, lease: Lease, now: datetime) -> None:
-        """Some reservation is not done: wait and try again, or give up when waiting does not help."""
+        """Some reservation is not done: say what it waits for, and try again."""
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
-        after = replace(self._known(lease), status_reason=reason)
-        phase, failed = self.step.phase, self._of(Result.FAILED)
-        gives_up = given_up(phase, self.outcomes)
-        if gives_up:
-            after = after.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
-        if gives_up and phase is Phase.END and not _has_begun(after):
-            after = after.with_event(EventType.START, status=EventStatus.ERROR)
-        if gives_up and phase in _PARTS_AFTER:
-            after = replace(after, status=LeaseStatus.ERROR)
-            after = after.with_reservations(failed, status=ReservationStatus.ERROR)
-            after = after.with_reservations(self._of(Result.DONE), status=_PARTS_AFTER[phase])
-        after = save_lease(connection, lease, after, now)
-        if gives_up:
-            put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
-            finish_task(connection, self.claim, next_moment(after), error=reason)
-        else:
-            finish_task(connection, self.claim, self._again(after, now), error=reason, keep_attempts=True)
+        over = self.step.phase is Phase.RELEASE
+        after = self._known(lease) if over else replace(self._known(lease), status_reason=reason)
+        tells = shows_failure(self.claim, self.step, self.outcomes)
+        after = save_lease(connection, lease, self._failed(after) if tells else after, now)
+        if tells and self.step.phase in _PARTS_AFTER and not _has_failed(self.step):
+            put_event(connection, f"lease.event.{EVENT_OF[self.step.phase]}", after, now)
+        attempts = 1 if self.step.first else self.claim.attempts
+        refused = refusals(self.claim, self.step, self.outcomes)
+        due = self._again(after, now, attempts, refused)
+        finish_task(connection, self.claim, due, error=reason, attempts=attempts, refusals=refused)
 
-    def _again(self, lease: Lease, now: datetime) -> datetime:
+    def _failed(self, lease: Lease) -> Lease:
+        """Return the lease in error; what goes well in it is active, or given back, all the same."""
+        phase = self.step.phase
+        lease = lease.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
+        if phase not in _PARTS_AFTER:
+            return lease
+        if phase is Phase.END and not _has_begun(lease):
+            lease = lease.with_event(EventType.START, status=EventStatus.ERROR)
+        refused = self._of(Result.REFUSED)
+        if phase is Phase.START:
+            # What is in use stays so: an amendment may not take it away.
+            refused -= {part.id for part in lease.reservations if part.status is ReservationStatus.ACTIVE}
+        lease = lease.with_reservations(refused, status=ReservationStatus.ERROR)
+        lease = lease.with_reservations(self._of(Result.DONE), status=_PARTS_AFTER[phase])
+        return replace(lease, status=LeaseStatus.ERROR)
+
+    def _again(self, lease: Lease, now: datetime, attempts: int, refused: int) -> datetime:
         """Return when to try again: after a growing pause, or at the lease's next event if that is sooner."""
-        settings = self.service.settings.manager
-        seconds = min(settings.retry_first_seconds * 2 ** min(self.claim.attempts - 1, 20), settings.retry_most_seconds)
-        pause = timedelta(seconds=seconds)
-        if self.step.blocked and self._of(Result.WAITING) == self.step.blocked.keys():
-            pause = min(pause, max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
+        waiting, settings = self._of(Result.WAITING), self.service.settings.manager
+        pauses = []
+        if self._of(Result.REFUSED):
+            pauses = [_pause(settings.retry_first_seconds, REFUSED_GROWTH, refused, settings.retry_refused_seconds)]
+        if waiting or not pauses:
+            pauses.append(_pause(settings.retry_first_seconds, 2, attempts, settings.retry_most_seconds))
+        if waiting and waiting == self.step.blocked.keys():
+            pauses.append(max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
         moments = (event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time)
-        return min([now + pause, *(moment for moment in moments if moment > now)])
+        return min([now + min(pauses), *(moment for moment in moments if moment > now)])
+
+
+def _pause(first: float, growth: int, failures: int, most: float) -> timedelta:
+    """Return how long to wait after so many failures in a row."""
+    return timedelta(seconds=min(first * growth ** min(failures - 1, 20), most))
 
 
 _PARTS_AFTER = {Phase.START: ReservationStatus.ACTIVE, Phase.END: ReservationStatus.DELETED}
@@ -202,7 +245,7 @@ def _with_images_or_without(lease: Lease) -> Lease:
         reason = f"The lease ended without {missing} of the images of its servers; they were not complete in time."
         return replace(lease.with_event(EventType.BEFORE_END, status=EventStatus.ERROR), status_reason=reason)
     warning = lease.event(EventType.BEFORE_END)
-    if warning is None or warning.status is not EventStatus.IN_PROGRESS:
+    if warning is None or warning.status not in (EventStatus.IN_PROGRESS, EventStatus.ERROR):
         return lease
     return lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE)
 
@@ -212,5 +255,6 @@ _NEXT: dict[Phase, Callable[[Lease], Lease]] = {
     Phase.BEFORE_END: _warned,
     Phase.KEEP: _kept,
     Phase.END: _ended,
+    Phase.RELEASE: lambda lease: lease,
 }
 """What a lease becomes when a step has succeeded for all its reservations."""

@@ -23,7 +23,7 @@ from leasehold.manager.lookout import Lookout
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from leasehold.leasing.audit.finding import Finding
     from leasehold.leasing.service import Service
@@ -40,24 +40,32 @@ class _BrokenOffError(Exception):
 
 
 def reconcile(service: Service, pace: Pace) -> list[Finding]:
-    """Look at everything once, mend what a service may mend, and return what was found."""
-    found = list(_findings(service, pace))
-    for finding in found:
-        done = repair(service, finding)
-        count_finding(finding.kind, LEFT if done is None else MENDED)
-        log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
-    return found
+    """Look at everything once, mend what a service may mend, and return what was found.
+
+    Raises CloudError where the cloud cannot be looked at; what is wrong in the books has been seen to by then.
+    """
+    found = _in_books(service)
+    _see_to(service, found)
+    in_cloud = audit_cloud(service, pace)
+    _see_to(service, in_cloud)
+    return [*found, *in_cloud]
 
 
-def _findings(service: Service, pace: Pace) -> Iterator[Finding]:
-    """Yield what is wrong in leases and cloud.
+def _in_books(service: Service) -> list[Finding]:
+    """Return what is wrong in leases.
 
     What all resources are promised is left to `leasehold-manage audit`, which reads every promise there is, and work
     that is late to the metrics.
     """
     with service.books.reading() as connection:
-        yield from (found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE)
-    yield from audit_cloud(service, pace)
+        return [found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE]
+
+
+def _see_to(service: Service, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        done = repair(service, finding)
+        count_finding(finding.kind, LEFT if done is None else MENDED)
+        log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
 
 
 class Reconciler(Lookout):

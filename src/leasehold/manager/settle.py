@@ -13,8 +13,8 @@ from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransien
 from leasehold.leasing.aftermath import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
 from leasehold.leasing.host import HOST_TASK, settle_host, standing
 from leasehold.leasing.late_addresses import free_for
-from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin, given_up
-from leasehold.leasing.outcome import complete
+from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
+from leasehold.leasing.outcome import complete, shows_failure
 from leasehold.leasing.strangers import clear_strangers
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
@@ -64,16 +64,16 @@ def _settle_lease(service: Service, claim: Claim) -> None:
     outcomes = [_converge(service, step, job) for job in step.jobs]
     if not complete(service, claim, step, outcomes):
         raise ClaimLostError(_OVERTAKEN)
-    became = _what_became(step, outcomes)
+    became = _what_became(claim, step, outcomes)
     _tell(step, outcomes, became)
     count_task(LEASE, step.phase, became)
 
 
-def _what_became(step: Step, outcomes: Sequence[Outcome]) -> str:
-    """Return the outcome as it is counted: what waits is tried again, and so is a refusal that no event gives up on."""
+def _what_became(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> str:
+    """Return the outcome as it is counted: everything is tried again, and what failed so often shows in the lease."""
     if all(outcome.result is Result.DONE for outcome in outcomes):
         return DONE
-    return FAILED if given_up(step.phase, outcomes) else RETRIED
+    return FAILED if shows_failure(claim, step, outcomes) else RETRIED
 
 
 def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
@@ -83,7 +83,7 @@ def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
         level = logging.DEBUG if step.phase is Phase.KEEP else logging.INFO
         log.log(level, "Lease %s: %s done", step.lease.id, step.phase)
     elif became == FAILED:
-        log.warning("Lease %s: %s given up: %s", step.lease.id, step.phase, reasons)
+        log.warning("Lease %s: %s fails, and will be tried again: %s", step.lease.id, step.phase, reasons)
     else:
         log.info("Lease %s: %s will be tried again: %s", step.lease.id, step.phase, reasons)
 
@@ -101,7 +101,7 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     except CloudTransientError as error:
         return _waiting(service, job, error)
     except CloudPermanentError as error:
-        return Outcome(job.name, Result.FAILED, f"The cloud refused: {error}")
+        return Outcome(job.name, Result.REFUSED, f"The cloud refused: {error}")
     except ClaimLostError:
         raise
     except Exception:

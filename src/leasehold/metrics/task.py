@@ -19,7 +19,7 @@ LOST = "lost"
 
 TASKS = Counter(
     "leasehold_tasks",
-    "Pieces of work carried out. `retried` waits and is tried again, `failed` was given up, `lost` broke off.",
+    "Pieces of work carried out. `retried` waits and is tried again, `failed` also shows in a lease, `lost` broke off.",
     ["kind", "phase", "outcome"],
 )
 LATE = Histogram(

@@ -55,8 +55,8 @@ TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
     _S.UPDATING: frozenset({_S.PENDING, _S.ACTIVE, _S.TERMINATED, _S.ERROR, _S.DELETING}),
     _S.TERMINATING: frozenset({_S.TERMINATED, _S.ERROR, _S.DELETING}),
     _S.TERMINATED: frozenset({_S.UPDATING, _S.DELETING}),
-    # A failed start may be tried again, unlike upstream (design §5: from ERROR a retry always works).
-    _S.ERROR: frozenset({_S.STARTING, _S.TERMINATING, _S.UPDATING, _S.DELETING}),
+    # Ours: what failed is tried again (decision 0026): ERROR until a try succeeds; an amendment starts it anew.
+    _S.ERROR: frozenset({_S.STARTING, _S.ACTIVE, _S.TERMINATING, _S.TERMINATED, _S.UPDATING, _S.DELETING}),
     _S.DELETING: frozenset({_S.ERROR}),
 }
 """Allowed moves. STARTING to TERMINATING is ours: a start that waited for the cloud until the end has to end."""

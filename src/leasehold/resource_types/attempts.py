@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def do_all(steps: Iterable[Callable[[], object]], *, patient: bool = True) -> None:
     """Take every step in order, and raise what failed only then.
 
-    With `patient` what may work later is raised first, because what can never work would end all tries; without, last.
+    With `patient` what may work later is raised first, because it is tried again sooner; without, last.
     """
     errors: list[CloudError] = []
     for step in steps:

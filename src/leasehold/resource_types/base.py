@@ -173,7 +173,7 @@ class ResourceType(Protocol):
         """Make the cloud match, any number of times; returns facts for the view, e.g. `aggregate_id`.
 
         Raises CloudTransientError while something is still on its way (servers that are being removed), and
-        CloudPermanentError when it can never match.
+        CloudPermanentError where the cloud refuses; both are tried again, the latter with longer pauses.
         """
 
     def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.model.errors import NotEnoughError
-from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until, run_until_refused_often
 from tests.stateful.audit import audit, audit_cloud
 from tests.unit.leasing.test_amend import change, refused
 
@@ -106,9 +106,10 @@ def test_siblings_on_one_host_fill_it_together(world: World) -> None:
 def test_siblings_whose_start_failed_do_not_wait_for_one_another(world: World) -> None:
     """Each has its host in the cloud: if they changed hosts, each would wait until the other one has left."""
     lease = world.lease(hosts(1), hosts(1), start=0, end=3)
-    world.cloud.faults.set(Fault("aggregates.remove_host", error="after", permanent=True, remaining=2))
-    run_manager(world)
+    world.cloud.faults.set(Fault("aggregates.remove_host", error="after", permanent=True))
+    run_until_refused_often(world)
     assert world.get(lease).status == "ERROR"
+    world.cloud.faults.clear()
     wishes = [
         {"id": part.id, "resource_properties": only(f"cmp-0{2 - n}")} for n, part in enumerate(lease.reservations)
     ]

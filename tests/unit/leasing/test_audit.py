@@ -128,4 +128,4 @@ def test_resources_that_a_lease_keeps_after_its_end(world: World, lease: Lease) 
     spoil(world, update(tables.allocations).where(tables.allocations.c.lease_id == lease.id).values(released_at=None))
     (found,) = findings(world)
     assert (found.kind, found.subject) == ("kept", lease.id)
-    assert "2 resources" in found.what
+    assert "cmp-01, cmp-02" in found.what

@@ -13,7 +13,16 @@ from leasehold.books.tables import allocations, leases, outbox, tasks
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.delete import delete_lease, wait_until_gone
 from leasehold.model.errors import NotFoundError, StaleError
-from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_manager, run_until
+from tests.factory import (
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    run_for,
+    run_manager,
+    run_until,
+    run_until_refused_often,
+)
 from tests.stateful.audit import cloud_state
 
 if TYPE_CHECKING:
@@ -34,6 +43,7 @@ def put_in_state(world: World, state: str) -> Lease:
         run_manager(world)
         world.cloud.faults.set(Fault("networks.*", error="before", permanent=state == "ERROR"))
         run_until(world, world.hour(1))
+        run_until_refused_often(world)
         world.cloud.faults.clear()
     if state not in ("PENDING", "prepared"):
         assert world.get(lease).status == state

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox.faults import Fault
-from tests.factory import hosts, run_for, run_manager, run_until
+from tests.factory import hosts, run_for, run_manager, run_until, run_until_refused_often
 
 if TYPE_CHECKING:
     import pytest
@@ -36,11 +36,13 @@ def test_what_waits_says_for_what(world: World, caplog: pytest.LogCaptureFixture
     assert caplog.messages[-1] == f"Lease {lease.id}: start done"
 
 
-def test_what_is_given_up_is_a_warning(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_refused_often_is_a_warning(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.cloud.faults.set(REFUSED)
     lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     assert world.get(lease).status == "ERROR"
     (record,) = (each for each in caplog.records if each.name == "leasehold.manager.settle")
     assert record.levelno == logging.WARNING
-    assert record.getMessage().startswith(f"Lease {lease.id}: start given up: The cloud refused: ")
+    assert record.getMessage().startswith(
+        f"Lease {lease.id}: start fails, and will be tried again: The cloud refused: "
+    )

@@ -9,7 +9,16 @@ import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.model.errors import CloudUnavailableError
-from tests.factory import flavors, floating_ips, hosts, instances, run_for, run_manager, run_until
+from tests.factory import (
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    run_for,
+    run_manager,
+    run_until,
+    run_until_refused_often,
+)
 
 if TYPE_CHECKING:
     from tests.factory import World
@@ -79,7 +88,7 @@ def test_a_lease_deleted_while_the_cloud_is_down_keeps_its_hosts_closed_until_th
 def test_a_refused_start_is_an_error_with_a_reason_and_what_started_stays(world: World) -> None:
     world.cloud.faults.set(forever("networks.*"))
     lease = world.lease(hosts(), floating_ips(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     failed = world.get(lease)
     assert failed.status == "ERROR"
     assert (failed.status_reason or "").startswith("The cloud refused: ")
@@ -90,7 +99,7 @@ def test_a_refused_start_is_an_error_with_a_reason_and_what_started_stays(world:
 def test_an_amendment_gives_a_failed_lease_another_try(world: World) -> None:
     world.cloud.faults.set(forever("networks.*"))
     lease = world.lease(hosts(), floating_ips(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     world.cloud.faults.clear()
     world.clock.advance(minutes=20)
     again = world.amend(lease, end=4)
@@ -107,7 +116,7 @@ def test_a_failed_lease_that_is_tried_again_and_then_deleted_leaves_nothing(worl
     """What had started in the first attempt is in the cloud although the lease has never been active."""
     world.cloud.faults.set(forever("networks.*"))
     lease = world.lease(hosts(), instances(2), floating_ips(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     world.cloud.faults.clear()
     world.amend(lease, end=4)
     world.delete(lease)
@@ -122,9 +131,12 @@ def test_a_failed_lease_that_is_tried_again_and_then_deleted_leaves_nothing(worl
 def test_a_failed_lease_ends_at_its_time_and_is_cleaned(world: World) -> None:
     world.cloud.faults.set(forever("networks.*"))
     lease = world.lease(hosts(), floating_ips(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
+    run_until(world, world.hour(2.99))
+    assert world.get(lease).status == "ERROR"
     world.cloud.faults.clear()
-    run_until(world, world.hour(3))
+    world.clock.set(world.hour(3))
+    run_manager(world)
     assert world.get(lease).status == "TERMINATED"
     assert world.cloud.aggregates.get(lease.reservations[0].id) is None
 
@@ -132,9 +144,9 @@ def test_a_failed_lease_ends_at_its_time_and_is_cleaned(world: World) -> None:
 def test_a_failed_lease_that_is_ended_now_is_not_tried_again(world: World) -> None:
     world.cloud.faults.set(forever("aggregates.add_host"))
     lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     world.cloud.faults.clear()
-    world.clock.advance(minutes=30)
+    world.clock.advance(minutes=29)
     assert world.amend(lease, end=0.5).status == "ERROR"
     run_manager(world)
     assert world.get(lease).status == "TERMINATED"
@@ -144,10 +156,9 @@ def test_a_host_that_a_failed_start_had_taken_is_nobodys_until_it_is_given_back(
     """The owner asks for other hosts instead; the first one is still in the lease's aggregate."""
     world.cloud.faults.set(forever("aggregates.remove_host"))
     lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     assert world.get(lease).status == "ERROR"
     assert world.members(lease.reservations[0].id) == {"cmp-01"}
-    world.clock.advance(minutes=1)
     world.cloud.faults.clear()
     world.cloud.faults.set(DOWN)
     wish = {"id": lease.reservations[0].id, "resource_properties": '["==", "$rack", "r2"]'}
@@ -163,25 +174,25 @@ def test_a_host_that_a_failed_start_had_taken_is_nobodys_until_it_is_given_back(
 def test_renaming_a_failed_lease_tries_nothing(world: World) -> None:
     world.cloud.faults.set(forever("aggregates.add_host"))
     lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    run_until_refused_often(world)
     assert world.amend(lease, name="broken").status == "ERROR"
     assert run_manager(world) == 0
 
 
-def test_an_end_that_the_cloud_refuses_keeps_the_host_closed_until_the_lease_is_deleted(world: World) -> None:
+def test_an_end_that_the_cloud_refuses_keeps_the_host_closed_and_is_done_when_it_does_no_more(world: World) -> None:
     lease = world.lease(hosts(5), start=0, end=3)
     run_until(world, world.hour(2.9))
     world.cloud.faults.set(forever("aggregates.remove_host"))
     run_until(world, world.hour(3.5))
     failed = world.get(lease)
     assert failed.status == "ERROR"
+    assert (failed.status_reason or "").startswith("The cloud refused: sandbox aggregates.remove_host")
     assert {str(part.status) for part in failed.reservations} == {"error"}
     world.cloud.faults.clear()
-    run_for(world, hours=1)
-    assert world.get(lease).status == "ERROR"
-    world.delete(lease)
-    run_manager(world)
-    assert not world.exists(lease)
+    run_for(world, seconds=world.service.settings.manager.retry_refused_seconds)
+    over = world.get(lease)
+    assert (over.status, over.status_reason) == ("TERMINATED", None)
+    assert {str(part.status) for part in over.reservations} == {"deleted"}
     assert len(world.members("freepool")) == 5
 
 
@@ -231,7 +242,7 @@ def test_an_end_that_is_refused_before_the_lease_ever_started_fails_both(world: 
     world.cloud.faults.clear()
     world.cloud.faults.set(forever("aggregates.*"))
     world.clock.set(world.hour(1))
-    run_manager(world)
+    run_until_refused_often(world)
     failed = world.get(lease)
     assert failed.status == "ERROR"
     assert {event.type: str(event.status) for event in failed.events} == {

@@ -24,7 +24,7 @@ ALLOWED = {
     "UPDATING": "PENDING ACTIVE TERMINATED ERROR DELETING",
     "TERMINATING": "TERMINATED ERROR DELETING",
     "TERMINATED": "UPDATING DELETING",
-    "ERROR": "STARTING TERMINATING UPDATING DELETING",
+    "ERROR": "STARTING ACTIVE TERMINATING TERMINATED UPDATING DELETING",
     "DELETING": "ERROR",
 }
 
@@ -133,15 +133,17 @@ def test_a_terminated_lease_can_only_be_renamed(world: World) -> None:
     assert world.amend(lease, name="archive").name == "archive"
 
 
-def test_an_error_is_left_alone_until_the_end(world: World) -> None:
-    """Nothing is done again and again: the warning of a lease that never started is not given."""
-    world.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True, remaining=1))
+def test_a_lease_in_error_gives_no_warning_and_ends(world: World) -> None:
+    world.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True))
     lease = world.lease(hosts(), start=0, end=3)
+    run_until(world, world.hour(2.9))
+    assert state(world, lease) == ("ERROR", {"error"}, "ERROR", "UNDONE")
+    warning = world.get(lease).event(EventType.BEFORE_END)
+    assert warning is not None
+    assert warning.status == "UNDONE"
+    world.cloud.faults.clear()
+    world.clock.set(world.hour(3))
     run_manager(world)
-    assert world.get(lease).status == "ERROR"
-    world.clock.set(world.hour(2.5))
-    assert run_manager(world) == 0
-    run_until(world, world.hour(3))
     assert state(world, lease) == ("TERMINATED", {"deleted"}, "ERROR", "DONE")
 
 

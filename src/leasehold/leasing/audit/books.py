@@ -12,6 +12,7 @@ from leasehold.books.lease import CHUNK, each_lease
 from leasehold.books.task import LEASE
 from leasehold.leasing.audit.finding import DEFECT, REPAIR, Finding, Kind, Mend
 from leasehold.leasing.lifecycle import next_moment
+from leasehold.leasing.outcome import REFUSALS_TO_SHOW
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 LATE = timedelta(minutes=5)
 """Work that nobody has taken up for so long is waiting for a manager that does not come."""
+STUCK = timedelta(minutes=15)
+"""So long after a lease's end what it keeps is worth a look: servers do not take that long to be removed."""
+PATIENCE = timedelta(hours=1)
+"""Work that is due already waits for another try, but never for so long."""
 
 _PARTS = ReservationStatus
 _ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
@@ -79,7 +84,7 @@ def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
     while chunk := list(islice(leases, CHUNK)):
         work = work_for(connection, LEASE, [lease.id for lease in chunk])
         found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
-    return [*found, *_orphaned(connection), *_kept(connection)]
+    return [*found, *_orphaned(connection), *_kept(connection, now)]
 
 
 # ------------------------------------------------------------ capacity
@@ -155,8 +160,7 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
     if len(tasks) > 1:
         yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", Kind.WORK)
     due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
-    # What is due already may be waiting for another try, later than its time.
-    if moment is not None and (due is None or due > moment > now):
+    if moment is not None and (due is None or due > (moment if moment > now else now + PATIENCE)):
         what = f"Lease {lease.id} is {lease.status}, but no task brings it to what is due next."
         yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
     for task in tasks:
@@ -171,12 +175,24 @@ def _orphaned(connection: Connection) -> Iterator[Finding]:
         yield Finding(Kind.WORK, subject, what, DEFECT)
 
 
-def _kept(connection: Connection) -> Iterator[Finding]:
-    """Say what keeps resources without any work left that would give them back."""
-    kept = kept_by(connection)
-    work = work_for(connection, LEASE, kept)
-    for lease_id, count in sorted(kept.items()):
-        if all(task.due_at is None for task in work.get(lease_id, ())):
-            what = f"Lease {lease_id} is over and still keeps {count} resources, and no work is left that frees them."
-            remedy = f"{DEFECT} {REPAIR} Where that leaves it, delete the lease."
-            yield Finding(Kind.KEPT, lease_id, what, remedy, Mend.LEASE)
+def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
+    """Say what keeps resources that others may be waiting for, and why: they are not given back by themselves soon."""
+    over_and_keeping = kept_by(connection, now)
+    work = work_for(connection, LEASE, over_and_keeping)
+    for lease_id, kept in over_and_keeping.items():
+        labels = ", ".join(resource.label for resource in kept.resources)
+        over = f"{kept.status}, over since {kept.since:%Y-%m-%d %H:%M}"
+        what = f"Lease {lease_id} of project {kept.project_id} is {over}, and still keeps {labels}"
+        pending = [task for task in work.get(lease_id, ()) if task.due_at is not None]
+        if not pending:
+            what = f"{what}, and no work is left that frees them."
+            yield Finding(Kind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
+        for task in pending:
+            if _is_stuck(task, kept.since, now):
+                again = f"Mend what it says; it is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
+                yield Finding(Kind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
+
+
+def _is_stuck(task: Work, since: datetime, now: datetime) -> bool:
+    """Say whether the cloud refuses to take resources back, or does not come to it for long."""
+    return task.refusals >= REFUSALS_TO_SHOW or (task.attempts > 0 and since < now - STUCK)

@@ -1,0 +1,144 @@
+"""One refused call never ends a promise, whichever call of a lease's life it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.model.resource import HOST
+from leasehold.model.states import EventType
+from tests.factory import flavors, floating_ips, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.fault.refusals import refusing
+from tests.stateful.audit import audit, audit_cloud
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+BIG = '[">=", "$vcpus", "16"]'
+SOON = timedelta(minutes=1)
+MOST_CALLS = 200
+"""More than any scene makes, so that a scene without an end is noticed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is done to a lease of all four types with its servers, and what must be true a minute later."""
+
+    name: str
+    set_up: Callable[[World], Lease]
+    right: Callable[[World, Lease], bool]
+
+
+def wished(world: World, start: float = 0, end: float = 5, before_end: float | None = None) -> Lease:
+    wishes = (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
+    warning = None if before_end is None else world.hour(before_end)
+    return world.lease(*wishes, start=start, end=end, before_end=warning)
+
+
+def to_come(world: World) -> Lease:
+    return wished(world, start=1)
+
+
+def due(world: World) -> Lease:
+    return wished(world)
+
+
+def active(world: World, before_end: float | None = None) -> Lease:
+    lease = wished(world, before_end=before_end)
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+    for part in lease.reservations[:3]:
+        flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
+        assert world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints).service_host is not None
+    world.clock.advance(minutes=30)
+    return lease
+
+
+def amended(world: World) -> Lease:
+    lease = active(world)
+    wanted = (
+        {"id": lease.reservations[0].id, "min": 2, "max": 2},
+        {"id": lease.reservations[1].id, "amount": 3},
+        {"id": lease.reservations[3].id, "amount": 2},
+    )
+    world.amend(lease, end=6, reservations=wanted)
+    return lease
+
+
+def warned(world: World) -> Lease:
+    return active(world, before_end=0.5)
+
+
+def ending(world: World) -> Lease:
+    lease = active(world)
+    world.amend(lease, end=0.5)
+    return lease
+
+
+def deleted(world: World) -> Lease:
+    lease = active(world)
+    world.delete(lease)
+    return lease
+
+
+def is_now(status: str) -> Callable[[World, Lease], bool]:
+    def right(world: World, lease: Lease) -> bool:
+        found = world.get(lease)
+        return (found.status, found.status_reason) == (status, None)
+
+    return right
+
+
+def is_warned(world: World, lease: Lease) -> bool:
+    event = world.get(lease).event(EventType.BEFORE_END)
+    images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
+    done = event is not None and event.status == "DONE"
+    return done and images == ["reserved_on-physical:host"] and is_now("ACTIVE")(world, lease)
+
+
+SCENES = (
+    Scene("prepare", to_come, is_now("PENDING")),
+    Scene("start", due, is_now("ACTIVE")),
+    Scene("amend", amended, is_now("ACTIVE")),
+    Scene("before_end", warned, is_warned),
+    Scene("end", ending, is_now("TERMINATED")),
+    Scene("delete", deleted, lambda world, lease: not world.exists(lease)),
+)
+
+
+def play(folder: Path, scene: Scene, refused: int | None) -> list[str]:
+    """Play a scene in which one call is refused, and return its calls."""
+    place = folder / f"{scene.name}-{refused}"
+    place.mkdir()
+    names = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+    with make_service(place, hosts=names, addresses=range(200, 203)) as world:
+        refusals = refusing(world)
+        lease = scene.set_up(world)
+        refusals.begin(() if refused is None else {refused})
+        run_until(world, world.now() + SOON)
+        calls = list(refusals.calls)
+        found = [(each.status, each.status_reason) for each in (world.get(lease),)] if world.exists(lease) else None
+        assert scene.right(world, lease), (refused, refused is not None and calls[refused], found)
+        audit(world)
+        audit_cloud(world)
+        run_for(world, hours=6)
+        audit(world)
+        audit_cloud(world)
+        assert not world.exists(lease) or world.get(lease).status == "TERMINATED"
+        return calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+def test_one_refused_call_ends_no_promise(tmp_path: Path, scene: Scene) -> None:
+    calls = play(tmp_path, scene, None)
+    assert 0 < len(calls) < MOST_CALLS
+    for place in range(len(calls)):
+        play(tmp_path, scene, place)

@@ -6,10 +6,10 @@ from itertools import islice
 from typing import Final
 
 from bench.client import Client
+from bench.deployment import running
 from bench.figures import percentile
 from bench.fill import filled
 from bench.row import Row
-from tests.processes import running
 from tests.servers import new_database
 
 HOSTS: Final = 200

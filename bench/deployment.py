@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.client import AnswerError, Client
 from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
-from tests.processes import prepare_database, running, wait_for
+from tests import processes
+from tests.processes import prepare_database, wait_for
 from tests.servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from tests.processes import Program
 
 FIRST_HOST: Final = 1001
+MANY_LEASES: Final = {"max_open_leases": -1, "max_hosts_per_project": -1}
 HOST: Final = {"resource_type": "physical:host", "hypervisor_properties": "", "resource_properties": ""}
 INSTANCE: Final = {
     "resource_type": "virtual:instance",
@@ -50,6 +53,13 @@ def enrol(client: Client, count: int) -> None:
     """Enrol the hosts of `build_hosts` over HTTP, in their order."""
     for spec in host_specs(count):
         client.ask("POST", "/os-hosts", {"name": spec.hypervisor_hostname}).expect(201)
+
+
+def running(
+    name: str, *, options: Mapping[str, Mapping[str, object]] | None = None, **more: Any
+) -> AbstractContextManager[Program]:
+    """Run a program as `tests.processes.running` does, for one project that has more leases than one may by default."""
+    return processes.running(name, options={"enforcement": MANY_LEASES, **(options or {})}, **more)
 
 
 @contextmanager

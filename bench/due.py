@@ -11,11 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from bench.client import ISO, VERSION_1_1, Client
-from bench.deployment import host_lease
+from bench.deployment import host_lease, running
 from bench.fill import filled
 from bench.row import Row
 from bench.watch import seconds_until_active
-from tests.processes import running
 from tests.servers import new_database
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from falcon import testing
 from sqlalchemy import event
 
 from bench.client import VERSION_1_1
+from bench.deployment import MANY_LEASES
 from leasehold import conf
 from leasehold.api.app import make_app
 from leasehold.books.engine import reader_of
@@ -29,6 +30,7 @@ class Inside:
             ("database", "connection"): database_url,
             ("api", "auth_strategy"): "none",
             ("cloud", "driver"): "sandbox",
+            **{("enforcement", name): limit for name, limit in MANY_LEASES.items()},
         }
         config = conf.load(["--config-file", "/dev/null"], defaults=defaults)
         self.service = build_service(config, Event())

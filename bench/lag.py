@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from bench.client import VERSION_1_1, Client
+from bench.deployment import running
 from bench.due import create
 from bench.figures import percentile
 from bench.fill import filled
 from bench.row import Row
 from bench.watch import seconds_until_active
-from tests.processes import running
 from tests.servers import new_database
 
 LEASES: Final = 30

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from bench.client import Client
+from bench.deployment import running
 from bench.figures import percentile
 from bench.fill import filled
 from bench.inside import inside
 from bench.row import Point, Row
-from tests.processes import running
 from tests.servers import running_mariadb
 
 if TYPE_CHECKING:

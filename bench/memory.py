@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Final
 import requests
 
 from bench.client import MINUTES, Answer, Client
-from bench.deployment import host_lease
+from bench.deployment import host_lease, running
 from bench.figures import percentile
 from bench.fill import BUSY, CELL, filled, first_day
 from bench.row import Point, Row
-from tests.processes import running
 from tests.servers import new_database
 
 if TYPE_CHECKING:

@@ -18,11 +18,10 @@ import bcrypt
 
 from bench.client import ISO, VERSION_1_1, Client
 from bench.commit import committer
-from bench.deployment import host_lease
+from bench.deployment import host_lease, running
 from bench.figures import percentile
 from bench.fill import BUSY, filled, first_day
 from bench.row import Point, Row
-from tests.processes import running
 from tests.servers import new_database, running_mariadb
 
 if TYPE_CHECKING:

@@ -13,13 +13,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from bench.client import ISO, VERSION_1_1, Client
-from bench.deployment import host_lease
+from bench.deployment import host_lease, running
 from bench.figures import percentile
 from bench.fill import fill_to_start, filled, first_day
 from bench.memory import resident
 from bench.row import Row
 from bench.watch import seconds_until_active
-from tests.processes import running
 from tests.servers import new_database
 
 LEASES: Final = 10_000

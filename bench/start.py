@@ -6,9 +6,9 @@ import tempfile
 import time
 from typing import Final
 
+from bench.deployment import running
 from bench.figures import percentile
 from bench.row import Row
-from tests.processes import running
 
 TIMES: Final = 5
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 from bench.client import ISO, VERSION_1_1, Client
 from bench.commit import committer
-from bench.deployment import host_lease
+from bench.deployment import host_lease, running
 from bench.fill import filled, first_day
 from bench.row import Point, Row
-from tests.processes import running
 from tests.servers import new_database
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.client import ISO, VERSION_1_1, Answer, Client
-from bench.deployment import INSTANCE, host_lease, lease
+from bench.deployment import INSTANCE, host_lease, lease, running
 from bench.due import create
 from bench.figures import percentile
 from bench.fill import BUSY, CELL, filled, first_day
 from bench.row import Row
 from bench.watch import seconds_until_active
-from tests.processes import running
 from tests.servers import running_mariadb
 
 if TYPE_CHECKING:

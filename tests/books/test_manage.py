@@ -166,7 +166,10 @@ def test_a_hashed_password_is_a_line_that_the_api_reads(
     (tmp_path / "users").write_text(line)
     user = read_users(tmp_path / "users")["alice"]
     assert bcrypt.checkpw(b"correct horse", user.password_hash)
-    assert (user.caller.project_id, user.caller.roles) == ("demo", frozenset({"member", "admin"}))
+    assert (user.caller.project_id, user.caller.roles) == (
+        "demo",
+        frozenset({"reader", "member", "manager", "admin"}),
+    )
 
 
 @pytest.mark.parametrize("password", ["", "x" * 73, "ä" * 37])

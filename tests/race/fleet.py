@@ -24,8 +24,12 @@ Options = dict[str, dict[str, object]]
 OPTIONS: Options = {
     "manager": {"claim_seconds": 10, "retry_most_seconds": 5},
     "physical:host": {"polling_interval": 1},
+    "enforcement": {"max_open_leases": -1},
 }
-"""Short times, so that what a killed manager left and what a broken host needs is seen within seconds."""
+"""Short times, so that what a killed manager left and what a broken host needs is seen within seconds.
+
+A project asks for thousands of leases, so it has no limit.
+"""
 
 
 @dataclass

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.slow
 PROCESSES, CLIENTS, LIMIT = 2, 24, 5
 OPTIONS = {
     "enforcement": {
-        "enabled_filters": "MaxOpenLeasesFilter",
         "max_open_leases": LIMIT,
         "max_open_leases_by_project": "unlimited:-1",
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-LOCK_ORDER = ("pools", "leases", "projects", "tasks")
+LOCK_ORDER = ("project_use", "pools", "leases", "tasks")
 """The tables whose rows transactions wait for, in the order in which all lock them."""
 RETRY_SECONDS = 30.0
 MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 2006, 2013})

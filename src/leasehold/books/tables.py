@@ -60,11 +60,26 @@ clock = Table(
     **EXACT,
 )
 
+# Of no use to this version; older ones beside it write to it, so a later one removes it.
 projects = Table(
     "projects",
     metadata,
     Column("id", String(255), primary_key=True),
     Column("generation", BigInteger, nullable=False, default=0),
+    **EXACT,
+)
+
+project_use = Table(
+    "project_use",
+    metadata,
+    Column("project_id", String(255), primary_key=True),
+    Column("turns", BigInteger, nullable=False, default=0),
+    Column("leases", BigInteger),
+    Column("hosts", BigInteger),
+    Column("vcpus", BigInteger),
+    Column("memory_mb", BigInteger),
+    Column("floating_ips", BigInteger),
+    Column("counted_at", UtcDateTime),
     **EXACT,
 )
 

@@ -42,13 +42,34 @@ AMOUNTS = {
 """The option that limits how much of each resource type one lease asks for, and the field that says how much."""
 
 
-def limit(name: str, text: str) -> cfg.IntOpt:
-    """Return an option that limits something, and by default does not."""
-    return cfg.IntOpt(name, default=UNLIMITED, min=UNLIMITED, help=f"{text} -1 means no limit.")
+TOTALS = {
+    "max_hosts_per_project": "hosts",
+    "max_vcpus_per_project": "vcpus",
+    "max_memory_mb_per_project": "memory_mb",
+    "max_floating_ips_per_project": "floating_ips",
+}
+"""The option that limits how much of something a project has at one moment."""
+_TOTAL_TEXTS = {
+    "hosts": "Whole hosts that the leases of a project may have at one moment; a new lease counts with its `max`.",
+    "vcpus": "vCPUs that the instances of a project's leases may have at one moment, dedicated ones included.",
+    "memory_mb": "Memory that the instances of a project's leases may have at one moment, in MiB.",
+    "floating_ips": "Floating IPs that the leases of a project may have at one moment.",
+}
+_DEFAULTS = LimitSettings()
+
+
+def limit(name: str, text: str, default: int | None = None) -> cfg.IntOpt:
+    """Return an option that limits something; without a default it does not."""
+    value = UNLIMITED if default is None else default
+    return cfg.IntOpt(name, default=value, min=UNLIMITED, max=2**53, help=f"{text} -1 means no limit.")
 
 
 ENFORCEMENT_OPTIONS = [
-    cfg.ListOpt("enabled_filters", default=[], help="Filters that a lease has to pass, by class name."),
+    cfg.ListOpt(
+        "enabled_filters",
+        default=[],
+        help="Filters that a lease has to pass beside those of sizes and of projects, by class name.",
+    ),
     cfg.IntOpt(
         "max_lease_duration",
         default=UNLIMITED,
@@ -61,7 +82,12 @@ ENFORCEMENT_OPTIONS = [
         help="Projects to which the longest duration does not apply.",
     ),
     cfg.ListOpt("exempt_project_ids", default=[], help="Projects to which no filter applies."),
-    limit("max_open_leases", "Leases that MaxOpenLeasesFilter lets a project have at a time, those to come included."),
+    limit(
+        "max_open_leases",
+        "Leases that a project may have at a time, those to come included.",
+        _DEFAULTS.open_leases,
+    ),
+    *(limit(name, _TOTAL_TEXTS[what], _DEFAULTS.totals[what]) for name, what in TOTALS.items()),
     cfg.Opt(
         "max_open_leases_by_project",
         type=types.Dict(types.Integer(min=UNLIMITED)),
@@ -83,9 +109,9 @@ ENFORCEMENT_OPTIONS = [
     ),
     limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds."),
     limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds."),
-    limit("max_reservations_per_lease", "Reservations that MaxLeaseSizeFilter lets one lease have."),
+    limit("max_reservations_per_lease", "Reservations that one lease may have.", _DEFAULTS.reservations),
     *(
-        limit(name, f"Sum of the {field} of all {kind} reservations that MaxLeaseSizeFilter lets one lease have.")
+        limit(name, f"Sum of the {field} of all {kind} reservations that one lease may have.")
         for kind, (name, field) in AMOUNTS.items()
     ),
 ]
@@ -118,6 +144,7 @@ def _read_limits(group: Any) -> LimitSettings:
     return LimitSettings(
         open_leases=_most(group.max_open_leases),
         open_leases_by_project={project: _most(value) for project, value in by_project.items()},
+        totals={what: most for name, what in TOTALS.items() if (most := _most(group[name])) is not None},
         start_lookahead=_seconds(group.max_start_lookahead),
         end_lookahead=_seconds(group.max_end_lookahead),
         reservations=_most(group.max_reservations_per_lease),

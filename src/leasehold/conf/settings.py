@@ -14,14 +14,18 @@ if TYPE_CHECKING:
 class LimitSettings:
     """What the enforcement filters count, None for no limit. `amounts` are by resource type, over a whole lease.
 
-    `open_leases_by_project` wins over `open_leases`; a project in `exempt_projects` knows no limit at all.
+    `open_leases_by_project` wins over `open_leases`; `totals` are what a project may have at one moment. A project in
+    `exempt_projects` knows no limit at all.
     """
 
-    open_leases: int | None = None
+    open_leases: int | None = 1_000
     open_leases_by_project: Mapping[str, int | None] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(
+        default_factory=lambda: {"hosts": 1_000, "vcpus": 100_000, "memory_mb": 400_000_000, "floating_ips": 1_000}
+    )
     start_lookahead: timedelta | None = None
     end_lookahead: timedelta | None = None
-    reservations: int | None = None
+    reservations: int | None = 100
     amounts: Mapping[str, int] = field(default_factory=dict)
     exempt_projects: frozenset[str] = frozenset()
 

@@ -37,11 +37,14 @@ class MaxLeaseSizeFilter:
         """Whether any size is limited."""
         return self._reservations is not None or bool(self._amounts)
 
-    def check_create(self, lease: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - the filter contract
-        """Raise TooMuchAskedError for a new lease that is too large."""
-        count = len(lease.reservations)
+    def check_count(self, count: int) -> None:
+        """Raise TooMuchAskedError for so many reservations in one lease, before anything else is asked about them."""
         if self._reservations is not None and count > self._reservations:
             raise _refusal("reservations", count, self._reservations)
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - the filter contract
+        """Raise TooMuchAskedError for a new lease that is too large."""
+        self.check_count(len(lease.reservations))
         self._check_amounts(_amounts(lease), {})
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above

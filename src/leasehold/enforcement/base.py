@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from leasehold.enforcement.amount import MaxLeaseSizeFilter
 from leasehold.enforcement.duration import MaxLeaseDurationFilter
 from leasehold.enforcement.lookahead import MaxLookaheadFilter
-from leasehold.enforcement.open_leases import MaxOpenLeasesFilter
+from leasehold.enforcement.project import ProjectLimitsFilter
 from leasehold.model.errors import AmendmentDeniedError, LimitExceededError
 
 if TYPE_CHECKING:
@@ -42,20 +42,29 @@ class Filter(Protocol):
 
 FILTERS: dict[str, Callable[[LeaseSettings], Filter]] = {
     each.__name__: each
-    for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, MaxOpenLeasesFilter)
+    for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, ProjectLimitsFilter)
 }
 """Every filter by the name that the configuration calls it."""
+ALWAYS = (MaxLeaseSizeFilter.__name__, ProjectLimitsFilter.__name__)
+"""Those that are on without being named: they keep one project from stopping the others. -1 takes back a limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """The filters in the order of the configuration; the first refusal counts.
 
-    They are asked inside the transaction that decides, so that what they counted is still so when it commits.
+    They are asked inside the transaction that decides, so that what they counted is still so when it commits. `size`
+    is asked before that, too.
     """
 
     filters: Sequence[Filter] = ()
     exempt_projects: frozenset[str] = frozenset()
+    size: MaxLeaseSizeFilter | None = None
+
+    def check_count(self, project_id: str, count: int) -> None:
+        """Raise TooMuchAskedError for more reservations than one lease of the project may have."""
+        if self.size is not None and project_id not in self.exempt_projects:
+            self.size.check_count(count)
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Ask every filter about a new lease."""
@@ -79,7 +88,8 @@ def load_filters(settings: LeaseSettings) -> Enforcement:
 
     A limit whose filter is off is no limit, which its operator should hear of.
     """
-    wanted = settings.enforcement_filters
+    named = settings.enforcement_filters
+    wanted = (*named, *(name for name in ALWAYS if name not in named))
     unknown = sorted(set(wanted) - set(FILTERS))
     if unknown:
         message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {', '.join(sorted(FILTERS))}."
@@ -87,4 +97,5 @@ def load_filters(settings: LeaseSettings) -> Enforcement:
     for name, make in FILTERS.items():
         if name not in wanted and make(settings).limits:
             LOG.warning("The limits of %s have no effect: add it to [enforcement] enabled_filters.", name)
-    return Enforcement([FILTERS[name](settings) for name in wanted], settings.limits.exempt_projects)
+    filters = [FILTERS[name](settings) for name in wanted]
+    return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings))

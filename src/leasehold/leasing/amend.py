@@ -14,6 +14,7 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.enforcement.deciding import Deciding
+from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
@@ -105,12 +106,19 @@ def _read_requests(service: Service, lease: Lease, changes: LeaseChanges, sight:
     """Return the changed requests by reservation id; this may ask the cloud, so it comes before the transaction."""
     by_id = {reservation.id: reservation for reservation in lease.reservations}
     requests = {}
-    for position, raw in enumerate(changes.reservations or ()):
+    changed = changes.reservations or ()
+    if len(changed) > max(1, len(by_id)):
+        message = f"The request changes {len(changed)} reservations, and the lease has {len(by_id)}; name each once."
+        raise InvalidInputError(message, field="reservations")
+    check_texts(changed)
+    conditions = Conditions()
+    for position, raw in enumerate(changed):
         try:
             reservation = _named(by_id, raw)
             kind = service.types.get(reservation.resource_type)
             owner = Caller(lease.user_id, lease.project_id)
             request = kind.amend(reservation, raw)
+            conditions.add(request)
             check_names(sight, request, dict(reservation.request))
             requests[reservation.id] = kind.resolve(service.cloud, owner, request)
         except LeaseholdError as error:
@@ -150,6 +158,10 @@ class _Amendment:
         now = self.service.now()
         kinds = [self.service.types.get(part.resource_type) for part in self.seen.reservations]
         pools = set() if self.changes.only_name else {kind.pool for kind in kinds}
+        if not self.changes.only_name:
+            window = new_window(self.seen, self.changes, now)
+            after = self._amended(self.seen, window, new_warning(self.seen, self.changes, window), now)
+            self.service.enforcement.check_update(self.seen, after, Deciding(connection, now))
         generations = lock_pools(connection, pools)
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:
@@ -158,7 +170,6 @@ class _Amendment:
             return save_lease(connection, lease, replace(lease, name=self.changes.name or lease.name), now)
         window = new_window(lease, self.changes, now)
         after = self._amended(lease, window, new_warning(lease, self.changes, window), now)
-        self.service.enforcement.check_update(lease, after, Deciding(connection, now))
         if self._promise(connection, lease, window, generations, now):
             after = _whole(after)
         after = save_lease(connection, lease, after, now)
@@ -181,10 +192,11 @@ class _Amendment:
         decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
         shrinks = shrinks and all(self._request(part) == dict(part.request) for part in parts)
+        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(now)
         whole = not any(part.missing_resources for part in parts)
         if not shrinks or (not whole and window.end > now):
             try:
-                decided, whole = self._decide(connection, lease, window, generations, now), True
+                decided, whole = self._decide(connection, lease, window, generations, now, movable=movable), True
             except LeaseholdError:
                 if not shrinks:
                     raise
@@ -200,6 +212,8 @@ class _Amendment:
         window: Window,
         generations: LockedPools,
         now: datetime,
+        *,
+        movable: bool,
     ) -> Sequence[Sequence[Pick]]:
         changes = enumerate(self.changes.reservations or ())
         places = {change["id"]: f"reservations[{position}]" for position, change in changes}
@@ -227,7 +241,6 @@ class _Amendment:
             budget = Budget(settings.decision_seconds, self.service.steady)
             terms = Terms(ahead, window.duration, settings.cleaning_time, budget)
             allowed = partial(self._allowed, lease, now, connection)
-            movable = not lease.reached(EventType.START) and lease.window.start >= to_minute(now)
             decided = Offering(views, asked, terms, allowed, settings.explanation_seconds, movable=movable).decide()
             for part, picks in zip(lease.reservations, decided, strict=True):
                 pool = self.service.types.get(part.resource_type).pool

@@ -16,6 +16,7 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
+from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
@@ -26,6 +27,7 @@ from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ConflictError,
     LeaseholdError,
+    LimitExceededError,
     MissingParameterError,
 )
 from leasehold.model.lease import Event, Lease
@@ -73,12 +75,16 @@ def create_lease(
 
 def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft, sight: Sight) -> list[Asked]:
     asked = []
+    service.enforcement.check_count(caller.project_id, len(draft.reservations))
+    check_texts(draft.reservations)
+    conditions = Conditions()
     for position, raw in enumerate(draft.reservations):
         try:
             if "resource_type" not in raw:
                 raise MissingParameterError("resource_type")
             kind = service.types.get(raw["resource_type"])
             request = kind.parse(raw)
+            conditions.add(request)
             check_names(sight, request)
             request = kind.resolve(service.cloud, caller, request)
             asked.append(Asked(kind, request, place=f"reservations[{position}]"))
@@ -99,14 +105,22 @@ class _Creation:
     key: str | None
 
     def __call__(self, connection: Connection) -> Lease:
-        now = self.service.now()
-        generations = lock_pools(connection, {part.kind.pool for part in self.asked})
-        if self.key is not None and (made := self._made_before(connection)):
+        if made := self._made_before(connection):
             return made
+        now = self.service.now()
         window = asked_window(self.draft, now)
         lease = self._lease(window, now)
         deciding = Deciding(connection, now)
-        self.service.enforcement.check_create(lease, deciding)
+        try:
+            self.service.enforcement.check_create(lease, deciding)
+        except LimitExceededError:
+            # The same request may have come twice at a time, and the other one waited for its turn first.
+            if made := self._made_before(connection):
+                return made
+            raise
+        generations = lock_pools(connection, {part.kind.pool for part in self.asked})
+        if made := self._made_before(connection):
+            return made
         promised = promised_window(window.start, window.end, now)
         settings = self.service.settings.leases
         with self.service.calendars.synced(connection, generations, now) as snapshots:
@@ -180,7 +194,7 @@ class _Creation:
             insert_allocations(connection, pool, generations[pool] + 1, lease.id, window, picks)
 
     def _made_before(self, connection: Connection) -> Lease | None:
-        found = find_key(connection, self.caller.project_id, self.key or "")
+        found = None if self.key is None else find_key(connection, self.caller.project_id, self.key)
         if found is None:
             return None
         digest, lease_id = found

@@ -135,6 +135,12 @@ class TooManyLeasesError(LimitExceededError):
     code = "leasehold.enforcement.open_leases"
 
 
+class TooMuchHeldError(LimitExceededError):
+    """The project would have more of something at one moment than a project may have."""
+
+    code = "leasehold.enforcement.total"
+
+
 class TooFarAheadError(LimitExceededError):
     """The lease starts or ends further ahead than leases may."""
 

@@ -90,7 +90,7 @@ def parse(text: str, field: str) -> Expression:
     """Return the expression that `text` says.
 
     Raises `MalformedExpressionError` for `field` when the text is not an expression, nests more than `MAX_DEPTH`
-    levels, has more than `MAX_COMPARISONS` comparisons or is longer than `MAX_BYTES` in UTF-8.
+    levels, compares with more than `MAX_COMPARISONS` values or is longer than `MAX_BYTES` in UTF-8.
     """
     if not text:
         return ANYTHING
@@ -133,9 +133,9 @@ class _Parser:
         return self._comparison(word, tree)
 
     def _comparison(self, word: str, tree: list[object]) -> Comparison:
-        self._comparisons += 1
+        self._comparisons += max(1, len(tree) - 2)
         if self._comparisons > MAX_COMPARISONS:
-            message = f"The expression in {self._field} has more than {MAX_COMPARISONS} comparisons."
+            message = f"The expression in {self._field} compares with more than {MAX_COMPARISONS} values."
             raise MalformedExpressionError(message, field=self._field)
         if word != "in" and word not in _OPERATORS:
             raise self._malformed(tree, "starts with an unknown operator; known are == = != < <= > >= in and or not")
@@ -174,6 +174,17 @@ def names(expression: Expression) -> frozenset[str]:
             return names(expression.part)
         case And() | Or():
             return frozenset().union(*map(names, expression.parts))
+
+
+def count_values(expression: Expression) -> int:
+    """Return how many values the expression compares with."""
+    match expression:
+        case Comparison():
+            return len(expression.values)
+        case Not():
+            return count_values(expression.part)
+        case And() | Or():
+            return sum(map(count_values, expression.parts))
 
 
 def both(a: Expression, b: Expression) -> Expression:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InvalidInputError
-from leasehold.model.properties import both, names, parse
+from leasehold.model.properties import both, count_values, names, parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leasehold.model.properties import Expression
     from leasehold.resource_types.base import Request, Search
 
-_FIELDS = ("hypervisor_properties", "resource_properties")
+CONDITION_FIELDS = ("hypervisor_properties", "resource_properties")
 MOST_REMEMBERED = 128
 """Expressions kept as they were read. The largest take a sixth of a megabyte, and anybody may send those."""
 
@@ -25,12 +25,12 @@ MOST_REMEMBERED = 128
 @lru_cache(MOST_REMEMBERED)
 def expression_of(hypervisor: str, resource: str) -> Expression:
     """Return the condition that both texts state together."""
-    return both(parse(hypervisor, _FIELDS[0]), parse(resource, _FIELDS[1]))
+    return both(parse(hypervisor, CONDITION_FIELDS[0]), parse(resource, CONDITION_FIELDS[1]))
 
 
 def newly_named(request: Request, before: Request | None) -> Mapping[str, frozenset[str]]:
     """Return by field the names that an expression mentions, of those expressions that `before` has not already."""
-    changed = (field for field in _FIELDS if before is None or request.get(field) != before.get(field))
+    changed = (field for field in CONDITION_FIELDS if before is None or request.get(field) != before.get(field))
     return {field: names(parse(request.get(field, ""), field)) for field in changed}
 
 
@@ -42,7 +42,7 @@ def matching(search: Search, request: Request) -> NDArray[bool_]:
     caller is refused in the same words, unless the expression was there before.
     """
     snapshot = search.snapshot
-    texts = [request.get(field, "") for field in _FIELDS]
+    texts = [request.get(field, "") for field in CONDITION_FIELDS]
     expression = expression_of(*texts)
     known = snapshot.known_names()
     unknown = names(expression) - known if known else frozenset()
@@ -50,7 +50,13 @@ def matching(search: Search, request: Request) -> NDArray[bool_]:
         unknown |= search.hidden & frozenset().union(*newly_named(request, search.before).values())
     if unknown:
         name = min(unknown)
-        field = _FIELDS[0] if f"${name}" in texts[0] else _FIELDS[1]
+        field = CONDITION_FIELDS[0] if f"${name}" in texts[0] else CONDITION_FIELDS[1]
         message = f"No host has a property ${name}; GET /v1/os-hosts/properties lists those that can be asked for."
         raise InvalidInputError(message, field=field)
     return snapshot.matching(expression) & snapshot.enrolled()
+
+
+def count_conditions(request: Request) -> int:
+    """Return how many values a request has its resources compared with, and how many addresses it names."""
+    texts = [request.get(field, "") for field in CONDITION_FIELDS]
+    return count_values(expression_of(*texts)) + len(request.get("required_floatingips", ()))

@@ -15,11 +15,13 @@ from leasehold.model.errors import (
     AmendmentDeniedError,
     InvalidInputError,
     LeaseholdError,
+    NotEnoughError,
     TooFarAheadError,
     TooManyLeasesError,
     TooMuchAskedError,
+    TooMuchHeldError,
 )
-from tests.factory import ALT, World, floating_ips, hosts, instances, open_service, run_for, run_manager
+from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, open_service, run_for, run_manager
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
@@ -196,7 +198,89 @@ def test_a_lease_may_shrink_to_what_is_still_too_much_and_not_grow(world: World)
     )
 
 
+# ---------------------------------------------------------------- what a project has at one moment
+
+
+@pytest.mark.parametrize(
+    ("totals", "first", "second", "what"),
+    [
+        ({"hosts": 3}, hosts(2), hosts(1, 2), "hosts"),
+        ({"vcpus": 8}, instances(3, 2), instances(2, 2), "vcpus"),
+        ({"memory_mb": 2048}, instances(3, 1), instances(2, 1), "memory_mb"),
+        ({"floating_ips": 3}, floating_ips(2), floating_ips(2), "floating_ips"),
+        ({"vcpus": 4}, flavors(3), instances(2, 1), "vcpus"),
+    ],
+)
+def test_a_project_has_so_much_of_everything_at_one_moment_and_no_more(
+    world: World, totals: dict[str, int], first: dict[str, Any], second: dict[str, Any], what: str
+) -> None:
+    world = limited(world, totals=totals)
+    held = world.lease(first, start=1, end=2)
+    error = refused(world, TooMuchHeldError, lambda: world.lease(second, start=1, end=2))
+    assert (error.code, error.status) == ("leasehold.enforcement.total", 403)
+    assert error.details["what"] == what
+    assert f"a project may have {totals[what]}." in error.message
+    for start in (0, 2):
+        assert world.lease(second, start=start, end=start + 1)
+    assert world.lease(second, start=1, end=2, caller=ALT)
+    world.delete(held)
+    assert world.lease(second, start=1, end=2)
+
+
+def test_a_request_beyond_the_total_is_refused_whatever_there_is(world: World) -> None:
+    world = limited(world, totals={"hosts": 3})
+    refused(world, TooMuchHeldError, lambda: world.lease(hosts(1, 4), start=1, end=2))
+
+
+def test_an_amendment_may_not_exceed_the_totals(world: World) -> None:
+    lease = world.lease(hosts(1), start=1, end=2)
+    world.lease(hosts(2), start=2, end=3)
+    world = limited(world, totals={"hosts": 2})
+    refused(world, AmendmentDeniedError, lambda: world.amend(lease, end=3))
+    part = lease.reservations[0].id
+    refused(world, AmendmentDeniedError, lambda: world.amend(lease, reservations=({"id": part, "min": 3, "max": 3},)))
+    assert world.amend(lease, reservations=({"id": part, "min": 2, "max": 2},))
+    assert world.amend(lease, start=0, end=2)
+
+
+def test_what_is_over_a_total_that_came_later_may_be_shortened(world: World) -> None:
+    lease = world.lease(hosts(4), start=1, end=3)
+    world = limited(world, totals={"hosts": 2})
+    assert world.amend(lease, end=2, name="shorter").name == "shorter"
+    refused(world, AmendmentDeniedError, lambda: world.amend(lease, end=3))
+
+
+def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:
+    """The bounds that are kept only grow; at a limit all is counted anew."""
+    world = limited(world, open_leases=3, totals={"hosts": 4})
+    for _ in range(10):
+        world.delete(world.lease(hosts(2), start=1, end=2))
+    leases = [world.lease(hosts(2), start=1, end=2) for _ in range(2)]
+    refused(world, TooMuchHeldError, lambda: world.lease(hosts(1), start=1, end=2))
+    world.delete(leases[0])
+    assert world.lease(hosts(2), start=1, end=2)
+
+
+def test_an_offer_is_within_the_totals(world: World) -> None:
+    """Hosts are free from the second hour on, but then the project has as many as it may have."""
+    world.lease(hosts(5), start=0, end=2, caller=ALT)
+    world.lease(hosts(2), start=2, end=4)
+    world = limited(world, totals={"hosts": 2})
+    with pytest.raises(NotEnoughError) as caught:
+        world.lease(hosts(1), start=1, end=2)
+    assert caught.value.refusal.nearest is None
+    assert caught.value.refusal.no_window == "limits"
+
+
 # ---------------------------------------------------------------- which limits count
+
+
+def test_the_limits_of_a_project_hold_without_being_configured(world: World) -> None:
+    limits = load_filters(LeaseSettings())
+    assert {type(rule).__name__ for rule in limits.filters} == {"MaxLeaseSizeFilter", "ProjectLimitsFilter"}
+    refused(world, TooMuchAskedError, lambda: world.lease(*[hosts()] * 101, start=1, end=2))
+    refused(world, TooMuchHeldError, lambda: world.lease(hosts(1, 1001), start=1, end=2))
+    assert world.lease(*[instances(1, 1)] * 30, start=1, end=2)
 
 
 def test_an_exempt_project_knows_no_limit(world: World) -> None:
@@ -207,21 +291,21 @@ def test_an_exempt_project_knows_no_limit(world: World) -> None:
     assert world.amend(lease, end=3)
 
 
-def test_nothing_is_limited_by_default(world: World) -> None:
+def test_no_duration_and_no_horizon_is_limited_by_default(world: World) -> None:
     world = limited(world)
     for number in range(5):
         world.lease(hosts(), start=1 + 10_000 * number, end=2 + 10_000 * number)
 
 
 def test_a_limit_whose_filter_is_off_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    limits = LimitSettings(open_leases=3, reservations=2)
+    limits = LimitSettings(open_leases=3, reservations=2, end_lookahead=timedelta(days=1))
     with caplog.at_level(logging.WARNING):
         load_filters(LeaseSettings(enforcement_filters=("MaxLeaseSizeFilter",), limits=limits))
     assert caplog.messages == [
-        "The limits of MaxOpenLeasesFilter have no effect: add it to [enforcement] enabled_filters."
+        "The limits of MaxLookaheadFilter have no effect: add it to [enforcement] enabled_filters."
     ]
 
 
 def test_an_unknown_filter_names_those_that_exist() -> None:
-    with pytest.raises(UnknownFilterError, match="MaxLeaseSizeFilter, MaxLookaheadFilter, MaxOpenLeasesFilter"):
+    with pytest.raises(UnknownFilterError, match="MaxLeaseSizeFilter, MaxLookaheadFilter, ProjectLimitsFilter"):
         load_filters(LeaseSettings(enforcement_filters=("MaxOpenLeases",)))

@@ -8,7 +8,7 @@ import pytest
 
 from leasehold.books.lease import find_lease
 from leasehold.books.pool import lock_pools
-from leasehold.books.project import take_turn
+from leasehold.books.project import enter
 from leasehold.books.task import LEASE, hurry_task
 from tests.factory import DEMO, floating_ips, hosts, run_for
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 IN_ORDER: list[tuple[str, Callable[[Connection], object]]] = [
+    ("project_use", lambda connection: enter(connection, DEMO.project_id)),
     ("hosts", lambda connection: lock_pools(connection, {"hosts"})),
     ("floatingips", lambda connection: lock_pools(connection, {"floatingips"})),
     ("leases", lambda connection: find_lease(connection, "nobody's", lock=True)),
-    ("projects", lambda connection: take_turn(connection, DEMO.project_id)),
     ("tasks", lambda connection: hurry_task(connection, LEASE, "nobody's", None)),  # type: ignore[arg-type]
 ]
 

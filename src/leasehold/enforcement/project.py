@@ -1,0 +1,130 @@
+"""How much a project may use at a time: open leases, hosts, vCPUs, memory and floating IPs (feature H4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from leasehold.books.project import (
+    MOST,
+    NAMES,
+    Use,
+    count_open_leases,
+    enter,
+    keep_use,
+    peak,
+    promised_to,
+    take_use,
+    total,
+    use_of_slots,
+)
+from leasehold.model.errors import TooManyLeasesError, TooMuchHeldError
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import LeaseSettings
+    from leasehold.enforcement.deciding import Deciding
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+
+_WORDS = {"hosts": "hosts", "vcpus": "vCPUs", "memory_mb": "MiB of memory", "floating_ips": "floating IPs"}
+
+
+class ProjectLimitsFilter:
+    """Refuses what would give a project more open leases, or more of anything at one moment, than it may have.
+
+    Open are leases that are neither over nor deleted. Hosts count by the `max` of a request until it is granted, and
+    then as they are. Requests of one project take turns, so two at the same moment cannot both be the last one that
+    fits; they do so before they lock any pool.
+    """
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        """Read the limits for all, and those of single projects."""
+        limits = settings.limits
+        self._by_project = limits.open_leases_by_project
+        amounts = (limits.open_leases, *(limits.totals.get(name) for name in NAMES[1:]))
+        self._most = Use(*(MOST if amount is None else amount for amount in amounts))
+
+    @property
+    def limits(self) -> bool:
+        """Whether anything is limited."""
+        return bool(self._by_project) or self._most != Use(*(MOST for _ in NAMES))
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:
+        """Raise TooManyLeasesError or TooMuchHeldError for a new lease."""
+        asked = replace(_asked(lease), leases=1)
+        most = self._most_of(lease.project_id)
+        if most == Use(*(MOST for _ in NAMES)):
+            return
+        if asked.within(most) and take_use(deciding.connection, lease.project_id, asked, most, deciding.now):
+            return
+        _count(lease, asked, asked, most, deciding)
+
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
+        """Raise TooMuchHeldError for an amendment that asks for more, or for a time that was not the lease's."""
+        growth = _asked(proposed).growth(_asked(lease))
+        most = replace(self._most_of(lease.project_id), leases=MOST)
+        inside = lease.window.start <= proposed.window.start and proposed.window.end <= lease.window.end
+        same = [part.request for part in lease.reservations] == [part.request for part in proposed.reservations]
+        if (same and inside) or most == Use(*(MOST for _ in NAMES)):
+            return
+        if take_use(deciding.connection, lease.project_id, growth, most, deciding.now):
+            return
+        asked = _asked(proposed)
+        # Within its old time, only what there shall be more of may be too much.
+        most = Use(
+            *(limit if more or not inside else MOST for limit, more in zip(most.amounts, growth.amounts, strict=True))
+        )
+        _count(proposed, asked, growth, most, deciding)
+
+    def _most_of(self, project_id: str) -> Use:
+        if project_id not in self._by_project:
+            return self._most
+        leases = self._by_project[project_id]
+        return replace(self._most, leases=MOST if leases is None else leases)
+
+
+def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
+    """Count all that the project uses beside the lease, and raise the error of what would be too much."""
+    connection, project = deciding.connection, lease.project_id
+    enter(connection, project)
+    others = promised_to(connection, project, but=lease.id)
+    held = replace(peak(others, lease.window), leases=count_open_leases(connection, project))
+    if held.leases + growth.leases > most.leases:
+        message = (
+            f"The project has {held.leases} open leases, and it may have {most.leases}. "
+            "Delete one, wait until one ends, or ask an administrator."
+        )
+        raise TooManyLeasesError(message, details={"limit": most.leases, "open": held.leases})
+    for name, word in _WORDS.items():
+        limit, others_have, wanted = getattr(most, name), getattr(held, name), getattr(asked, name)
+        if wanted and others_have + wanted > limit:
+            message = (
+                f"The lease asks for {wanted} {word}, other leases of the project have up to {others_have} then, "
+                f"and a project may have {limit}. Ask for less or for another time, delete a lease, or ask an "
+                "administrator."
+            )
+            details = {"what": name, "limit": limit, "asked": wanted, "held": others_have}
+            raise TooMuchHeldError(message, field="reservations", details=details)
+    counted = replace(total(others), leases=held.leases + growth.leases) + replace(asked, leases=0)
+    keep_use(connection, project, counted, deciding.now)
+
+
+def _asked(lease: Lease) -> Use:
+    return sum(map(_asked_by, lease.reservations), Use())
+
+
+def _asked_by(part: Reservation) -> Use:
+    """Return what a reservation may get, as its request says; nothing is known of other types than ours."""
+    request = part.request
+    match part.resource_type:
+        case "physical:host":
+            return Use(hosts=int(request["max"]))
+        case "virtual:instance":
+            size = {"VCPU": request["vcpus"], "MEMORY_MB": request["memory_mb"]}
+            return use_of_slots(size, int(request["amount"]))
+        case "flavor:instance":
+            return use_of_slots(request["demand"], int(request["amount"]))
+        case "virtual:floatingip":
+            return Use(floating_ips=int(request["amount"]))
+        case _:
+            return Use()

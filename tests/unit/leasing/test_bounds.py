@@ -1,0 +1,82 @@
+"""What one request may contain, said before anything is asked of the cloud or locked."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.leasing.bounds import MOST_CONDITIONS, MOST_TEXT
+from leasehold.model.errors import InvalidInputError, LeaseholdError
+from tests.counts.meter import Meter
+from tests.factory import floating_ips, hosts, instances
+
+if TYPE_CHECKING:
+    from tests.factory import World
+
+EACH = 250
+
+
+def orderings(count: int, length: int = 1) -> dict[str, Any]:
+    """Return a host request with so many comparisons of texts."""
+    parts = [["<", "$hypervisor_hostname", f"{'x' * length}{number}"] for number in range(count)]
+    return hosts(hypervisor_properties=json.dumps(["or", *parts], separators=(",", ":")))
+
+
+def addresses(count: int) -> dict[str, Any]:
+    named = [f"203.0.{number // 250}.{number % 250}" for number in range(count)]
+    return floating_ips(count, required_floatingips=named)
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ([orderings(EACH)] * (MOST_CONDITIONS // EACH + 1), f"reservations[{MOST_CONDITIONS // EACH}]"),
+        ([addresses(1000), hosts(), orderings(25)], "reservations[2]"),
+        ([orderings(200, 40)] * 9, "reservations"),
+    ],
+    ids=["comparisons", "addresses", "characters"],
+)
+def test_a_request_with_too_many_conditions_is_refused_before_anything_is_locked(
+    world: World, asked: list[dict[str, Any]], field: str
+) -> None:
+    caught: list[InvalidInputError] = []
+
+    def ask() -> None:
+        with pytest.raises(InvalidInputError) as error:
+            world.lease(*asked, start=1, end=2)
+        caught.append(error.value)
+
+    assert Meter(world.engine).of(ask)["statements"] == 0
+    assert caught[0].field == field
+    assert "Ask for less" in caught[0].message
+
+
+def test_the_values_of_an_in_count_one_by_one(world: World) -> None:
+    values = [str(number) for number in range(300)]
+    with pytest.raises(LeaseholdError) as caught:
+        world.lease(hosts(resource_properties=json.dumps(["in", "$rack", *values])), start=1, end=2)
+    assert caught.value.field == "reservations[0].resource_properties"
+    assert "compares with more than 256 values" in caught.value.message
+
+
+def test_as_many_conditions_as_allowed_are_looked_at(world: World) -> None:
+    asked = [orderings(EACH) for _ in range(MOST_CONDITIONS // EACH)]
+    assert sum(len(each["hypervisor_properties"]) for each in asked) < MOST_TEXT
+    assert world.lease(*asked, start=1, end=2)
+
+
+def test_an_amendment_names_each_reservation_once(world: World) -> None:
+    lease = world.lease(instances(1), start=1, end=2)
+    change = {"id": lease.reservations[0].id, "amount": 2}
+    with pytest.raises(InvalidInputError, match="name each once"):
+        world.amend(lease, reservations=(change, change))
+
+
+def test_an_amendment_has_the_same_bounds(world: World) -> None:
+    lease = world.lease(*[hosts(1)] * 5, start=1, end=2)
+    changes = tuple({**orderings(EACH), "id": part.id} for part in lease.reservations)
+    with pytest.raises(InvalidInputError, match="more than 1024 conditions") as caught:
+        world.amend(lease, reservations=changes)
+    assert caught.value.field == "reservations[4]"

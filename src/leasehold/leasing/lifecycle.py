@@ -221,13 +221,14 @@ def _warned(lease: Lease, now: datetime) -> datetime | None:
 def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | None:
     """Return how long the end, which began at its event or with the deletion, may wait; None: it has waited enough."""
     end = lease.event(EventType.END)
-    begun = now
+    # Of an end that lies ahead the answer is the same at every look: the audit compares two of them.
+    begun = max(now, lease.window.end)
     if lease.status is LeaseStatus.DELETING:
         held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
-        begun = max(held, default=now)
+        begun = min(now, max(held, default=now))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
-        begun = end.updated_at
-    until = min(begun, now) + service.settings.cloud.snapshot_wait
+        begun = min(now, end.updated_at)
+    until = begun + service.settings.cloud.snapshot_wait
     return until if until > now else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
@@ -11,6 +11,8 @@ from leasehold.resource_types.slots import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leasehold.cloud.ports import Flavor
     from leasehold.leasing.audit.finding import Finding
     from leasehold.model.lease import Lease
@@ -20,7 +22,13 @@ AT_ONCE = Pace(wait=lambda _seconds: None)
 
 
 def findings(world: World) -> list[Finding]:
-    return audit_cloud(world.service, AT_ONCE)
+    """Return what the audit finds, while time passes: it reads the clock several times, and never the same moment."""
+
+    def now() -> datetime:
+        world.clock.advance(milliseconds=1)
+        return world.now()
+
+    return audit_cloud(replace(world.service, now=now), AT_ONCE)
 
 
 def mend(world: World) -> list[str | None]:

@@ -20,14 +20,17 @@ MOST_TEXT: Final = 64 * 1024
 
 def check_texts(reservations: Iterable[Mapping[str, Any]]) -> None:
     """Raise InvalidInputError for property expressions that are too long together to be read at all."""
-    texts = (raw.get(field) for raw in reservations for field in CONDITION_FIELDS)
-    length = sum(len(text) for text in texts if isinstance(text, str))
-    if length > MOST_TEXT:
-        message = (
-            f"The property expressions of the request have {length} characters, and they may have {MOST_TEXT}. "
-            "Ask for less, or for several leases."
-        )
-        raise InvalidInputError(message, field="reservations")
+    length = 0
+    for position, raw in enumerate(reservations):
+        for field in CONDITION_FIELDS:
+            text = raw.get(field)
+            length += len(text) if isinstance(text, str) else 0
+            if length > MOST_TEXT:
+                message = (
+                    f"The property expressions of the request have more than {MOST_TEXT} characters. "
+                    "Ask for less, or for several leases."
+                )
+                raise InvalidInputError(message, field=f"reservations[{position}].{field}")
 
 
 class Conditions:

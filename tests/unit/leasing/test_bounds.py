@@ -34,7 +34,7 @@ def addresses(count: int) -> dict[str, Any]:
     [
         ([orderings(EACH)] * (MOST_CONDITIONS // EACH + 1), f"reservations[{MOST_CONDITIONS // EACH}]"),
         ([addresses(1000), hosts(), orderings(25)], "reservations[2]"),
-        ([orderings(200, 40)] * 9, "reservations"),
+        ([orderings(200, 40)] * 9, "reservations[4].hypervisor_properties"),
     ],
     ids=["comparisons", "addresses", "characters"],
 )

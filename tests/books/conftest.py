@@ -17,6 +17,7 @@ from leasehold.books import schema
 from leasehold.books.engine import open_engine, writing
 from leasehold.books.store import Books
 from leasehold.books.tables import metadata, pools, schema_compatibility
+from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def emptied(url: str) -> Iterator[Engine]:
         for table in reversed(metadata.sorted_tables):
             if table not in (pools, schema_compatibility):
                 connection.execute(delete(table))
+        connection.execute(delete(pools).where(pools.c.name.not_in({HOST_POOL, FLOATING_IP_POOL})))
         connection.execute(update(pools).values(generation=0, nonces="0:first-nonce"))
     yield engine
     engine.dispose()

@@ -10,7 +10,16 @@ import pytest
 from sqlalchemy import select, text
 
 from leasehold.books.engine import writing
-from leasehold.books.pool import KEPT, PoolState, bump_pools, create_pools, lock_order, lock_pools, read_pools
+from leasehold.books.pool import (
+    KEPT,
+    PoolState,
+    bump_pools,
+    create_pools,
+    ensure_pools,
+    lock_order,
+    lock_pools,
+    read_pools,
+)
 from leasehold.books.store import Books, GenerationRaceError
 from leasehold.books.tables import leases, pools
 from tests.books.examples import another, count, write
@@ -42,6 +51,23 @@ def test_making_pools_again_leaves_their_generations(books: Books) -> None:
     books.transact(decide_in_hosts)
     books.transact(lambda connection: create_pools(connection, {"hosts", "floatingips"}))
     assert generations(books) == {"floatingips": 0, "hosts": 1}
+
+
+def test_services_that_start_at_the_same_time_make_each_pool_once(books: Books) -> None:
+    books.transact(decide_in_hosts)
+    together = Barrier(4)
+
+    def start(number: int) -> None:
+        with another(books.engine) as own:
+            together.wait()
+            ensure_pools(Books(own), {"hosts", "badges", f"own-{number}"})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(start, range(4)))
+    own = {f"own-{number}": 0 for number in range(4)}
+    assert generations(books) == {"floatingips": 0, "hosts": 1, "badges": 0, **own}
+    ensure_pools(books, {"hosts", "badges"})
+    assert generations(books)["hosts"] == 1
 
 
 def test_locking_tells_the_generations_of_the_pools_asked_for(books: Books) -> None:

@@ -1,12 +1,17 @@
-"""What a program says when it cannot start, and whether another try may help."""
+"""How a program starts; what it says when it cannot, and whether another try may help."""
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.books import schema
+from leasehold.books.engine import open_engine, reading
+from leasehold.books.pool import read_pools
 from tests.processes import BIN
 from tests.servers import free_port
 
@@ -30,3 +35,37 @@ def test_a_database_that_is_away_is_said_in_a_sentence_and_may_be_tried_again(
     assert f"{program}: The database {url.replace('a-secret', '***')} cannot be used: " in ended.stderr
     assert "Traceback" not in ended.stderr
     assert "a-secret" not in ended.stderr + ended.stdout
+
+
+PLUGIN = """
+class Badges:
+    name = "site:badge"
+    pool = "badges"
+"""
+SERVICE = """
+import sys
+from threading import Event
+from leasehold import conf
+from leasehold.cmd.compose import build_service
+build_service(conf.load(["--config-file", sys.argv[1]]), Event())
+"""
+
+
+def test_the_pool_of_a_plugin_is_there_when_a_service_has_started(tmp_path: Path) -> None:
+    (tmp_path / "site_badges.py").write_text(PLUGIN)
+    info = tmp_path / "site_badges-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-badges\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[leasehold.resource_types]\nsite:badge = site_badges:Badges\n")
+    url = f"sqlite:///{tmp_path}/leasehold.db"
+    engine = open_engine(url)
+    schema.upgrade(engine)
+    config = tmp_path / "leasehold.conf"
+    plugins = "[manager]\nplugins = physical:host, site:badge\n"
+    config.write_text(f"[database]\nconnection = {url}\n[cloud]\ndriver = sandbox\n{plugins}")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", SERVICE, str(config)], env=environment, check=True, timeout=120)
+    with reading(engine) as connection:
+        assert read_pools(connection).keys() == {"hosts", "floatingips", "badges"}
+    engine.dispose()

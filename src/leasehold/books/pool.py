@@ -8,10 +8,12 @@ those of the last `KEPT` generations: who knows the pool at a generation finds i
 from __future__ import annotations
 
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import String, bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from leasehold.books.store import GenerationRaceError
 from leasehold.books.tables import pools
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from sqlalchemy import Connection, Row
+
+    from leasehold.books.store import Books
 
 KEPT = 128
 """So many decisions of others may pass before a process has to load the pool's calendar anew."""
@@ -129,8 +133,19 @@ def lock_order(names: Iterable[str]) -> list[str]:
     return sorted(set(names), key=lambda name: (_LOCK_RANK.get(name, _LOCK_RANK_OF_PLUGINS), name))
 
 
+def ensure_pools(books: Books, names: Collection[str]) -> None:
+    """Make sure that the pools exist when a service starts, whoever else does so at the same time."""
+    while True:
+        with books.reading() as connection:
+            if read_pools(connection).keys() >= set(names):
+                return
+        # Where another process has just made one of them, the others are still to be made.
+        with suppress(IntegrityError):
+            books.transact(lambda connection: create_pools(connection, names))
+
+
 def create_pools(connection: Connection, names: Collection[str]) -> None:
-    """Make sure the pools exist; done by migrations and tests, never by a request."""
+    """Make sure the pools exist; done by migrations and starts, never by a request."""
     known = set(connection.execute(select(pools.c.name)).scalars())
     new = sorted(set(names) - known)
     missing = [{"name": name, "generation": 0, "nonces": f"0:{new_nonce()}"} for name in new]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold.books import schema
 from leasehold.books.clock import shared_clock
 from leasehold.books.engine import open_engine
+from leasehold.books.pool import ensure_pools
 from leasehold.books.store import Books
 from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.sandbox.cloud import sandbox
@@ -53,6 +54,8 @@ def build_service(config: Config, wake: Event) -> Service:
     with database.reachable(config.database_url):
         schema.check(engine)
     service = service_on(engine, config, wake)
+    with database.reachable(config.database_url):
+        ensure_pools(service.books, service.types.pools())
     keep_what_is_loaded()
     return service
 

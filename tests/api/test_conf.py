@@ -85,6 +85,16 @@ connection = mysql+pymysql://blazar:secret@db/blazar
     assert "secret" not in repr(config)
 
 
+def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path) -> None:
+    written(tmp_path, "[manager]\nplugins = physical:host\nforgotten_plugins = virtual.floatingip.plugin, site:badge\n")
+    assert conf.load().settings.manager.forgotten_plugins == {"virtual:floatingip", "site:badge"}
+    written(tmp_path, "[manager]\nplugins = physical.host.plugin\nforgotten_plugins = physical:host, site:badge\n")
+    with pytest.raises(
+        conf.ConfigurationError, match=r"forgotten_plugins names physical:host, which \[manager\] plugins"
+    ):
+        conf.load()
+
+
 def test_the_file_in_the_working_directory_is_found(tmp_path: Path) -> None:
     written(tmp_path, "[DEFAULT]\nport = 4321\n")
     assert conf.load().api.port == 4321

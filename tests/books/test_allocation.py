@@ -79,7 +79,7 @@ def test_a_promise_comes_back_as_it_was_made(shelf: Shelf) -> None:
     [key] = shelf.hold(shelf.first, slots=3, demand={"VCPU": 2, "CUSTOM_GPU": 1})
     part = shelf.lease.reservations[0].id
     assert shelf.held() == {
-        key: Allocation(key, part, shelf.lease.id, shelf.first, hours(1, 2), 3, {"CUSTOM_GPU": 1, "VCPU": 2})
+        key: Allocation(key, part, shelf.lease.id, HOST_POOL, shelf.first, hours(1, 2), 3, {"CUSTOM_GPU": 1, "VCPU": 2})
     }
 
 

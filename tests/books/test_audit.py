@@ -1,12 +1,13 @@
-"""The audit reads what is promised on every database, in as many statements whatever there is."""
+"""The audit reads what is promised and who needs which type on every database, in few statements."""
 
 from __future__ import annotations
 
 from sqlalchemy import event
 
+from leasehold.books.audit import leases_using, types_in_use
 from leasehold.books.engine import reader_of, reading
 from leasehold.leasing.audit.books import audit_books
-from tests.factory import World, hosts, instances, make_service
+from tests.factory import World, hosts, instances, make_service, run_manager, run_until
 
 NAMES = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
 
@@ -33,3 +34,23 @@ def test_promises_on_several_hosts_are_read_at_once(database_url: str) -> None:
         world.lease(hosts(4), start=3, end=4)
         world.lease(instances(6), start=5, end=6)
         assert statements(world) == few
+
+
+def test_a_type_is_in_use_until_nothing_is_left_to_be_done_for_its_reservations(database_url: str) -> None:
+    def in_use() -> dict[str, set[str]]:
+        with reading(world.engine) as connection:
+            return {name: set(leases_using(connection, name)) for name in types_in_use(connection)}
+
+    with make_service(database_url, hosts=NAMES) as world:
+        assert in_use() == {}
+        first = world.lease(hosts(1), hosts(1), instances(1), start=0, end=1)
+        second = world.lease(hosts(1), start=1, end=2)
+        assert in_use() == {"physical:host": {first.id, second.id}, "virtual:instance": {first.id}}
+        run_until(world, world.hour(0.5))
+        world.delete(second)
+        # It is gone at once; what was prepared for it in the cloud is not yet.
+        assert in_use() == {"physical:host": {first.id, second.id}, "virtual:instance": {first.id}}
+        run_manager(world)
+        assert in_use() == {"physical:host": {first.id}, "virtual:instance": {first.id}}
+        run_until(world, world.hour(1))
+        assert in_use() == {}

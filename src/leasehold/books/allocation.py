@@ -87,6 +87,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
         id=row.id,
         reservation_id=row.reservation_id,
         lease_id=row.lease_id,
+        pool=row.pool,
         resource_number=row.resource_number,
         window=Window.of_seconds(row.starts_at, max(row.starts_at, row.ends_at)),
         slots=row.slots,

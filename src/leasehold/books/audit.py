@@ -16,6 +16,7 @@ from sqlalchemy import and_, or_, select
 from leasehold.books.allocation import as_allocation
 from leasehold.books.resource import resources_by_number
 from leasehold.books.tables import allocations, leases, reservations, resources, tasks
+from leasehold.books.task import LEASE
 from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
@@ -150,6 +151,26 @@ def standing_lease_ids(connection: Connection) -> list[str]:
     standing = (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
     query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.status.in_(standing))
     return list(connection.execute(query.order_by(leases.c.created_at, leases.c.id)).scalars())
+
+
+_UNFINISHED = (
+    tasks.c.kind == LEASE,
+    tasks.c.due_at.is_not(None),
+    or_(reservations.c.status != ReservationStatus.DELETED, leases.c.deleted_at.is_not(None)),
+)
+_ENDING = reservations.join(leases).join(tasks, tasks.c.subject == leases.c.id)
+
+
+def types_in_use(connection: Connection) -> list[str]:
+    """Return the resource types of the reservations for which something is still to be done, be it their removal."""
+    query = select(reservations.c.resource_type).select_from(_ENDING).where(*_UNFINISHED).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+def leases_using(connection: Connection, resource_type: str) -> list[str]:
+    """Return the leases of these reservations of a type."""
+    query = select(leases.c.id).select_from(_ENDING).where(*_UNFINISHED, reservations.c.resource_type == resource_type)
+    return sorted(set(connection.execute(query).scalars()))
 
 
 def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from leasehold.conf import metrics
+from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ManagerSettings, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 DEFAULTS = ManagerSettings()
 
@@ -27,6 +32,13 @@ MANAGER_OPTIONS = [
         "plugins",
         default=list(Settings().plugins),
         help="Resource types that can be leased, by type or by Blazar's plugin name.",
+    ),
+    cfg.ListOpt(
+        "forgotten_plugins",
+        default=[],
+        help="Resource types that are gone for good: warnings and ends of their reservations count as done, without "
+        "the plugin and without a call to the cloud. Name a type here only when nothing of it is left in the cloud. It "
+        "may not be among the `plugins`.",
     ),
     cfg.IntOpt("workers", default=DEFAULTS.workers, min=1, help="Tasks that one manager works on at the same time."),
     cfg.FloatOpt(
@@ -136,10 +148,24 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         audit_seconds=conf.manager.audit_seconds,
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
+        forgotten_plugins=_read_forgotten(conf),
     )
 
 
 def read_plugins(conf: cfg.ConfigOpts) -> tuple[str, ...]:
     """Return the resource types that are on, Blazar's plugin names translated, each once, in the order given."""
-    named = (BLAZAR_PLUGINS.get(name, name) for name in conf.manager.plugins if name != BLAZAR_DUMMY_PLUGIN)
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(_types(conf.manager.plugins)))
+
+
+def _read_forgotten(conf: cfg.ConfigOpts) -> frozenset[str]:
+    """Return the resource types that are gone for good; raises ConfigurationError for one that is on."""
+    forgotten = frozenset(_types(conf.manager.forgotten_plugins))
+    both = sorted(forgotten.intersection(read_plugins(conf)))
+    if both:
+        message = f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins switches on."
+        raise ConfigurationError(f"The configuration cannot be used: {message}")
+    return forgotten
+
+
+def _types(names: Iterable[str]) -> Iterator[str]:
+    return (BLAZAR_PLUGINS.get(name, name) for name in names if name != BLAZAR_DUMMY_PLUGIN)

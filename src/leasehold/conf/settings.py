@@ -87,6 +87,7 @@ class ManagerSettings:
     failure_grace_seconds: float | None = None
     audit_seconds: float = 600.0
     audit_pause_seconds: float = 0.1
+    forgotten_plugins: frozenset[str] = frozenset()
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
     @property

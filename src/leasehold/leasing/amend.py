@@ -18,7 +18,17 @@ from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.dates import new_warning, new_window
 from leasehold.leasing.decide import Asked, Terms, promised_window
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.promises import Rewriting, check_left, held_by, leaving, left_by, rewrite, whole_left_by
+from leasehold.leasing.promises import (
+    Rewriting,
+    check_left,
+    held_by,
+    leaving,
+    left_by,
+    pool_of,
+    pools_of,
+    rewrite,
+    whole_left_by,
+)
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
@@ -156,8 +166,7 @@ class _Amendment:
 
     def __call__(self, connection: Connection) -> Lease:
         now = self.service.now()
-        kinds = [self.service.types.get(part.resource_type) for part in self.seen.reservations]
-        pools = set() if self.changes.only_name else {kind.pool for kind in kinds}
+        pools = set() if self.changes.only_name else pools_of(self.seen, self.service.types)
         if not self.changes.only_name:
             window = new_window(self.seen, self.changes, now)
             after = self._amended(self.seen, window, new_warning(self.seen, self.changes, window), now)
@@ -201,8 +210,9 @@ class _Amendment:
                 if not shrinks:
                     raise
         for part, picks in zip(parts, decided, strict=True):
-            pool = self.service.types.get(part.resource_type).pool
-            rewrite(connection, Rewriting(lease, part, window, generations[pool] + 1, now), picks, pool)
+            pool = pool_of(part, self.service.types)
+            if pool is not None:
+                rewrite(connection, Rewriting(lease, part, window, generations[pool] + 1, now), picks, pool)
         return whole
 
     def _decide(
@@ -242,9 +252,8 @@ class _Amendment:
             terms = Terms(ahead, window.duration, settings.cleaning_time, budget)
             allowed = partial(self._allowed, lease, now, connection)
             decided = Offering(views, asked, terms, allowed, settings.explanation_seconds, movable=movable).decide()
-            for part, picks in zip(lease.reservations, decided, strict=True):
-                pool = self.service.types.get(part.resource_type).pool
-                check_left(left_by(part), picks, others[pool], ahead)
+            for part, want, picks in zip(lease.reservations, asked, decided, strict=True):
+                check_left(left_by(part), picks, others[want.kind.pool], ahead)
             return decided
 
     def _kept_off(self, lease: Lease, pool: str) -> list[Pick]:
@@ -252,8 +261,8 @@ class _Amendment:
 
         Servers may be there that the promises do not count. A whole host may be taken back with its servers.
         """
-        parts = (part for part in lease.reservations if self.service.types.get(part.resource_type).pool == pool)
-        return [Pick(each.resource_number) for part in parts for each in left_by(part) if each.demand is not None]
+        left = (each for part in lease.reservations for each in left_by(part))
+        return [Pick(each.resource_number) for each in left if each.pool == pool and each.demand is not None]
 
     def _allowed(self, lease: Lease, now: datetime, connection: Connection, window: Window) -> bool:
         """Say whether the limits let the lease have another window."""

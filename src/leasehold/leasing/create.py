@@ -82,7 +82,7 @@ def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft, sigh
         try:
             if "resource_type" not in raw:
                 raise MissingParameterError("resource_type")
-            kind = service.types.get(raw["resource_type"])
+            kind = service.types.offered(raw["resource_type"])
             request = kind.parse(raw)
             conditions.add(request)
             check_names(sight, request)

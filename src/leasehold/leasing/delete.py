@@ -14,6 +14,7 @@ from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, hurry_task
+from leasehold.leasing.promises import pools_of
 from leasehold.model.errors import NotFoundError, StaleError
 from leasehold.model.states import LeaseStatus, ReservationStatus
 
@@ -77,15 +78,14 @@ class _Deletion:
 
     def __call__(self, connection: Connection) -> None:
         now = self.service.now()
-        pool_of = {part.id: self.service.types.get(part.resource_type).pool for part in self.seen.reservations}
-        generations = lock_pools(connection, set(pool_of.values()))
+        generations = lock_pools(connection, pools_of(self.seen, self.service.types))
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.status is LeaseStatus.DELETING:
             return
         if self.if_generation not in (None, lease.generation):
             raise StaleError
         untouched = lease.status in UNTOUCHED
-        end_promises(connection, lease, pool_of, generations, now, released=untouched)
+        end_promises(connection, lease, generations, now, released=untouched)
         if untouched:
             forget(connection, lease, now)
         else:
@@ -97,7 +97,6 @@ class _Deletion:
 def end_promises(
     connection: Connection,
     lease: Lease,
-    pool_of: Mapping[str, str],
     generations: Mapping[str, int],
     now: datetime,
     *,
@@ -108,9 +107,8 @@ def end_promises(
         ids = [
             held.id
             for part in lease.reservations
-            if pool_of[part.id] == pool
             for held in part.allocations
-            if held.released_at is None
+            if held.pool == pool and held.released_at is None
         ]
         if ids:
             end_allocations(connection, ids, generation + 1, now, released=released)

@@ -6,13 +6,17 @@ until its servers are gone: by their owner, or with the end of the lease.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.books.allocation import end_allocations, insert_allocations, leases_on, leave_allocations
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.resource import list_resources
+from leasehold.books.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.promises import held_by, left_by
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
     from leasehold.model.windows import Window
     from leasehold.resource_types.base import Request, ResourceType
 
+log = logging.getLogger(__name__)
+
 HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 """A lease that is starting or ending is looked at again once that is done."""
 
@@ -44,17 +50,29 @@ HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
 def heal_leases(service: Service) -> int:
     """Find other hosts for what is promised on failed ones within the healing interval; return how many leases changed.
 
-    Each lease is its own transaction. What cannot be replaced is given up, and the reservation says so.
+    Each lease is its own transaction, and one that cannot be healed stops no others. What cannot be replaced is given
+    up, and the reservation says so; a reservation whose plugin cannot be used keeps what it has until that is back.
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
     with service.books.reading() as connection:
         broken = [host.number for host in list_resources(connection, HOST) if host.health is Health.FAILED]
         affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
-    healed = sum(service.decide(_Healing(service, lease_id, frozenset(broken))) for lease_id in affected)
+    healed = sum(_heal_lease(service, lease_id, frozenset(broken)) for lease_id in affected)
     if healed:
         service.wake()
     return healed
+
+
+def _heal_lease(service: Service, lease_id: str, broken: frozenset[int]) -> bool:
+    """Heal one lease and say whether it changed; a database that is away is no affair of this lease alone."""
+    try:
+        return service.decide(_Healing(service, lease_id, broken))
+    except (SQLAlchemyError, UnknownOutcomeError, GenerationRaceError):
+        raise
+    except Exception:
+        log.exception("Lease %s could not be healed; trying again at the next look", lease_id)
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +93,7 @@ class _Healing:
         healed: dict[str, dict[str, bool]] = {}
         with self.service.calendars.synced(connection, generations, now) as snapshots:
             snapshot = snapshots[HOST_POOL]
-            for part in lease.reservations:
+            for part in self._healable(lease):
                 lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
                 if lost:
                     generation = generations[HOST_POOL] + 1
@@ -87,6 +105,10 @@ class _Healing:
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
         return True
+
+    def _healable(self, lease: Lease) -> list[Reservation]:
+        """Return the reservations whose plugins can say what replaces a host."""
+        return [part for part in lease.reservations if self.service.types.find(part.resource_type) is not None]
 
     def _save(self, connection: Connection, lease: Lease, healed: Mapping[str, dict[str, bool]], now: datetime) -> None:
         """Set the flags. The promises are read again so that the lease differs even where no flag does.

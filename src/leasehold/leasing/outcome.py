@@ -110,10 +110,9 @@ class _Completion:
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
             over = job.all_holdings if self.step.wanted is Wanted.ENDED else (*job.former, *job.left)
-            clean = [holding.allocation_id for holding in over if holding.allocation_id not in self._occupied]
-            if job.name in done and clean:
-                pool = self.service.types.get(job.reservation.resource_type).pool
-                freed.setdefault(pool, []).extend(clean)
+            for holding in over if job.name in done else ():
+                if holding.allocation_id not in self._occupied:
+                    freed.setdefault(holding.resource.pool, []).append(holding.allocation_id)
         return freed
 
     @property

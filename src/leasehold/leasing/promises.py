@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 def lasts(held: Allocation, lease: Lease) -> bool:
@@ -33,6 +34,23 @@ def lasts(held: Allocation, lease: Lease) -> bool:
     if held.released_at is not None or held.left_at is not None:
         return False
     return held.window.end > held.window.start and to_seconds(held.window.end) >= to_seconds(lease.window.end)
+
+
+def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
+    """Return the pool that a reservation books from: what it has, or had, says so without its plugin.
+
+    None for one that has never had anything, and whose plugin cannot be used: it can get nothing.
+    """
+    if part.allocations:
+        return part.allocations[0].pool
+    kind = types.find(part.resource_type)
+    return None if kind is None else kind.pool
+
+
+def pools_of(lease: Lease, types: ResourceTypes) -> set[str]:
+    """Return the pools that the reservations of a lease book from."""
+    found = (pool_of(part, types) for part in lease.reservations)
+    return {pool for pool in found if pool is not None}
 
 
 def held_by(part: Reservation, lease: Lease) -> list[Allocation]:

@@ -18,6 +18,7 @@ from leasehold.leasing.outcome import complete, shows_failure
 from leasehold.leasing.strangers import clear_strangers
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
+from leasehold.model.errors import MissingPluginError
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.base import LearnedError, Wanted
 
@@ -90,10 +91,11 @@ def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
 
 def _converge(service: Service, step: Step, job: Job) -> Outcome:
     """Make the cloud match for one reservation; its failure never stops the others (design §5)."""
-    if job.name in step.blocked:
-        return Outcome(job.name, Result.WAITING, step.blocked[job.name])
-    kind = service.types.get(job.reservation.resource_type)
+    known = _known_beforehand(service, step, job)
+    if known is not None:
+        return known
     try:
+        kind = service.types.get(job.reservation.resource_type)
         facts = _reach(service.cloud, kind, step, job)
         # An end has deleted what was left anywhere.
         left = job.left and step.wanted is not Wanted.ENDED
@@ -102,14 +104,27 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         return _waiting(service, job, error)
     except CloudPermanentError as error:
         return Outcome(job.name, Result.REFUSED, f"The cloud refused: {error}")
+    except MissingPluginError as error:
+        return Outcome(job.name, Result.REFUSED, error.reason)
     except ClaimLostError:
         raise
     except Exception:
         message = "A bug in %s: reservation %s of lease %s could not be made to match"
-        log.exception(message, kind.name, job.name, step.lease.id)
+        log.exception(message, job.reservation.resource_type, job.name, step.lease.id)
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
     return Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
+
+
+def _known_beforehand(service: Service, step: Step, job: Job) -> Outcome | None:
+    """Return what becomes of a reservation without a call to the cloud; None where the cloud has to be asked."""
+    if job.name in step.blocked:
+        return Outcome(job.name, Result.WAITING, step.blocked[job.name])
+    over = step.wanted is Wanted.ENDED or step.phase is Phase.BEFORE_END
+    if over and job.reservation.resource_type in service.settings.manager.forgotten_plugins:
+        # The operator says that nothing of it is left.
+        return Outcome(job.name, Result.DONE)
+    return None
 
 
 def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:

@@ -36,6 +36,7 @@ class Allocation:
     id: int
     reservation_id: str
     lease_id: str
+    pool: str
     resource_number: int
     window: Window
     slots: int

@@ -212,6 +212,22 @@ class InUseError(ConflictError):
     code = "leasehold.resource.in_use"
 
 
+class MissingPluginError(ConflictError):
+    """A reservation needs the plugin of its resource type, which cannot be used here now."""
+
+    code = "leasehold.resource.no_plugin"
+
+    def __init__(self, resource_type: str, defect: str) -> None:
+        """Name the type, and what is wrong with its plugin."""
+        self.resource_type = resource_type
+        self.reason = f"The plugin of the resource type {resource_type[:80]!r} {defect}"
+        super().__init__(
+            f"{self.reason}, so a reservation of it cannot be changed now. The lease can be renamed, shortened and "
+            "deleted; ask an operator to install the plugin for anything else.",
+            details={"resource_type": resource_type},
+        )
+
+
 class DuplicateError(ConflictError):
     """The resource is enrolled already."""
 

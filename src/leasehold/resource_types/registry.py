@@ -1,13 +1,16 @@
-"""The resource types that are switched on, found by entry point; one that fails to load stops the start-up."""
+"""The resource types, found by entry point; one that is switched on and fails to load stops the start-up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import logging
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 from stevedore import NamedExtensionManager
 
-from leasehold.model.errors import InvalidInputError
+from leasehold.model.errors import InvalidInputError, MissingPluginError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import ResourceType
+
+log = logging.getLogger(__name__)
 
 NAMESPACE = "leasehold.resource_types"
 
@@ -26,30 +31,71 @@ class PluginError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ResourceTypes:
-    """The resource types by name."""
+    """The resource types by name: those that are switched on, and those that leases of before still use.
+
+    A type that is switched off is loaded when a lease needs it. What was looked for once, found or not, is kept: an
+    operator who installs a plugin restarts the process.
+    """
 
     by_name: Mapping[str, ResourceType]
+    _retired: dict[str, ResourceType | str] = field(default_factory=dict, repr=False, compare=False)
 
-    def get(self, name: str) -> ResourceType:
-        """Return the type; raises InvalidInputError that lists those that exist."""
+    def offered(self, name: str) -> ResourceType:
+        """Return a type for a new reservation; raises InvalidInputError that lists those that are switched on."""
         found = self.by_name.get(name)
         if found is None:
-            message = f"The resource type {name[:80]!r} is not supported; use one of {', '.join(sorted(self.by_name))}."
+            what = "switched off" if name in _installed() else "not supported"
+            message = f"The resource type {name[:80]!r} is {what}; use one of {', '.join(sorted(self.by_name))}."
             raise InvalidInputError(message, field="resource_type")
         return found
 
+    def get(self, name: str) -> ResourceType:
+        """Return the type of a reservation that exists, switched on or not.
+
+        Raises MissingPluginError when its plugin is not installed, or does not load.
+        """
+        found = self.by_name.get(name) or self._retired.get(name) or self._retired.setdefault(name, _retired(name))
+        if isinstance(found, str):
+            raise MissingPluginError(name, found)
+        return found
+
+    def find(self, name: str) -> ResourceType | None:
+        """Return the type of a reservation that exists, or None when its plugin cannot be used."""
+        try:
+            return self.get(name)
+        except MissingPluginError:
+            return None
+
     def pools(self) -> frozenset[str]:
-        """Return the pools that these types book from."""
+        """Return the pools that the types which are switched on book from."""
         return frozenset(kind.pool for kind in self.by_name.values())
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
-        """Return the type-specific fields of the v1 answer; none for a type that is no longer switched on."""
-        kind = self.by_name.get(reservation.resource_type)
+        """Return the type-specific fields of the v1 answer; none for a type whose plugin cannot be used."""
+        kind = self.find(reservation.resource_type)
         return {} if kind is None else kind.view(reservation)
 
     def schemas(self) -> Mapping[str, type[BaseModel]]:
-        """Return the request shape of every type, for the OpenAPI document."""
+        """Return the request shape of every type that is switched on, for the OpenAPI document."""
         return {name: kind.schema for name, kind in self.by_name.items()}
+
+
+@cache
+def _installed() -> frozenset[str]:
+    """Return the types for which there is a plugin, loadable or not."""
+    return frozenset(entry_points(group=NAMESPACE).names)
+
+
+def _retired(name: str) -> ResourceType | str:
+    """Load a type that is not switched on; returns what is wrong with its plugin where that cannot be used."""
+    if name not in _installed():
+        log.warning("The plugin of the resource type %s is not installed, and leases use it.", name)
+        return "is not installed"
+    try:
+        return load_types([name]).by_name[name]
+    except PluginError:
+        log.exception("The plugin of the resource type %s, which leases use, cannot be loaded.", name)
+        return "does not load"
 
 
 def load_types(names: Iterable[str]) -> ResourceTypes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leasehold.conf.settings import Settings
-from leasehold.model.errors import InvalidInputError
+from leasehold.model.errors import InvalidInputError, MissingPluginError
 from leasehold.resource_types.registry import PluginError, ResourceTypes, load_types
 from tests.unit.resource_types.pool import reservation
 
@@ -31,6 +32,15 @@ try:
 except PluginError as error:
     print(error)
 """
+USE = """
+import sys
+from leasehold.model.errors import MissingPluginError
+from leasehold.resource_types.registry import load_types
+try:
+    load_types(["physical:host"]).get(sys.argv[1])
+except MissingPluginError as error:
+    print(error.reason)
+"""
 POINTS = """
 [leasehold.resource_types]
 test:absent = broken_resource_types:Absent
@@ -44,8 +54,8 @@ def types() -> ResourceTypes:
 
 
 @pytest.fixture
-def start_with(tmp_path: Path) -> Callable[[str], str]:
-    """Return how a process ends that loads a type where two are installed that do not work."""
+def start_with(tmp_path: Path) -> Callable[..., str]:
+    """Return what a process says that loads a type where two are installed that do not work."""
     (tmp_path / "broken_resource_types.py").write_text(BROKEN)
     info = tmp_path / "broken_resource_types-1.0.dist-info"
     info.mkdir()
@@ -53,8 +63,8 @@ def start_with(tmp_path: Path) -> Callable[[str], str]:
     (info / "entry_points.txt").write_text(POINTS)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
-    def start(name: str) -> str:
-        command = [sys.executable, "-c", START, name]
+    def start(name: str, program: str = START) -> str:
+        command = [sys.executable, "-c", program, name]
         return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.strip()
 
     return start
@@ -74,7 +84,7 @@ def test_only_the_types_that_are_asked_for_are_loaded() -> None:
 
 def test_an_unknown_type_is_answered_with_those_that_exist(types: ResourceTypes) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        types.get("virtual:machine")
+        types.offered("virtual:machine")
     assert caught.value.field == "resource_type"
     assert caught.value.message == (
         "The resource type 'virtual:machine' is not supported; "
@@ -84,14 +94,34 @@ def test_an_unknown_type_is_answered_with_those_that_exist(types: ResourceTypes)
 
 def test_a_long_unknown_type_is_not_repeated_in_full(types: ResourceTypes) -> None:
     with pytest.raises(InvalidInputError) as caught:
-        types.get("x" * 100_000)
+        types.offered("x" * 100_000)
     assert len(caught.value.message) < 300
 
 
-def test_a_reservation_of_a_type_that_is_switched_off_can_still_be_shown(types: ResourceTypes) -> None:
+def test_a_type_that_is_switched_off_is_not_offered_and_serves_the_reservations_it_has(types: ResourceTypes) -> None:
     part = reservation(types.get("physical:host"), {"min": 1, "max": 1})
-    assert types.view(part) == {"min": 1, "max": 1}
-    assert load_types(["virtual:floatingip"]).view(part) == {}
+    without = load_types(["virtual:floatingip"])
+    with pytest.raises(InvalidInputError, match="'physical:host' is switched off; use one of virtual:floatingip"):
+        without.offered("physical:host")
+    assert types.view(part) == without.view(part) == {"min": 1, "max": 1}
+    assert without.get("physical:host") is without.get("physical:host")
+    assert without.pools() == {"floatingips"}
+    assert set(without.schemas()) == {"virtual:floatingip"}
+
+
+def test_a_type_that_is_not_installed_is_an_error_of_its_own(types: ResourceTypes) -> None:
+    for _ in range(2):
+        with pytest.raises(MissingPluginError, match="'site:gone' is not installed") as caught:
+            types.get("site:gone")
+        assert caught.value.under("reservations[0]").field == "reservations[0]"
+    assert types.find("site:gone") is None
+    part = replace(reservation(types.get("physical:host"), {}), resource_type="site:gone")
+    assert types.view(part) == {}
+
+
+def test_a_type_that_leases_use_and_that_does_not_load_is_an_error_of_its_own(start_with: Callable[..., str]) -> None:
+    said = start_with("test:broken", USE)
+    assert said.endswith("The plugin of the resource type 'test:broken' does not load")
 
 
 def test_a_plugin_that_is_missing_stops_the_start() -> None:
@@ -105,7 +135,7 @@ def test_a_plugin_that_is_missing_stops_the_start() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"), [("test:broken", "no licence for this cloud"), ("test:absent", "has no attribute 'Absent'")]
 )
-def test_a_plugin_that_does_not_load_stops_the_start(start_with: Callable[[str], str], name: str, reason: str) -> None:
+def test_a_plugin_that_does_not_load_stops_the_start(start_with: Callable[..., str], name: str, reason: str) -> None:
     said = start_with(name)
     assert name in said
     assert reason in said

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.books.audit import holders, owners
 from leasehold.books.resource import list_resources
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.audit.leftovers import reservation_of
+from leasehold.leasing.audit.leftovers import leases_addresses, reservation_of
 from leasehold.model.resource import FLOATING_IP
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def audit_addresses(service: Service) -> Iterator[Finding]:
 
     Those whose tags name a reservation that is over, or that nobody knows, are left to `audit_leftovers`.
     """
-    if FLOATING_IP not in service.types.by_name:
+    if not leases_addresses(service):
         return
     with service.books.reading() as connection:
         networks = {each.attributes["floating_network_id"] for each in list_resources(connection, FLOATING_IP)}

@@ -21,6 +21,7 @@ from leasehold.leasing.audit.addresses import audit_addresses
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import audit_leftovers
 from leasehold.leasing.audit.places import audit_places
+from leasehold.leasing.audit.plugins import audit_plugins
 from leasehold.leasing.audit.strangers import audit_strangers
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
 
@@ -61,6 +62,7 @@ def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
     yield from audit_leftovers(service, observation)
     yield from audit_addresses(service)
     yield from audit_strangers(service, observation)
+    yield from audit_plugins(service)
     with service.books.reading() as connection:
         standing = standing_lease_ids(connection)
     for lease_id in standing:
@@ -77,6 +79,8 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
     if Kind.LEFTOVER in kinds:
         yield from audit_leftovers(service, Observation(service.cloud))
         yield from audit_addresses(service)
+    if Kind.PLUGIN in kinds:
+        yield from audit_plugins(service)
     for kind, subject in sorted(suspected):
         if kind is Kind.DRIFT:
             yield from audit_drift(service, Observation(service.cloud), subject)
@@ -120,7 +124,9 @@ def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
 def _changes(service: Service, observation: Observation, step: Step) -> list[Change]:
     found: list[Change] = []
     for job in step.jobs:
-        kind = service.types.by_name.get(job.reservation.resource_type)
+        name = job.reservation.resource_type
+        # A plugin that is missing is named once for all leases, see `audit_plugins`.
+        kind = None if name in service.settings.manager.forgotten_plugins else service.types.find(name)
         if kind is not None:
             found += observation.changes(partial(kind.converge, job=job, wanted=step.wanted))
     return found

@@ -20,6 +20,7 @@ class Kind(StrEnum):
     DRIFT = "drift"
     PLACE = "place"
     LEFTOVER = "leftover"
+    PLUGIN = "plugin"
 
 
 class Mend(StrEnum):

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leasehold.books.audit import IDLE, owners, work_of
+from leasehold.books.resource import list_resources
 from leasehold.books.task import LEASE
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.model.resource import FLOATING_IP
@@ -96,8 +97,21 @@ def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing
         ident = group.name.removeprefix(MARK)
         if mark_of(ident) == group.name and IDENT.fullmatch(ident):
             yield Thing(Sort.GROUP, group.id, ident)
-    if FLOATING_IP in service.types.by_name:
+    if leases_addresses(service):
         yield from _addresses(service)
+
+
+def leases_addresses(service: Service) -> bool:
+    """Say whether the cloud is asked about floating IPs: they are leased, or were and addresses are still enrolled.
+
+    A cloud without a network service has neither; one that has lost it says so by `forgotten_plugins`.
+    """
+    if FLOATING_IP in service.types.by_name:
+        return True
+    if FLOATING_IP in service.settings.manager.forgotten_plugins:
+        return False
+    with service.books.reading() as connection:
+        return bool(list_resources(connection, FLOATING_IP))
 
 
 def is_of_hosts(service: Service, aggregate: Aggregate) -> bool:

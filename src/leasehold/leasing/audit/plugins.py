@@ -1,0 +1,36 @@
+"""Leases that need a plugin which cannot be used here: nothing brings them, or what they hold, to an end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.books.audit import leases_using, types_in_use
+from leasehold.leasing.audit.finding import Finding, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.leasing.service import Service
+
+MOST_NAMED = 8
+"""Leases that a finding names; the rest it counts."""
+_REMEDY = (
+    "Install the plugin again and restart the managers. When nothing of it is left in the cloud, name the type in "
+    "[manager] forgotten_plugins: leases of it can end then."
+)
+
+
+def audit_plugins(service: Service) -> Iterator[Finding]:
+    """Yield the resource types that unfinished reservations have, and whose plugins cannot be used."""
+    with service.books.reading() as connection:
+        missing = [name for name in types_in_use(connection) if service.types.find(name) is None]
+        using = {name: leases_using(connection, name) for name in missing}
+    for name, leases in using.items():
+        what = f"The plugin of the resource type {name!r} cannot be used here, and {_said(leases)}."
+        yield Finding(Kind.PLUGIN, name, what, _REMEDY)
+
+
+def _said(leases: list[str]) -> str:
+    named = ", ".join(leases[:MOST_NAMED])
+    rest = f" and {len(leases) - MOST_NAMED} more" if len(leases) > MOST_NAMED else ""
+    return f"{len(leases)} {'lease has' if len(leases) == 1 else 'leases have'} reservations of it: {named}{rest}"

@@ -1,0 +1,62 @@
+"""Leases whose resource type is switched off, or whose plugin is not installed: they are seen, and they can go."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import update
+
+from leasehold.api.app import make_app
+from leasehold.books.tables import reservations
+from leasehold.resource_types.registry import load_types
+from tests.api.test_leases import HOST, made, make
+from tests.web import LocalClient
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+    from tests.api.conftest import Client
+
+
+@pytest.fixture
+def lease(client: Client, host: str) -> dict[str, Any]:
+    """Return a lease from before the change."""
+    assert host
+    return made(client, reservations=[HOST])
+
+
+@pytest.fixture
+def after(client: Client, lease: dict[str, Any], service: Service, settings: ApiSettings) -> Client:
+    """Return the client of an API that was restarted with hosts switched off."""
+    assert lease["status"] == "PENDING"
+    bare = replace(service, types=load_types(["virtual:floatingip"]))
+    return replace(client, web=LocalClient(make_app(bare, settings)))
+
+
+def test_a_lease_of_a_type_that_is_switched_off_is_like_any_other(after: Client, lease: dict[str, Any]) -> None:
+    path = f"/v1/leases/{lease['id']}"
+    assert after.ask("GET", "/v1/leases").json == {"leases": [lease]}
+    assert after.ask("PUT", path, {"end_date": "2031-05-01 13:00"}).status_code == 200
+    refused = make(after, name="other", reservations=[HOST])
+    assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].resource_type")
+    assert "is switched off; use one of virtual:floatingip." in refused.json["error_message"]
+    assert after.ask("DELETE", path).status_code == 204
+    assert after.ask("GET", path).status_code == 404
+
+
+def test_a_lease_whose_plugin_is_not_installed_can_be_seen_renamed_and_deleted(
+    after: Client, lease: dict[str, Any], service: Service
+) -> None:
+    gone = update(reservations).values(resource_type="site:gone")
+    service.books.transact(lambda connection: connection.execute(gone))
+    path = f"/v1/leases/{lease['id']}"
+    assert after.ask("GET", path).json["lease"]["reservations"][0]["resource_type"] == "site:gone"
+    assert after.ask("PUT", path, {"name": "renamed"}).json["lease"]["name"] == "renamed"
+    part = {"id": lease["reservations"][0]["id"], "min": 1, "max": 2}
+    refused = after.ask("PUT", path, {"reservations": [part]})
+    assert (refused.status_code, refused.json["code"]) == (409, "leasehold.resource.no_plugin")
+    assert refused.json["error_message"].startswith("The plugin of the resource type 'site:gone' is not installed")
+    assert after.ask("DELETE", path).status_code == 204
+    assert after.ask("GET", path).status_code == 404

@@ -1,0 +1,121 @@
+"""A plugin of a site, with a pool of its own: badges, each an aggregate in the cloud while it is leased."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+from leasehold.books.pool import bump_pools, create_pools, lock_pools
+from leasehold.books.resource import insert_resource
+from leasehold.model.allocation import Pick
+from leasehold.model.refusal import Refusal
+from leasehold.resource_types.base import Wanted
+from leasehold.resource_types.registry import ResourceTypes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from leasehold.cloud.ports import Cloud
+    from leasehold.model.caller import Caller
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.base import Job, Request, ResourceType, Search
+    from tests.factory import World
+
+BADGE = "site:badge"
+POOL = "badges"
+
+
+class BadgeRequest(BaseModel):
+    """How many badges."""
+
+    amount: int
+
+
+class Badges:
+    """Badges that are given to a lease as a whole."""
+
+    name = BADGE
+    pool = POOL
+    schema = BadgeRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> Request:
+        return BadgeRequest.model_validate(raw).model_dump()
+
+    def resolve(self, cloud: Cloud, caller: Caller, request: Request) -> Request:
+        return request
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
+        return self.parse({**reservation.request, **raw})
+
+    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+        free = search.snapshot.numbers[search.snapshot.free(search.padded)]
+        held = [pick.resource_number for pick in search.held]
+        chosen = sorted(map(int, free), key=lambda number: (number not in held, number))[: request["amount"]]
+        if len(chosen) < request["amount"]:
+            return Refusal(BADGE, "badges", request["amount"], len(chosen), search.window)
+        return [Pick(number) for number in chosen]
+
+    def exactly(self, request: Request, amount: int) -> Request:
+        return {**request, "amount": amount}
+
+    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+        mine = {each.name for each in cloud.aggregates.list() if each.metadata.get("badge_of") == job.name}
+        given = {f"badge {each.resource.id}" for each in job.holdings} if wanted is Wanted.ACTIVE else set()
+        for name in sorted(given - mine):
+            cloud.aggregates.ensure(name, None, {"badge_of": job.name})
+        for name in sorted(mine - given):
+            cloud.aggregates.delete(name)
+        return {}
+
+    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
+        return frozenset()
+
+    def before_end(self, cloud: Cloud, job: Job) -> None: ...
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        return dict(reservation.request)
+
+
+def badges(amount: int = 1) -> dict[str, Any]:
+    """Return a request for badges."""
+    return {"resource_type": BADGE, "amount": amount}
+
+
+def given(world: World) -> set[str]:
+    """Return the badges that leases have in the cloud."""
+    return {each.name for each in world.cloud.aggregates.list() if each.name.startswith("badge ")}
+
+
+def with_badges(world: World, amount: int = 3) -> World:
+    """Return the world with the plugin and its pool, and so many badges enrolled."""
+    world.service.books.transact(lambda connection: create_pools(connection, {POOL}))
+
+    def enrol(connection: Connection) -> None:
+        generations = lock_pools(connection, {POOL})
+        for number in range(amount):
+            values: dict[str, Any] = {
+                "id": str(number),
+                "type": BADGE,
+                "pool": POOL,
+                "reference": str(number),
+                "capacity": {},
+            }
+            values |= {"max_unit": {}, "attributes": {}, "traits": [], "reservable": True, "created_at": world.now()}
+            insert_resource(connection, {**values, "generation": generations[POOL] + 1})
+        bump_pools(connection, generations)
+
+    world.service.books.transact(enrol)
+    return with_types(world, {**world.service.types.by_name, BADGE: Badges()})
+
+
+def without(world: World, *names: str) -> World:
+    """Return the world as it goes on with these types switched off."""
+    return with_types(world, {name: kind for name, kind in world.service.types.by_name.items() if name not in names})
+
+
+def with_types(world: World, by_name: Mapping[str, ResourceType]) -> World:
+    return replace(world, service=replace(world.service, types=ResourceTypes(by_name)))

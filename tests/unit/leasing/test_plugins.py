@@ -1,0 +1,317 @@
+"""Resource types that are switched off, or not installed, while leases use them; and one with a pool of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import update
+
+from leasehold.api.versions import Version
+from leasehold.api.views.lease import show_lease
+from leasehold.books.tables import reservations
+from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.model.caller import EVERYTHING
+from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
+from leasehold.resource_types.host import HostReservations
+from tests.factory import NETWORK, floating_ips, hosts, run_for, run_manager, run_until
+from tests.stateful.audit import audit
+from tests.unit.leasing.badges import BADGE, badges, given, with_badges, with_types, without
+from tests.unit.leasing.looking import findings, mend
+
+if TYPE_CHECKING:
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+FLOATING_IP = "virtual:floatingip"
+ADDRESS = "203.0.113.200"
+GONE = "site:gone"
+MISSING = "The plugin of the resource type 'site:badge' is not installed"
+
+
+def at(world: World) -> str | None:
+    found = world.cloud.networks.floating_ip(NETWORK, ADDRESS)
+    return None if found is None else found.project_id
+
+
+def statuses(world: World, lease: Lease) -> list[str]:
+    return [part.status.value for part in world.get(lease).reservations]
+
+
+def orphan(world: World, lease: Lease) -> None:
+    """Let the first reservation of a lease be of a type that nobody here knows."""
+    which = reservations.c.id == lease.reservations[0].id
+    change = update(reservations).where(which).values(resource_type=GONE)
+    world.service.books.transact(lambda connection: connection.execute(change))
+
+
+def forgetting(world: World, name: str) -> World:
+    """Return the world as it goes on with a type that is gone for good."""
+    manager = replace(world.service.settings.manager, forgotten_plugins=frozenset({name}))
+    settings = replace(world.service.settings, manager=manager)
+    return replace(world, service=replace(world.service, settings=settings))
+
+
+# ---------------------------------------------------------------- switched off
+
+
+@pytest.fixture
+def lease(world: World) -> Lease:
+    """Return an active lease of a host and an address, from before the addresses' type was switched off."""
+    made = world.lease(hosts(), floating_ips(required_floatingips=[ADDRESS]), start=0, end=2)
+    run_manager(world)
+    assert at(world) == "demo"
+    return made
+
+
+@pytest.fixture
+def off(world: World, lease: Lease) -> World:
+    """Return the world in which the addresses' type is switched off, after the lease has begun."""
+    assert world.get(lease).status == "ACTIVE"
+    return without(world, FLOATING_IP)
+
+
+def test_a_type_that_is_switched_off_is_not_leased_any_more(off: World) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        off.lease(floating_ips(), start=0, end=1)
+    assert caught.value.message.startswith("The resource type 'virtual:floatingip' is switched off; use one of flavor:")
+    assert caught.value.field == "reservations[0].resource_type"
+
+
+def test_a_lease_of_a_type_that_is_switched_off_is_shown_in_full(off: World, lease: Lease) -> None:
+    shown: Any = show_lease(off.get(lease), off.service.types, Version(1, 1), EVERYTHING)
+    assert shown["reservations"][1]["required_floatingips"] == [ADDRESS]
+
+
+def test_a_lease_of_a_type_that_is_switched_off_ends(off: World, lease: Lease) -> None:
+    run_until(off, off.hour(2.1))
+    assert (off.get(lease).status, at(off)) == ("TERMINATED", None)
+    assert not findings(off)
+
+
+def test_a_lease_of_a_type_that_is_switched_off_is_deleted(off: World, lease: Lease) -> None:
+    off.delete(lease)
+    run_manager(off)
+    assert (off.exists(lease), at(off)) == (False, None)
+    assert not findings(off)
+
+
+def test_a_lease_of_a_type_that_is_switched_off_is_amended(off: World, lease: Lease) -> None:
+    assert off.amend(lease, end=3).window.end == off.hour(3)
+    audit(off)
+
+
+def test_a_lease_of_a_type_that_is_switched_off_is_healed(off: World, lease: Lease) -> None:
+    other = off.lease(hosts(), start=0, end=2)
+    run_manager(off)
+    for name in (*off.holds(lease), *off.holds(other)):
+        off.fail(name)
+    run_for(off, minutes=10)
+    off.heal()
+    run_manager(off)
+    assert set(off.holds(lease)) | set(off.holds(other)) == {"cmp-06", "cmp-07"}
+    assert statuses(off, lease) == ["active", "active"]
+
+
+def test_the_audit_looks_after_what_a_type_that_is_switched_off_has_leased(off: World, lease: Lease) -> None:
+    found = off.cloud.networks.floating_ip(NETWORK, ADDRESS)
+    assert found is not None
+    off.cloud.networks.delete_floating_ip(found.id)
+    assert [ADDRESS in each.what for each in findings(off)] == [True]
+    mend(off)
+    run_manager(off)
+    assert at(off) == "demo"
+    assert not findings(off)
+    run_until(off, off.hour(2.1))
+    tags = frozenset({"blazar", f"reservation:{lease.reservations[1].id}"})
+    off.cloud.networks.create_floating_ip(NETWORK, seed.SUBNET_ID, ADDRESS, "demo", tags)
+    assert [each.kind.value for each in findings(off)] == ["leftover"]
+    mend(off)
+    assert at(off) is None
+
+
+def test_a_cloud_that_has_lost_its_network_service_is_not_asked_about_addresses(off: World, lease: Lease) -> None:
+    calls: list[float] = []
+    quiet = forgetting(off, FLOATING_IP)
+    off.cloud.faults._sleep = calls.append
+    off.cloud.faults.set(Fault("networks.*", latency_ms=1))
+    assert not findings(quiet)
+    run_until(quiet, quiet.hour(2.1))
+    assert quiet.get(lease).status == "TERMINATED"
+    assert not findings(quiet)
+    assert not calls
+    findings(off)
+    assert calls
+
+
+# ---------------------------------------------------------------- not installed
+
+
+@pytest.fixture
+def badged(world: World) -> World:
+    return with_badges(world)
+
+
+@pytest.fixture
+def mixed(badged: World) -> Lease:
+    """Return an active lease of a host and a badge, from before the badges' plugin was removed."""
+    made = badged.lease(hosts(), badges(), start=0, end=2)
+    run_manager(badged)
+    assert given(badged) == {"badge 0"}
+    return made
+
+
+@pytest.fixture
+def bereft(badged: World, mixed: Lease) -> World:
+    """Return the world in which the badges' plugin is not installed any more."""
+    assert badged.get(mixed).status == "ACTIVE"
+    return without(badged, BADGE)
+
+
+def test_the_end_of_a_lease_gives_back_what_it_can_and_names_the_plugin_that_is_missing(
+    badged: World, bereft: World, mixed: Lease
+) -> None:
+    (host,) = bereft.holds(mixed)
+    run_until(bereft, bereft.hour(2.1))
+    stuck = bereft.get(mixed)
+    assert (stuck.status, statuses(bereft, mixed)) == ("ERROR", ["deleted", "error"])
+    assert MISSING in (stuck.status_reason or "")
+    assert host in bereft.members("freepool")
+    following = bereft.lease(hosts(hypervisor_properties=f'["==", "$hypervisor_hostname", "{host}"]'), start=2.2, end=3)
+    run_until(bereft, bereft.hour(2.3))
+    assert bereft.get(following).status == "ACTIVE"
+    assert given(bereft) == {"badge 0"}
+    run_for(badged, minutes=5)
+    assert (badged.get(mixed).status, given(badged)) == ("TERMINATED", set())
+    audit(badged)
+
+
+def test_a_lease_whose_plugin_is_missing_is_deleted_when_it_is_back(badged: World, bereft: World, mixed: Lease) -> None:
+    bereft.delete(mixed)
+    run_for(bereft, minutes=1)
+    stuck = bereft.get(mixed)
+    assert stuck.status == "DELETING"
+    assert MISSING in (stuck.status_reason or "")
+    assert not bereft.members(mixed.reservations[0].id)
+    run_for(badged, minutes=5)
+    assert (badged.exists(mixed), given(badged)) == (False, set())
+    assert not findings(badged)
+
+
+@pytest.mark.parametrize("way", ["end", "delete"])
+def test_what_is_forgotten_for_good_lets_its_lease_go(bereft: World, mixed: Lease, way: str) -> None:
+    forgetful = forgetting(bereft, BADGE)
+    if way == "delete":
+        forgetful.delete(mixed)
+        run_manager(forgetful)
+        assert not forgetful.exists(mixed)
+    else:
+        run_until(forgetful, forgetful.hour(2.1))
+        assert forgetful.get(mixed).status == "TERMINATED"
+    assert not findings(forgetful)
+
+
+def test_a_lease_that_has_not_begun_is_deleted_at_once(badged: World) -> None:
+    lease = badged.lease(badges(3), start=1, end=2)
+    without(badged, BADGE).delete(lease)
+    assert not badged.exists(lease)
+    assert badged.lease(badges(3), start=1, end=2)
+
+
+def test_the_start_of_a_lease_whose_plugin_is_missing_gives_it_the_rest(badged: World) -> None:
+    lease = badged.lease(hosts(), badges(), start=1, end=2)
+    bereft = without(badged, BADGE)
+    run_until(bereft, bereft.hour(1.1))
+    assert (bereft.get(lease).status, statuses(bereft, lease)) == ("ERROR", ["active", "error"])
+    assert MISSING in (bereft.get(lease).status_reason or "")
+    run_for(badged, minutes=5)
+    assert (badged.get(lease).status, given(badged)) == ("ACTIVE", {"badge 0"})
+
+
+def test_a_lease_whose_plugin_is_missing_is_renamed_and_shortened_and_else_left_as_it_is(
+    bereft: World, mixed: Lease
+) -> None:
+    assert bereft.amend(mixed, name="renamed").name == "renamed"
+    with pytest.raises(ConflictError, match=MISSING) as caught:
+        bereft.amend(mixed, reservations=[{"id": mixed.reservations[1].id, "amount": 2}])
+    assert caught.value.field == "reservations[0]"
+    with pytest.raises(ConflictError, match=MISSING):
+        bereft.amend(mixed, end=3)
+    assert bereft.amend(mixed, end=1).window.end == bereft.hour(1)
+    run_until(bereft, bereft.hour(1.1))
+    assert statuses(bereft, mixed) == ["deleted", "error"]
+
+
+def test_the_audit_names_the_plugin_that_is_missing_and_the_leases_that_need_it(
+    badged: World, bereft: World, mixed: Lease
+) -> None:
+    (finding,) = findings(bereft)
+    assert (finding.kind.value, finding.subject, finding.mend) == ("plugin", BADGE, None)
+    said = "The plugin of the resource type 'site:badge' cannot be used here, and 1 lease has reservations of it"
+    assert finding.what == f"{said}: {mixed.id}."
+    assert "[manager] forgotten_plugins" in finding.remedy
+    bereft.delete(mixed)
+    run_for(bereft, minutes=1)
+    assert [each.subject for each in findings(bereft)] == [BADGE]
+    assert not findings(badged)
+
+
+# ---------------------------------------------------------------- healing
+
+
+class Clumsy(HostReservations):
+    """A plugin with a bug."""
+
+    def allocate(self, request: Any, search: Any) -> Any:
+        message = "clumsy"
+        raise RuntimeError(message)
+
+
+def test_a_lease_whose_plugin_is_missing_stops_no_others_healing(world: World) -> None:
+    first, second = world.lease(hosts(), start=0, end=2), world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    lost = dict(world.holds(first))
+    orphan(world, first)
+    world.fail("cmp-01")
+    world.fail("cmp-02")
+    assert world.holds(first) == lost
+    assert set(world.holds(second)) == {"cmp-06"}
+
+
+def test_a_bug_in_the_healing_of_one_lease_stops_no_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = world.lease(hosts(), start=0, end=2), world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    clumsy = with_types(world, {**world.service.types.by_name, GONE: Clumsy()})
+    orphan(clumsy, first)
+    clumsy.fail("cmp-01")
+    clumsy.fail("cmp-02")
+    assert set(clumsy.holds(second)) == {"cmp-06"}
+    assert any(first.id in message for message in caplog.messages)
+
+
+# ---------------------------------------------------------------- a pool of its own
+
+
+def test_a_plugin_with_a_pool_of_its_own_is_leased_like_any_other(badged: World) -> None:
+    lease = badged.lease(badges(2), hosts(), start=0, end=1)
+    with pytest.raises(NotEnoughError):
+        badged.lease(badges(2), start=0, end=1)
+    run_manager(badged)
+    assert (badged.get(lease).status, given(badged)) == ("ACTIVE", {"badge 0", "badge 1"})
+    badged.amend(lease, reservations=[{"id": lease.reservations[0].id, "amount": 3}])
+    run_manager(badged)
+    assert given(badged) == {"badge 0", "badge 1", "badge 2"}
+    assert not findings(badged)
+    badged.cloud.aggregates.delete("badge 2")
+    assert [each.subject for each in findings(badged)] == [lease.id]
+    mend(badged)
+    run_until(badged, badged.hour(1.1))
+    assert (badged.get(lease).status, given(badged)) == ("TERMINATED", set())
+    again = badged.lease(badges(3), start=1.2, end=2)
+    run_until(badged, badged.hour(1.3))
+    badged.delete(again)
+    run_manager(badged)
+    assert (badged.exists(again), given(badged)) == (False, set())
+    audit(badged)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.books.task import LEASE, finish_task, still_ours
+from leasehold.books.task import LEASE, finish_task, postpone_task, still_ours
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError, HeldError, StrangersError
 from leasehold.leasing.aftermath import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
@@ -50,7 +50,7 @@ def settle(service: Service, claim: Claim) -> None:
     ours = replace(service, cloud=fenced(service.cloud, Hold(service, claim).check))
     with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
         try:
-            _KINDS[claim.kind](ours, claim)
+            _KINDS.get(claim.kind, _postpone)(ours, claim)
         except ClaimLostError as error:
             log.warning("Task %s of %s is left to others: %s", claim.kind, claim.subject, error)
             count_task(claim.kind, "", LOST)
@@ -179,6 +179,15 @@ def _settle_late_call(service: Service, claim: Claim) -> None:
     again = None if follow_late_call(service, claim.kind, claim.subject) else service.now() + PAUSE
     service.books.transact(lambda connection: finish_task(connection, claim, again))
     count_task(claim.kind, NO_STEP, DONE)
+
+
+def _postpone(service: Service, claim: Claim) -> None:
+    """Leave work of a kind that this version does not know to one that does, which may run beside it or come back."""
+    error = f"This version knows no work of the kind {claim.kind}; a newer one does it."
+    log.warning("Task %s of %s waits: %s", claim.id, claim.subject, error)
+    due = service.now() + timedelta(seconds=service.settings.manager.retry_most_seconds)
+    service.books.transact(lambda connection: postpone_task(connection, claim, due, error))
+    count_task(claim.kind, NO_STEP, RETRIED)
 
 
 _KINDS: dict[str, Callable[[Service, Claim], None]] = {

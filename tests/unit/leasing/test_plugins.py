@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from leasehold.api.versions import Version
 from leasehold.api.views.lease import show_lease
-from leasehold.books.tables import reservations
+from leasehold.books.tables import reservations, tasks
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
 from leasehold.resource_types.host import HostReservations
-from tests.factory import NETWORK, floating_ips, hosts, run_for, run_manager, run_until
+from tests.factory import NETWORK, floating_ips, hosts, next_moment_of_work, run_for, run_manager, run_until
 from tests.stateful.audit import audit
 from tests.unit.leasing.badges import BADGE, badges, given, with_badges, with_types, without
 from tests.unit.leasing.looking import findings, mend
@@ -315,3 +316,19 @@ def test_a_plugin_with_a_pool_of_its_own_is_leased_like_any_other(badged: World)
     run_manager(badged)
     assert (badged.exists(again), given(badged)) == (False, set())
     audit(badged)
+
+
+# ---------------------------------------------------------------- work of an unknown kind
+
+
+def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    row = {"kind": "of tomorrow", "subject": "x", "due_at": world.now(), "attempts": 0}
+    world.service.books.transact(lambda connection: connection.execute(insert(tasks), row))
+    assert run_manager(world) == 1
+    assert ["of tomorrow" in message for message in caplog.messages] == [True]
+    due = next_moment_of_work(world)
+    assert due is not None
+    assert (due - world.now()).total_seconds() == world.service.settings.manager.retry_most_seconds

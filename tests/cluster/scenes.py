@@ -60,6 +60,13 @@ class Seen:
         self.answers.append((what, answer.status_code, answer.headers.get("Retry-After")))
         return answer
 
+    def wait_for_health(self, what: str, url: str, status: int) -> None:
+        """Wait until the health check, which looks in the background, has found this out, and note its answer."""
+        begun = time.monotonic()
+        wait_for(lambda: requests.get(health(url), timeout=90).status_code == status, within=BACK_WITHIN)
+        self.ask(what, "GET", health(url))
+        self.took[what] = round(time.monotonic() - begun, 2)
+
 
 def lease_far_ahead() -> dict[str, Any]:
     """Return the body of a request for an address in a time when nobody else wants one."""
@@ -69,8 +76,13 @@ def lease_far_ahead() -> dict[str, Any]:
 
 
 def well(url: str) -> bool:
-    """Say whether an API tells a load balancer that it can serve."""
-    return requests.get(f"{url.removesuffix('/v1')}/healthcheck", timeout=60).ok
+    """Say whether an API tells a load balancer that it can serve, and does: the first may be some seconds old."""
+    return all(requests.get(place, timeout=60).ok for place in (health(url), f"{url}/leases"))
+
+
+def health(url: str) -> str:
+    """Return where an API tells a load balancer whether it can serve."""
+    return f"{url.removesuffix('/v1')}/healthcheck"
 
 
 def work_again(manager: Member, seen: Seen, api: str) -> None:
@@ -95,7 +107,7 @@ def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
         node, api = cluster.nodes[CUT_OFF], site.apis[CUT_OFF].url
         time.sleep(1)  # So that there are leases and work under way when it happens.
         node.kill()
-        seen.ask("health, dead", "GET", api.replace("/v1", "/healthcheck"))
+        seen.wait_for_health("health, dead", api, 503)
         seen.ask("read, dead", "GET", f"{api}/leases")
         seen.create("create, dead", api, lease_far_ahead())
         begun = time.monotonic()
@@ -122,10 +134,10 @@ def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None
         begun = time.monotonic()
         node.wait_until(synced=False)
         seen.took["node knows"] = round(time.monotonic() - begun, 1)
-        seen.ask("health, cut off", "GET", api.replace("/v1", "/healthcheck"))
+        seen.wait_for_health("health, cut off", api, 503)
         seen.ask("read, known", "GET", f"{api}/leases/{lease}")
         seen.create("create, known", api, lease_far_ahead())
-        seen.ask("health, the others", "GET", other.replace("/v1", "/healthcheck"))
+        seen.ask("health, the others", "GET", health(other))
         begun = time.monotonic()
         node.reconnect()
         node.wait_until(synced=True)
@@ -189,7 +201,7 @@ def fail_over(pair: PrimaryAndStandby, seen: Seen) -> Callable[[Fleet], None]:
         api = site.apis[0].url
         time.sleep(1)
         pair.primary.kill()
-        seen.ask("health, no primary", "GET", api.replace("/v1", "/healthcheck"))
+        seen.wait_for_health("health, no primary", api, 503)
         seen.create("create, no primary", api, lease_far_ahead())
         begun = time.monotonic()
         pair.standby.promote()

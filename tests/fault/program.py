@@ -11,6 +11,7 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -148,13 +149,28 @@ def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) ->
     with log.open("wb") as output:
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    faulthandler.register(signal.SIGUSR1)
+    _tell_stacks_when_asked()
     sys.argv = [name, "--config-file", str(config)]
     module: Any = PROGRAMS[name]
     if offset is not None:
         _set_wrong(offset)
     Steps(plan).install()
     module.main()
+
+
+def _tell_stacks_when_asked() -> None:
+    """Have a thread write all stacks at SIGUSR1.
+
+    A handler of `faulthandler` would read the frames of threads that run on, and sometimes dies of it; a thread that
+    waits for the signal reads them while it holds the lock of the interpreter. Later threads leave the signal to it.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+
+    def tell() -> None:
+        while signal.sigwait({signal.SIGUSR1}):
+            faulthandler.dump_traceback()
+
+    threading.Thread(target=tell, name="stacks", daemon=True).start()
 
 
 def _set_wrong(offset: Path) -> None:

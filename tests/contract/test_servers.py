@@ -47,6 +47,9 @@ def test_a_server_is_found_by_host_and_by_flavor(lab: Lab) -> None:
     assert server.service_host is not None
     assert server in lab.cloud.servers.on_host(server.service_host)
     assert server in lab.cloud.servers.with_flavor(lab.flavor_id)
+    assert server in lab.cloud.servers.on_hosts({server.service_host, "no-such-host"})
+    everywhere = {server.service_host, *(f"no-such-host-{number}" for number in range(20))}
+    assert server in lab.cloud.servers.on_hosts(everywhere)
     assert server.created_at is not None
     assert server.created_at.tzinfo is not None
     lab.remove(server)
@@ -57,6 +60,8 @@ def test_a_server_is_found_by_host_and_by_flavor(lab: Lab) -> None:
 
 def test_nothing_is_nowhere(cloud: Cloud) -> None:
     assert not cloud.servers.on_host("no-such-host")
+    assert not cloud.servers.on_hosts(())
+    assert not cloud.servers.on_hosts({f"no-such-host-{number}" for number in range(20)})
     assert not cloud.servers.with_flavor(unique("flavor"))
     cloud.servers.delete(unique("server"))
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-READS = frozenset({"get", "list", "list_floating_ips", "on_host", "with_flavor", "names", "classes", "inventories"})
+READS = frozenset(
+    {"get", "list", "list_floating_ips", "on_host", "on_hosts", "with_flavor", "names", "classes", "inventories"}
+)
 
 SHARE_REFUSED = 0.5
 """Of the calls that fail without an effect."""

@@ -22,7 +22,7 @@ from leasehold.cloud.ports import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import (
         Aggregates,
@@ -238,6 +238,9 @@ class _Servers:
 
     def on_host(self, service_host: str) -> Sequence[Server]:
         return self._show(self._real.on_host(service_host))
+
+    def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
+        return self._show(self._real.on_hosts(service_hosts))
 
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         return self._show(self._real.with_flavor(flavor_id))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
 
@@ -247,6 +247,9 @@ class Servers(Protocol):
 
     def on_host(self, service_host: str) -> Sequence[Server]:
         """Return the servers that run on a host, of every project."""
+
+    def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
+        """Return the servers that run on any of these hosts, of every project, in one listing where that is cheaper."""
 
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project."""

@@ -14,7 +14,7 @@ from leasehold.books.audit import owners
 from leasehold.books.strangers import past_holds, project_has_lease
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -33,11 +33,39 @@ def clear_strangers(service: Service, job: Job, error: StrangersError) -> None:
     number = next(
         held.resource.number for held in job.holdings if held.resource.attributes["service_name"] == error.service_host
     )
+    _delete_late(service, {error.service_host: number}, error.servers)
+
+
+def clear_slot_hosts(service: Service, job: Job) -> None:
+    """Delete what certainly landed late on hosts whose slots begin; raises CloudError.
+
+    Slots do not wait for the other servers there: those of other slots are in their place, and what is nobody's is the
+    operator's affair.
+    """
+    in_slots = {held.id for held in job.reservation.allocations if held.demand is not None}
+    numbers = {
+        holding.resource.attributes["service_name"]: holding.resource.number
+        for holding in job.holdings
+        if holding.allocation_id in in_slots
+    }
+    if numbers:
+        there = service.cloud.servers.on_hosts(numbers.keys())
+        _delete_late(service, numbers, [each for each in there if each.flavor_id != job.name])
+
+
+def _delete_late(service: Service, numbers: Mapping[str, int], servers: Sequence[Server]) -> None:
+    """Delete those of these servers that landed late; `numbers` are their hosts' by service host."""
+    suspects: dict[str, list[Server]] = {}
+    for server in servers:
+        if server.service_host is not None and server.service_host in numbers and not server.preemptible:
+            suspects.setdefault(server.service_host, []).append(server)
+    if not suspects:
+        return
     with service.books.reading() as connection:
-        late = landed_late(connection, number, error.servers)
+        late = [each for host, found in suspects.items() for each in landed_late(connection, numbers[host], found)]
     for server in late:
         text = "Server %s of project %s landed on %s after the end of the lease that it was booted in, and is deleted"
-        log.warning(text, server.id, server.project_id, error.service_host)
+        log.warning(text, server.id, server.project_id, server.service_host)
         service.cloud.servers.delete(server.id)
 
 

@@ -15,7 +15,7 @@ from leasehold.leasing.host import HOST_TASK, settle_host, standing
 from leasehold.leasing.late_addresses import free_for
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.outcome import complete, shows_failure
-from leasehold.leasing.strangers import clear_strangers
+from leasehold.leasing.strangers import clear_slot_hosts, clear_strangers
 from leasehold.manager.hold import ClaimLostError, Hold
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
@@ -100,6 +100,8 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
         # An end has deleted what was left anywhere.
         left = job.left and step.wanted is not Wanted.ENDED
         occupied = kind.occupied(service.cloud, job) if left else frozenset[int]()
+        if step.phase is Phase.START:
+            _clear_slot_hosts(service, job)
     except CloudTransientError as error:
         return _waiting(service, job, error)
     except CloudPermanentError as error:
@@ -141,6 +143,14 @@ def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:
             log.warning("Servers on %s could not be removed: %s", error.service_host, failure)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
+
+
+def _clear_slot_hosts(service: Service, job: Job) -> None:
+    """Remove late boots beside slots that begin. The slots are usable as they are, so a failure delays nothing."""
+    try:
+        clear_slot_hosts(service, job)
+    except CloudError as error:
+        log.warning("Servers of ended leases beside reservation %s could not be removed: %s", job.name, error)
 
 
 def _reach(cloud: Cloud, kind: ResourceType, step: Step, job: Job) -> Mapping[str, Any]:

@@ -18,8 +18,10 @@ from leasehold import conf
 from leasehold.api import request_ids
 from leasehold.cloud.deadline import deadline
 from leasehold.cloud.openstack.connections import Connections
+from leasehold.cloud.openstack.flavors import OpenStackFlavors
 from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
 from leasehold.cloud.openstack.rest import ATTEMPTS, Service
+from leasehold.cloud.openstack.servers import ONE_BY_ONE, OpenStackServers
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.conf.keystone import TIMEOUT_SECONDS
 from tests.processes import as_text
@@ -221,3 +223,28 @@ def test_one_deadline_ends_all_calls_of_a_service_that_is_silent(tmp_path: Path)
                     nova.call("things.create", "POST", "/things", json={})
             taken = time.monotonic() - begin
     assert taken < TIMEOUT_SECONDS
+
+
+def row_of(number: str, host: str | None, *, preemptible: bool) -> dict[str, Any]:
+    """Return a server as Nova shows it at either microversion."""
+    flavor = {"id": "small", "extra_specs": {"blazar:preemptible": str(preemptible)}}
+    row = {"id": number, "name": "vm", "tenant_id": "demo", "status": "ACTIVE", "created": "2031-05-01T09:00:00Z"}
+    return {**row, "flavor": flavor, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": None}
+
+
+def test_the_servers_of_many_hosts_are_one_listing(nova: Service, script: Script) -> None:
+    rows = [row_of("a", "h1", preemptible=False), row_of("b", "h2", preemptible=True)]
+    rows += [row_of("c", "elsewhere", preemptible=False), row_of("d", None, preemptible=False)]
+    script.answers = [(200, {"servers": rows})]
+    servers = OpenStackServers(nova, OpenStackFlavors(nova))
+    found = servers.on_hosts({f"h{number}" for number in range(ONE_BY_ONE + 1)})
+    assert [(each.id, each.service_host, each.preemptible) for each in found] == [("a", "h1", False), ("b", "h2", True)]
+    assert len(script.asked) == 2
+    assert not any("host=" in path for _, path, _ in script.asked)
+
+
+def test_the_servers_of_few_hosts_are_asked_for_by_host(nova: Service, script: Script) -> None:
+    script.answers = [(200, {"servers": []})]
+    servers = OpenStackServers(nova, OpenStackFlavors(nova))
+    assert servers.on_hosts({"h1", "h2"}) == []
+    assert ["host=h1" in path or "host=h2" in path for _, path, _ in script.asked] == [True, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -11,10 +12,14 @@ from sqlalchemy import insert
 
 from leasehold.books.engine import writing
 from leasehold.cloud.sandbox import tables
+from leasehold.cloud.sandbox.faults import Fault
+from tests.counts.meter import CallCounter
 from tests.factory import ALT, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from leasehold.model.lease import Lease
     from tests.factory import World
 
@@ -38,6 +43,10 @@ def over_and_next(world: World, caller: object = ALT) -> Lease:
     following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=caller)  # type: ignore[arg-type]
     run_until(world, world.hour(1.1))
     return following
+
+
+def cmp_01_slots(amount: int = 1) -> dict[str, Any]:
+    return instances(amount, resource_properties=CMP_01)
 
 
 def there(world: World) -> set[str]:
@@ -133,3 +142,72 @@ def test_servers_of_a_lease_that_runs_are_never_strangers(world: World) -> None:
     assert there(world) == {server.id}
     assert server.created_at == world.now() - timedelta(minutes=20)
     assert findings(world) == []
+
+
+# ------------------------------------------------------------ hosts that no lease gets as a whole
+
+
+def test_a_late_boot_on_an_idle_host_is_named(world: World) -> None:
+    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
+    run_until(world, world.hour(1.1))
+    late = land(world, 0.99)
+    [found] = findings(world)
+    assert found.what == f"Host cmp-01 carries servers of nobody: {late} of project demo."
+    assert found.mend is None
+    run_for(world, hours=5)
+    assert there(world) == {late}
+
+
+def test_a_late_boot_on_a_host_of_slots_is_named_and_removed_at_their_start(world: World) -> None:
+    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
+    following = world.lease(cmp_01_slots(), start=1.5, end=3, caller=ALT)
+    run_until(world, world.hour(1.1))
+    late = land(world, 0.99)
+    [found] = findings(world)
+    assert late in found.what
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+    assert there(world) == set()
+    assert findings(world) == []
+
+
+def test_slots_start_beside_servers_that_may_be_somebodys(world: World) -> None:
+    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
+    following = world.lease(cmp_01_slots(), start=1.5, end=3, caller=ALT)
+    run_until(world, world.hour(1.1))
+    unknown = land(world, 1.05)
+    run_until(world, world.hour(1.6))
+    assert world.get(following).status == "ACTIVE"
+    assert there(world) == {unknown}
+    [named] = findings(world)
+    assert unknown in named.what
+
+
+def test_slots_of_others_on_the_host_are_nobodys_late_boots(world: World) -> None:
+    over = world.lease(cmp_01_slots(), start=0, end=1)
+    running = world.lease(cmp_01_slots(), start=0, end=4)
+    run_manager(world)
+    server = world.cloud.servers.boot("own", "demo", running.reservations[0].id)
+    world.lease(cmp_01_slots(), start=1.5, end=3)
+    run_until(world, world.hour(1.1))
+    late = land(world, 0.9, flavor=over.reservations[0].id)
+    assert [late in each.what and server.id not in each.what for each in findings(world)] == [True]
+    run_until(world, world.hour(1.6))
+    assert there(world) == {server.id}
+    assert findings(world) == []
+
+
+def test_a_cloud_that_cannot_list_servers_delays_no_start_of_slots(world: World) -> None:
+    lease = world.lease(cmp_01_slots())
+    world.cloud.faults.set(Fault("servers.on_hosts", error="before"))
+    run_manager(world)
+    assert world.get(lease).status == "ACTIVE"
+
+
+def test_the_audit_lists_the_servers_of_all_hosts_at_once(world: World) -> None:
+    run_manager(world)
+    counter = CallCounter(world.cloud, world.engine)
+    watched = replace(world, service=replace(world.service, cloud=counter.cloud))
+    few = counter.of(lambda: findings(watched))
+    world.enrol("cmp-03.example", "cmp-04.example", "cmp-05")
+    assert counter.of(lambda: findings(watched)) == few

@@ -7,6 +7,7 @@ wants both asks twice, but only where there are servers at all.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from oslo_utils.strutils import bool_from_string
 from leasehold.cloud.ports import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from leasehold.cloud.openstack.flavors import OpenStackFlavors
     from leasehold.cloud.openstack.rest import Service
@@ -29,6 +30,8 @@ TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
 DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
+ONE_BY_ONE = 10
+"""Nova filters by one host only. More hosts than this are looked for in one listing of all servers."""
 
 
 class OpenStackServers:
@@ -41,8 +44,17 @@ class OpenStackServers:
     def on_host(self, service_host: str) -> Sequence[Server]:
         """Return the servers that run on a host, of every project."""
         call = "servers.on_host"
-        found = self._list(call, {"host": service_host})
-        return [server for server in found if server.service_host == service_host]
+        return self._list(call, {"host": service_host}, frozenset({service_host}))
+
+    def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
+        """Return the servers that run on any of these hosts, of every project.
+
+        The listing of all servers takes two calls for each thousand of the cloud, whatever the number of hosts.
+        """
+        hosts = frozenset(service_hosts)
+        if len(hosts) <= ONE_BY_ONE:
+            return [server for host in sorted(hosts) for server in self.on_host(host)]
+        return self._list("servers.on_hosts", {}, hosts)
 
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project, failed ones too.
@@ -66,17 +78,25 @@ class OpenStackServers:
             fine=(HTTPStatus.NOT_FOUND,),
         )
 
-    def _list(self, call: str, filters: Mapping[str, str]) -> list[Server]:
-        rows = {row["id"]: row for row in self._pages(call, filters, WITH_FLAVOR_ID)}
-        specs = {row["id"]: row["flavor"] for row in self._pages(call, filters, WITH_EXTRA_SPECS)} if rows else {}
-        return [_read(row, specs.get(number, {}).get("extra_specs", {})) for number, row in rows.items()]
+    def _list(self, call: str, filters: Mapping[str, str], hosts: Collection[str] | None = None) -> list[Server]:
+        """Return what a listing gives, on these hosts only; of a page nothing is kept but that."""
+        rows = self._pages(call, filters, WITH_FLAVOR_ID)
+        found = {row["id"]: _read(row) for row in rows if hosts is None or row[HOST] in hosts}
+        for row in self._pages(call, filters, WITH_EXTRA_SPECS) if found else ():
+            if row["id"] in found and _is_preemptible(row):
+                found[row["id"]] = replace(found[row["id"]], preemptible=True)
+        return list(found.values())
 
     def _pages(self, call: str, filters: Mapping[str, str], version: str) -> Iterator[Any]:
         everybodys = {"all_tenants": "1", "deleted": "False", "soft_deleted": "True"}
         return self._nova.pages(call, f"{PATH}/detail", "servers", version, {**everybodys, **filters})
 
 
-def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
+def _is_preemptible(row: Mapping[str, Any]) -> bool:
+    return bool_from_string(row["flavor"].get("extra_specs", {}).get(PREEMPTIBLE, ""))
+
+
+def _read(row: Mapping[str, Any]) -> Server:
     return Server(
         id=row["id"],
         name=row["name"],
@@ -84,6 +104,5 @@ def _read(row: Mapping[str, Any], extra_specs: Mapping[str, str]) -> Server:
         flavor_id=row["flavor"]["id"],
         service_host=row[HOST],
         status="DELETING" if row[TASK] in DELETING or row["status"] in DELETED else row["status"],
-        preemptible=bool_from_string(extra_specs.get(PREEMPTIBLE, "")),
         created_at=datetime.fromisoformat(row["created"]),
     )

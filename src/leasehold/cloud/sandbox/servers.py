@@ -20,7 +20,7 @@ from leasehold.cloud.sandbox.tables import servers, usages
 from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Engine, Select
@@ -33,6 +33,7 @@ _SCHEDULER = "scheduler"
 _COLUMNS = select(*(servers.c[name] for name in Server.__dataclass_fields__)).where(STILL_THERE)
 _ALL = _COLUMNS.order_by(servers.c.created_at, servers.c.id)
 _ON_HOST = _ALL.where(servers.c.service_host == bindparam("host"))
+_ON_HOSTS = _ALL.where(servers.c.service_host.in_(bindparam("hosts", expanding=True)))
 _WITH_FLAVOR = _ALL.where(servers.c.flavor_id == bindparam("flavor"))
 _BY_ID_OR_NAME = _ALL.where(or_(servers.c.id == bindparam("reference"), servers.c.name == bindparam("reference")))
 _FAULT = select(servers.c.fault).where(servers.c.id == bindparam("server"), STILL_THERE)
@@ -67,6 +68,11 @@ class SandboxServers(Port):
     def on_host(self, service_host: str) -> Sequence[Server]:
         """Return the servers that run on a host, of every project, oldest first."""
         return self._read(_ON_HOST, {"host": service_host})
+
+    @verb
+    def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
+        """Return the servers that run on any of these hosts, of every project, oldest first."""
+        return self._read(_ON_HOSTS, {"hosts": sorted(service_hosts)})
 
     @verb
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
@@ -147,7 +153,7 @@ class SandboxServers(Port):
         """Let every removal asked for from now on take this long; 0 is at once."""
         change_setting(self.engine, DELETE_SECONDS, seconds)
 
-    def _read(self, statement: Select[Any], values: Mapping[str, str]) -> Sequence[Server]:
+    def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
         with reading(self.engine) as connection:
             rows = connection.execute(statement, {**values, "now": self.clock()}).all()
         return [Server(*row) for row in rows]

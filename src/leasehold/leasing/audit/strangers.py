@@ -1,11 +1,12 @@
-"""Servers that are nobody's, on the hosts of leases that are about to start or wait for them.
+"""Servers that are nobody's on enrolled hosts: in the free pool, under slots, or where a lease is about to start.
 
-Where a host is promised as a whole, nothing but that lease's servers may be on it from the start on. Preemptible ones
-make room by themselves, and slots are somebody's until their reservation is over.
+A host of a host reservation is its owner's. On all others there are preemptible servers, which make room by themselves,
+and those of slots, which are somebody's until their reservation is over.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from leasehold.leasing.audit.leftovers import is_of_hosts
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from leasehold.cloud.observing import Observation
     from leasehold.cloud.ports import Server
@@ -25,40 +26,57 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 AHEAD = timedelta(hours=1)
-"""How long before its start a host is looked at."""
+"""How long before its start a lease of the whole host is mentioned."""
 _REMEDY = (
     "The lease starts when they are gone. Those that landed after the end of the lease they were booted in go by "
     "themselves at the start, where that is certain; ask the owners of the others, and move or delete them."
 )
+_REMEDY_ELSEWHERE = (
+    "They take room that leases are promised. Those that landed after the end of the lease they were booted in go by "
+    "themselves when the next lease starts here, where that is certain; ask the owners of the others, and move or "
+    "delete them."
+)
 
 
 def audit_strangers(service: Service, observation: Observation) -> Iterator[Finding]:
-    """Yield the hosts that are promised as a whole, have not joined a reservation, and carry servers of nobody."""
+    """Yield the enrolled hosts that are in no host reservation and carry servers of nobody.
+
+    The servers of all of them are listed together.
+    """
     ours = [each for each in observation.aggregates.values() if is_of_hosts(service, each)]
     arrived = {host for each in ours for host in each.hosts}
-    for host in _promised(service):
-        name = host.attributes["service_name"]
-        found = [] if name in arrived else _nobodys(service, service.cloud.servers.on_host(name))
-        if found:
-            servers = ", ".join(f"{each.id} of project {each.project_id}" for each in found)
-            what = f"Host {host.label} is promised to a lease as a whole, and carries servers of nobody: {servers}."
-            yield Finding(Kind.PLACE, f"servers on {host.id}", what, _REMEDY)
-
-
-def _promised(service: Service) -> list[Resource]:
-    """Return the hosts that are to be a lease's alone, from now on or soon."""
     with service.books.reading() as connection:
         enrolled = list_resources(connection, HOST)
-        numbers = [host.number for host in enrolled]
-        held = unreleased_on(connection, numbers, service.now() + AHEAD) if numbers else []
-    whole = {each.resource_number for each in held if each.demand is None}
-    return [host for host in enrolled if host.number in whole]
+    names = {host.attributes["service_name"] for host in enrolled} - arrived
+    found = _nobodys(service, names) if names else {}
+    suspects = [host for host in enrolled if host.attributes["service_name"] in found]
+    whole = _promised(service, suspects)
+    for host in suspects:
+        servers = ", ".join(
+            f"{each.id} of project {each.project_id}" for each in found[host.attributes["service_name"]]
+        )
+        promised = host.number in whole
+        to_a_lease = "is promised to a lease as a whole, and " if promised else ""
+        what = f"Host {host.label} {to_a_lease}carries servers of nobody: {servers}."
+        yield Finding(Kind.PLACE, f"servers on {host.id}", what, _REMEDY if promised else _REMEDY_ELSEWHERE)
 
 
-def _nobodys(service: Service, servers: Sequence[Server]) -> list[Server]:
-    found = [server for server in servers if not server.preemptible]
-    if not found:
-        return []
+def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
+    """Return the numbers of those of these hosts that are to be a lease's alone, from now on or soon."""
+    if not hosts:
+        return frozenset()
     with service.books.reading() as connection:
-        known = owners(connection, {server.flavor_id for server in found})
-    return [each for each in found if each.flavor_id not in known or known[each.flavor_id].over]
+        held = unreleased_on(connection, [host.number for host in hosts], service.now() + AHEAD)
+    return frozenset(each.resource_number for each in held if each.demand is None)
+
+
+def _nobodys(service: Service, names: Collection[str]) -> Mapping[str, list[Server]]:
+    """Return, by service host, the servers that no reservation accounts for."""
+    there = [each for each in service.cloud.servers.on_hosts(names) if not each.preemptible]
+    with service.books.reading() as connection:
+        known = owners(connection, {server.flavor_id for server in there})
+    found: dict[str, list[Server]] = defaultdict(list)
+    for server in there:
+        if server.service_host and (server.flavor_id not in known or known[server.flavor_id].over):
+            found[server.service_host].append(server)
+    return found

@@ -1,7 +1,7 @@
 """Healing: when a host fails, other hosts take over its promises (contract resources §7, features J3, J4).
 
-No server is deleted because its host failed. A reservation that is active leaves the host, which goes to nobody else
-until its servers are gone: by their owner, or with the end of the lease.
+No server is deleted because its host failed. A reservation that is active, or whose start was begun, leaves the host,
+which goes to nobody else until its servers are gone: by their owner, or with the end of the lease.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from leasehold.books.resource import list_resources
 from leasehold.books.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.books.task import LEASE, hurry_task
 from leasehold.leasing.decide import promised_window
+from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.promises import held_by, left_by
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST, HOST_POOL, Health
-from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Explain, Search
 
 if TYPE_CHECKING:
@@ -43,8 +44,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
-"""A lease that is starting or ending is looked at again once that is done."""
+HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE, LeaseStatus.ERROR})
+"""A start is tried again while the window lasts (decision 0026), so it moves; a lease that ends stays where it is."""
+_ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 
 
 def heal_leases(service: Service) -> int:
@@ -87,7 +89,7 @@ class _Healing:
         now = self.service.now()
         generations = lock_pools(connection, {HOST_POOL})
         lease = find_lease(connection, self.lease_id, lock=True)
-        if lease is None or lease.status not in HEALABLE:
+        if lease is None or lease.status not in HEALABLE or phase_of(lease, now) in _ENDING:
             return False
         window = promised_window(lease.window.start, lease.window.end, now)
         healed: dict[str, dict[str, bool]] = {}
@@ -140,8 +142,10 @@ class _Healing:
         kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]
         # A host that was left before and works again still has servers, which the promises do not count.
         others = snapshot.without([part.id]).booked([Pick(each.resource_number) for each in left_by(part)], window)
-        picks = self._replace(part, others, window, kept, lost)
-        if active:
+        # A start that was begun may have brought hosts in already, and their owner servers.
+        touched = active or lease.reached(EventType.START)
+        picks = self._replace(part, others, window, kept, lost, firm=touched)
+        if touched:
             leave_allocations(connection, [each.id for each in lost], generation, now)
         else:
             end_allocations(connection, [each.id for each in lost], generation, now, released=True)
@@ -163,12 +167,13 @@ class _Healing:
         window: Window,
         kept: Sequence[Allocation],
         lost: Sequence[Allocation],
+        *,
+        firm: bool,
     ) -> Sequence[Pick]:
         """Return the picks with as much of the lost amount as can be had elsewhere, down to what is left."""
         kind = self.service.types.get(part.resource_type)
         margin = self.service.settings.leases.cleaning_time
         picks = tuple(each.pick for each in kept)
-        firm = part.status is ReservationStatus.ACTIVE
         before, nothing = dict(part.request), Explain.NOTHING
         search = Search(snapshot, window, window.duration, picks, firm, before, margin, nothing)
         best: Sequence[Pick] = picks

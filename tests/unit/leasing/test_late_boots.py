@@ -27,11 +27,17 @@ CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 
 
 def land(
-    world: World, asked: float, project: str = "demo", flavor: str = "m1.small", *, preemptible: bool = False
+    world: World,
+    asked: float,
+    project: str = "demo",
+    flavor: str = "m1.small",
+    *,
+    preemptible: bool = False,
+    host: str = "cmp-01",
 ) -> str:
-    """Let a server that was asked for at an hour of the test appear on cmp-01 now; return its id."""
+    """Let a server that was asked for at an hour of the test appear on a host now; return its id."""
     row = {"id": str(uuid4()), "name": "late", "project_id": project, "flavor_id": flavor, "status": "ACTIVE"}
-    where = {"service_host": "cmp-01", "preemptible": preemptible, "created_at": world.hour(asked)}
+    where = {"service_host": host, "preemptible": preemptible, "created_at": world.hour(asked)}
     with writing(world.engine) as connection:
         connection.execute(insert(tables.servers), {**row, **where})
     return row["id"]

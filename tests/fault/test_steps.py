@@ -8,7 +8,10 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.books.tables import tasks
+from leasehold.cloud.sandbox.faults import Fault
+from tests.fault.kills import rehearse
 from tests.fault.program import launched
+from tests.fault.scenes import MANAGER_SCENES
 from tests.fault.stage import new_stage
 from tests.processes import wait_for
 
@@ -32,3 +35,16 @@ def test_what_the_audit_writes_is_no_step(tmp_path: Path) -> None:
         with launched("leasehold-manager", tmp_path, stage.url, options=options) as manager:
             wait_for(lambda: turn_taken(stage), within=120)
         assert manager.plan.steps() == []
+
+
+@pytest.mark.slow
+def test_the_steps_of_a_start_are_the_same_where_a_call_outlasts_the_claim(tmp_path: Path) -> None:
+    """The claim is renewed then: counted in a slow rehearsal, that step never came to be killed at."""
+    scene = next(scene for scene in MANAGER_SCENES if scene.name == "start")
+    with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
+        empty = stage.rows()
+        steps = rehearse(stage, scene, empty).steps
+        assert steps.count("commit of tasks") == 1
+        stage.restore(empty)
+        stage.world.cloud.faults.set(Fault("aggregates.remove_host", latency_ms=2500))
+        assert rehearse(stage, scene, stage.rows()).steps == steps

@@ -41,11 +41,13 @@ class ResourceTypes:
     _retired: dict[str, ResourceType | str] = field(default_factory=dict, repr=False, compare=False)
 
     def offered(self, name: str) -> ResourceType:
-        """Return a type for a new reservation; raises InvalidInputError that lists those that are switched on."""
+        """Return a type for a new reservation; raises InvalidInputError that lists those that are switched on, if any."""
         found = self.by_name.get(name)
         if found is None:
             what = "switched off" if name in _installed() else "not supported"
-            message = f"The resource type {name[:80]!r} is {what}; use one of {', '.join(sorted(self.by_name))}."
+            known = ", ".join(sorted(self.by_name))
+            instead = f"use one of {known}" if known else "ask an operator to switch one on: none is"
+            message = f"The resource type {name[:80]!r} is {what}; {instead}."
             raise InvalidInputError(message, field="resource_type")
         return found
 

@@ -4,6 +4,8 @@ SHELL := /bin/sh
 .PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
 
 bin := .venv/bin
+# Every program that the suite starts would otherwise compile all that it imports: seven seconds each.
+unexport PYTHONDONTWRITEBYTECODE
 # The suite starts processes and database servers of its own beside its workers, so these are few.
 workers ?= 2
 

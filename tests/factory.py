@@ -45,6 +45,7 @@ from leasehold.resource_types.host import HostReservations
 from leasehold.resource_types.instance import InstanceReservations
 from leasehold.resource_types.registry import ResourceTypes
 from tests.locks import watch_locks
+from tests.statements import share_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -230,6 +231,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
     """Return a service over a database that has its tables; as if another process had been started on it."""
     engine = open_engine(url)
     watch_locks(engine)
+    share_statements(engine)
     cloud = sandbox(engine, clock=clock.now)
     wanted = settings or AT_ONCE
     service = Service(

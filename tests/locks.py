@@ -7,6 +7,7 @@ SQLite leaves `FOR UPDATE` out of what it sends, so the statements are looked at
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Insert, Select, Table, event
@@ -16,7 +17,9 @@ from leasehold.books.pool import lock_order
 from leasehold.books.store import LOCK_ORDER
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from collections.abc import Sequence
+
+    from sqlalchemy import Compiled, Connection, Engine
 
 _TAKEN = "locks-taken"
 
@@ -47,13 +50,23 @@ def _rank(lock: tuple[str, str]) -> tuple[int, int]:
 
 def _locks(context: Any) -> list[tuple[str, str]]:
     """Return what a statement locks; a row that it only reads is not locked."""
-    element = getattr(getattr(context, "compiled", None), "statement", None)
+    if context.compiled is None:
+        return []
+    return [
+        (name, context.compiled_parameters[0].get("pool", "") if name == "pools" else "")
+        for name in _locked_tables(context.compiled)
+    ]
+
+
+@lru_cache(maxsize=4096)
+def _locked_tables(compiled: Compiled) -> Sequence[str]:
+    """Return the tables of the lock order in which a statement locks rows; to ask a SELECT compiles it once more."""
+    element = compiled.statement
     if isinstance(element, Select) and element._for_update_arg is not None:
         tables = [each.name for each in element.get_final_froms() if isinstance(each, Table)]
     elif isinstance(element, UpdateBase) and not (isinstance(element, Insert) and element.table.name == "leases"):
         # Nobody can wait for a lease that is just being made.
         tables = [element.entity_description["table"].name]
     else:
-        return []
-    parameters = context.compiled_parameters[0]
-    return [(name, parameters.get("pool", "") if name == "pools" else "") for name in tables if name in LOCK_ORDER]
+        return ()
+    return tuple(name for name in tables if name in LOCK_ORDER)

@@ -19,6 +19,7 @@ from leasehold.conf.settings import ApiSettings, Settings
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
+from tests.statements import share_statements
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def types() -> ResourceTypes:
 def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
     path = shutil.copy(planted, tmp_path)
     engine = open_engine(f"sqlite:///{path}")
+    share_statements(engine)
     yield Service(Books(engine), Calendars(), types, sandbox(engine, clock=clock), Settings(), now=clock)
     engine.dispose()
 

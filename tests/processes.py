@@ -72,9 +72,11 @@ def running(
     database_url: str | None = None,
     options: Mapping[str, Mapping[str, object]] | None = None,
     environment: Mapping[str, str] | None = None,
+    healthy: bool = True,
 ) -> Iterator[Program]:
     """Run one of our console scripts with these options by section, on a free port, until the block ends.
 
+    The block begins when the API answers, if the program has one and `healthy` is not False.
     Raises AssertionError with the end of its log when it does not start or does not stop by itself.
     """
     with tempfile.TemporaryDirectory(prefix="leasehold-") as folder:
@@ -103,7 +105,7 @@ def running(
         serves = name != "leasehold-manager"
         program = Program(process, f"http://127.0.0.1:{port}/v1" if serves else "", log)
         try:
-            if serves:
+            if serves and healthy:
                 _wait_until_healthy(program)
             yield program
         finally:

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import requests
 
 from leasehold.books import clock
-from leasehold.cmd import api, manager
+from leasehold.cmd import api, begin, manager
 from tests.fault.child import Child
 from tests.fault.steps import Plan, Steps
 from tests.processes import as_text, wait_for
@@ -31,7 +31,9 @@ from tests.servers import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PROGRAMS = {"leasehold-api": api, "leasehold-manager": manager}
+PROGRAMS = {"leasehold-api": begin.api, "leasehold-manager": begin.manager}
+LOADED = (api, manager)
+"""What they run, loaded before they are forked."""
 WITHIN = 30.0
 DEATH_SIGNAL = 1
 """The number of PR_SET_PDEATHSIG."""
@@ -151,11 +153,10 @@ def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) ->
         os.dup2(output.fileno(), 2)
     _tell_stacks_when_asked()
     sys.argv = [name, "--config-file", str(config)]
-    module: Any = PROGRAMS[name]
     if offset is not None:
         _set_wrong(offset)
     Steps(plan).install()
-    module.main()
+    PROGRAMS[name]()
 
 
 def _tell_stacks_when_asked() -> None:

@@ -9,7 +9,7 @@ from leasehold.api.app import make_app
 from leasehold.api.door import Door
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
-from leasehold.cmd.serve import listen, serve
+from leasehold.cmd.serve import listen, serve, stopped_by_signal
 
 PROG = "leasehold-api"
 
@@ -22,4 +22,4 @@ def main() -> None:
         load_calendars(service)
         door = Door(config.api)
         server = listen(make_app(service, config.api, config.raw, door), config.api, door)
-    serve(server)
+    serve(server, stopped_by_signal(server))

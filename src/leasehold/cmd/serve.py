@@ -21,7 +21,7 @@ from leasehold.cmd.strict import StrictParser
 from leasehold.conf.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from waitress.adjustments import Adjustments
@@ -155,8 +155,8 @@ def listen(app: App, settings: ApiSettings, door: Door) -> Server:
     return server
 
 
-def serve(server: Server) -> None:
-    """Answer requests until SIGINT or SIGTERM; those under way are answered before this returns, within a limit."""
+def stopped_by_signal(server: Server) -> Sequence[int]:
+    """Return what holds the number of SIGINT or SIGTERM once it came; from here on neither ends the process."""
     stopping: list[int] = []
 
     def stop(signal_number: int, _frame: FrameType | None) -> None:
@@ -167,6 +167,11 @@ def serve(server: Server) -> None:
 
     for each in SIGNALS:
         signal.signal(each, stop)
+    return stopping
+
+
+def serve(server: Server, stopping: Sequence[int]) -> None:
+    """Answer requests until `stopping` holds something; those under way are answered first, within a limit."""
     while not stopping:
         server.turn(1.0)
     _give_notice(server)

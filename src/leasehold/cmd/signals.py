@@ -1,7 +1,8 @@
-"""Waiting to be told to stop, by SIGINT or SIGTERM, whichever thread the kernel gives the signal to."""
+"""Being told to stop, by SIGINT or SIGTERM, whichever thread the kernel gives the signal to."""
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from contextlib import contextmanager
@@ -13,6 +14,16 @@ if TYPE_CHECKING:
     from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def end_when_told() -> None:
+    """End the process with code 0 at the first of the signals, until `heard` or a server takes them over.
+
+    It is for the start, when nothing is under way that has to be finished: the kernel closes what is open, and the
+    database rolls back. An exception would do the same later, or never, where a library catches it.
+    """
+    for each in SIGNALS:
+        signal.signal(each, _end)
 
 
 @contextmanager
@@ -36,6 +47,10 @@ def heard() -> Iterator[Callable[[], object]]:
             for each in SIGNALS:
                 signal.signal(each, signal.SIG_IGN)
             signal.set_wakeup_fd(before)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    os._exit(0)
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
-from leasehold.cmd.serve import listen, serve
+from leasehold.cmd.serve import listen, serve, stopped_by_signal
 from leasehold.cmd.state import state_database
 from leasehold.leasing.floatingip import enrol_floating_ip
 from leasehold.leasing.host import enrol_host
@@ -58,6 +58,8 @@ def main() -> None:
         load_calendars(service)
         door = Door(config.api)
         server = listen(make_app(service, config.api, config.raw, door), config.api, door)
+    # Before the manager begins: what it works on has to be finished.
+    stopping = stopped_by_signal(server)
     with explained(PROG), managing(service, wake):
         sys.stdout.write(
             WELCOME.format(
@@ -69,7 +71,7 @@ def main() -> None:
             )
         )
         sys.stdout.flush()
-        serve(server)
+        serve(server, stopping)
     sys.stdout.write("\nLeasehold stopped.\n")
 
 

@@ -41,7 +41,7 @@ class ResourceTypes:
     _retired: dict[str, ResourceType | str] = field(default_factory=dict, repr=False, compare=False)
 
     def offered(self, name: str) -> ResourceType:
-        """Return a type for a new reservation; raises InvalidInputError that lists those that are switched on, if any."""
+        """Return a type for a new reservation; raises InvalidInputError that lists those switched on, if any."""
         found = self.by_name.get(name)
         if found is None:
             what = "switched off" if name in _installed() else "not supported"

@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+
+class _PluginBugError(Exception):
+    """A plugin raised what the contract does not allow; nothing was written for its reservation."""
+
+
 HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE, LeaseStatus.ERROR})
 """A start is tried again while the window lasts (decision 0026), so it moves; a lease that ends stays where it is."""
 _ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
@@ -53,7 +58,8 @@ def heal_leases(service: Service) -> int:
     """Find other hosts for what is promised on failed ones within the healing interval; return how many leases changed.
 
     Each lease is its own transaction, and one that cannot be healed stops no others. What cannot be replaced is given
-    up, and the reservation says so; a reservation whose plugin cannot be used keeps what it has until that is back.
+    up, and the reservation says so; a reservation whose plugin cannot be used, or breaks off, keeps what it has until
+    that is mended.
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
@@ -97,10 +103,18 @@ class _Healing:
             snapshot = snapshots[HOST_POOL]
             for part in self._healable(lease):
                 lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
-                if lost:
-                    generation = generations[HOST_POOL] + 1
+                if not lost:
+                    continue
+                generation = generations[HOST_POOL] + 1
+                try:
                     healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation, now)
-                    snapshot = snapshot.booked(fresh, window)
+                except _PluginBugError:
+                    message = (
+                        "A bug in %s: reservation %s of lease %s could not be healed; trying again at the next look"
+                    )
+                    log.exception(message, part.resource_type, part.id, lease.id)
+                    continue
+                snapshot = snapshot.booked(fresh, window)
         if not healed:
             return False
         self._save(connection, lease, healed, now)
@@ -181,7 +195,7 @@ class _Healing:
         asked = most = fits + sum(each.slots for each in lost)
         # What fits, fits in smaller amounts too: first all of it, then the middle of what is left open.
         while fits < most:
-            outcome = _allocate(kind, kind.exactly(dict(part.request), asked), search)
+            outcome = _allocate(kind, dict(part.request), asked, search)
             if outcome is None:
                 most = asked - 1
             else:
@@ -190,12 +204,14 @@ class _Healing:
         return best
 
 
-def _allocate(kind: ResourceType, request: Request, search: Search) -> Sequence[Pick] | None:
-    """Return the picks, or None when it cannot be done, for whatever reason: one lease never stops the healing."""
+def _allocate(kind: ResourceType, request: Request, amount: int, search: Search) -> Sequence[Pick] | None:
+    """Return the picks for this amount, or None when there are none; raises _PluginBugError."""
     try:
-        outcome = kind.allocate(request, search)
+        outcome = kind.allocate(kind.exactly(request, amount), search)
     except LeaseholdError:
         return None
+    except Exception as error:
+        raise _PluginBugError from error
     return None if isinstance(outcome, Refusal) else outcome
 
 

@@ -73,9 +73,16 @@ class ResourceTypes:
         return frozenset(kind.pool for kind in self.by_name.values())
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
-        """Return the type-specific fields of the v1 answer; none for a type whose plugin cannot be used."""
+        """Return the type-specific fields of the v1 answer; none where the plugin cannot be used or breaks off."""
         kind = self.find(reservation.resource_type)
-        return {} if kind is None else kind.view(reservation)
+        if kind is None:
+            return {}
+        try:
+            return kind.view(reservation)
+        except Exception:
+            # A list of leases holds those of all types.
+            log.exception("A bug in %s: reservation %s could not be shown", reservation.resource_type, reservation.id)
+            return {}
 
     def schemas(self) -> Mapping[str, type[BaseModel]]:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,18 +12,37 @@ from sqlalchemy import insert, update
 from leasehold.api.versions import Version
 from leasehold.api.views.lease import show_lease
 from leasehold.books.tables import reservations, tasks
+from leasehold.cloud.ports import Cloud
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.manager.reconciler import reconcile
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
+from leasehold.resource_types.flavor import FlavorReservations
 from leasehold.resource_types.host import HostReservations
-from tests.factory import NETWORK, floating_ips, hosts, next_moment_of_work, run_for, run_manager, run_until
+from tests.factory import (
+    NETWORK,
+    flavors,
+    floating_ips,
+    hosts,
+    instances,
+    next_moment_of_work,
+    run_for,
+    run_manager,
+    run_until,
+)
 from tests.stateful.audit import audit
-from tests.unit.leasing.badges import BADGE, badges, given, with_badges, with_types, without
-from tests.unit.leasing.looking import findings, mend
+from tests.unit.leasing.badges import BADGE, Badges, badges, given, with_badges, with_types, without
+from tests.unit.leasing.looking import AT_ONCE, findings, mend
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.model.allocation import Pick
     from leasehold.model.lease import Lease
+    from leasehold.model.refusal import Refusal
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.base import Job, Request, ResourceType, Search, Wanted
     from tests.factory import World
 
 FLOATING_IP = "virtual:floatingip"
@@ -332,3 +351,102 @@ def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
     due = next_moment_of_work(world)
     assert due is not None
     assert (due - world.now()).total_seconds() == world.service.settings.manager.retry_most_seconds
+
+
+# ---------------------------------------------------------------- plugins with a bug
+
+
+class BrokenBadges(Badges):
+    """Badges whose plugin raises what no plugin may."""
+
+    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+        raise ValueError(job.name)
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        raise KeyError(reservation.id)
+
+
+class BrokenFlavors(FlavorReservations):
+    """Flavors whose plugin finds no hosts, not even that there are none."""
+
+    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+        raise ZeroDivisionError
+
+
+class BrokenDeletes:
+    """Aggregates that break off in a way that no cloud may."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._real, verb)
+
+    def delete(self, name: str) -> None:
+        raise ArithmeticError(name)
+
+
+def broken(world: World, kind: ResourceType) -> World:
+    return with_types(world, {**world.service.types.by_name, kind.name: kind})
+
+
+def test_a_plugin_that_breaks_off_is_a_finding_and_the_audit_goes_on(world: World) -> None:
+    world = with_badges(world)
+    badge = world.lease(hosts(), badges(), start=0, end=2)
+    other = world.lease(hosts(), start=0, end=2)
+    run_manager(world)
+    for lease in (badge, other):
+        world.cloud.aggregates.ensure(lease.reservations[0].id, None, {})
+    world = broken(world, BrokenBadges())
+    found = {(each.kind.value, each.subject): each for each in findings(world)}
+    assert set(found) == {("drift", badge.id), ("drift", other.id), ("plugin", badge.id)}
+    finding = found["plugin", badge.id]
+    assert "site:badge" in finding.what
+    assert badge.reservations[1].id in finding.what
+    assert "ValueError" in finding.what
+    assert finding.mend is None
+    world = broken(world, Badges())
+    assert "plugin" not in {each.kind.value for each in findings(world)}
+
+
+def test_a_plugin_that_breaks_off_keeps_no_lease_from_being_shown(world: World) -> None:
+    world = with_badges(world)
+    lease = world.lease(badges(), hosts(), start=0, end=2)
+    world = broken(world, BrokenBadges())
+    shown: Any = show_lease(world.get(lease), world.service.types, Version(1, 1), EVERYTHING)
+    assert [part["resource_type"] for part in shown["reservations"]] == [BADGE, "physical:host"]
+    assert "min" in shown["reservations"][1]
+
+
+def test_a_plugin_that_breaks_off_keeps_no_other_reservation_from_being_healed(world: World) -> None:
+    lease = world.lease(flavors(), instances(), start=0, end=2)
+    after = world.lease(instances(), start=0, end=2)
+    run_manager(world)
+    assert [world.holds(lease, 0), world.holds(lease, 1), world.holds(after)] == [{"cmp-01": 1}] * 3
+    world = broken(world, BrokenFlavors())
+    world.fail("cmp-01")
+    assert [world.holds(lease, 0), world.holds(lease, 1), world.holds(after)] == [
+        {"cmp-01": 1},
+        {"cmp-02": 1},
+        {"cmp-02": 1},
+    ]
+    assert not world.part(lease, 0).missing_resources
+    world = broken(world, FlavorReservations())
+    assert world.heal() == 1
+    assert world.holds(lease, 0) == {"cmp-02": 1}
+    audit(world)
+
+
+def test_a_mend_that_breaks_off_leaves_the_others_to_be_mended(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    over = world.lease(hosts(), start=0, end=1)
+    run_until(world, world.hour(1.1))
+    world.cloud.aggregates.ensure(over.reservations[0].id, None, {"blazar:owner": "demo"})
+    world.cloud.aggregates.remove_host("freepool", "cmp-02")
+    aggregates = BrokenDeletes(world.cloud.aggregates)
+    ports = {each.name: getattr(world.cloud, each.name) for each in fields(Cloud)}
+    service = replace(world.service, cloud=Cloud(**{**ports, "aggregates": aggregates}))
+    found = reconcile(service, AT_ONCE)
+    assert sorted(each.kind.value for each in found) == ["leftover", "place"]
+    assert "ArithmeticError" in caplog.text
+    run_manager(world)
+    assert "cmp-02" in world.members("freepool")

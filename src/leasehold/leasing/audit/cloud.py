@@ -7,6 +7,7 @@ people work while we look, only what is found twice, a moment apart, is a findin
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from leasehold.books.audit import standing_lease_ids, work_of
 from leasehold.books.lease import find_lease
 from leasehold.books.task import LEASE
 from leasehold.cloud.observing import Observation
-from leasehold.cloud.ports import CloudPermanentError, StrangersError
+from leasehold.cloud.ports import CloudError, CloudPermanentError, StrangersError
 from leasehold.leasing.audit.addresses import audit_addresses
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import audit_leftovers
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.observing import Change
     from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
 
 MOST_NAMED = 8
 """Differences that a finding spells out; the rest it counts."""
@@ -81,33 +84,42 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
         yield from audit_addresses(service)
     if Kind.PLUGIN in kinds:
         yield from audit_plugins(service)
-    for kind, subject in sorted(suspected):
-        if kind is Kind.DRIFT:
-            yield from audit_drift(service, Observation(service.cloud), subject)
+    # A plugin that breaks off is a finding about the lease where it did.
+    for subject in sorted({subject for kind, subject in suspected if kind in (Kind.DRIFT, Kind.PLUGIN)}):
+        yield from audit_drift(service, Observation(service.cloud), subject)
 
 
 def audit_drift(service: Service, observation: Observation, lease_id: str) -> Iterator[Finding]:
-    """Yield what in the cloud is not as a lease wants it, if it has come to rest and still is as it was afterwards."""
+    """Yield what in the cloud is not as a lease wants it, if it has come to rest and still is as it was afterwards.
+
+    A plugin that breaks off is a finding of its own; the lease's other reservations are compared all the same.
+    """
     step = _standing(service, lease_id)
     if step is None:
         return
     subject = f"Lease {lease_id} is {step.lease.status}, but"
+    bugs: list[str] = []
+    found: list[Finding] = []
     try:
-        changes = _changes(service, observation, step)
+        changes = _changes(service, observation, step, bugs)
     except StrangersError:
         # They are named by host, see `audit_strangers`.
-        return
+        changes = []
     except CloudPermanentError as error:
-        finding = Finding(Kind.DRIFT, lease_id, f"{subject} the cloud cannot give it what it wants: {error}.", _ASK)
-    else:
-        if not changes:
-            return
-        finding = _drift(lease_id, subject, changes)
-    if _standing(service, lease_id) == step:
-        yield finding
+        changes = []
+        found.append(Finding(Kind.DRIFT, lease_id, f"{subject} the cloud cannot give it what it wants: {error}.", _ASK))
+    if changes:
+        found.append(_drift(lease_id, subject, changes))
+    if bugs:
+        found.append(Finding(Kind.PLUGIN, lease_id, f"{subject} {'; '.join(bugs)}.", _BUG))
+    if found and _standing(service, lease_id) == step:
+        yield from found
 
 
 _ASK = "Bring back what is missing, or delete the lease."
+_BUG = (
+    "This is a defect of that plugin; its traceback is in the log. Nothing else is known of what it has in the cloud."
+)
 
 
 def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
@@ -121,14 +133,24 @@ def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
     return Finding(Kind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
 
 
-def _changes(service: Service, observation: Observation, step: Step) -> list[Change]:
+def _changes(service: Service, observation: Observation, step: Step, bugs: list[str]) -> list[Change]:
+    """Return what would be changed, and add to `bugs` which plugins broke off with what the contract does not allow."""
     found: list[Change] = []
     for job in step.jobs:
         name = job.reservation.resource_type
         # A plugin that is missing is named once for all leases, see `audit_plugins`.
         kind = None if name in service.settings.manager.forgotten_plugins else service.types.find(name)
-        if kind is not None:
+        if kind is None:
+            continue
+        try:
             found += observation.changes(partial(kind.converge, job=job, wanted=step.wanted))
+        except CloudError:
+            raise
+        except Exception as error:
+            log.exception(
+                "A bug in %s: reservation %s of lease %s could not be compared", name, job.name, step.lease.id
+            )
+            bugs.append(f"the plugin of {name!r} breaks off at reservation {job.name} ({type(error).__name__})")
     return found
 
 

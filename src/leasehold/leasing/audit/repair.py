@@ -9,11 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from leasehold.books.allocation import unreleased_on
 from leasehold.books.audit import IDLE, owners, work_of
 from leasehold.books.lease import find_lease
 from leasehold.books.outbox import put_event
 from leasehold.books.resource import last_resource, list_resources
+from leasehold.books.store import UnknownOutcomeError
 from leasehold.books.task import LEASE, add_task_once
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
@@ -50,6 +53,12 @@ def repair(service: Service, finding: Finding) -> str | None:
         return _MENDERS[finding.mend](service, finding)
     except CloudError as error:
         log.warning("What the audit found about %s could not be mended: %s", finding.subject, error)
+        return None
+    except (SQLAlchemyError, UnknownOutcomeError):
+        raise
+    except Exception:
+        # One finding never keeps the others from being mended.
+        log.exception("A bug: what the audit found about %s could not be mended", finding.subject)
         return None
 
 

@@ -76,9 +76,13 @@ def test_a_process_that_starts_after_a_jump_follows_it_when_an_operator_accepts_
             connection.execute(update(clock_table).values(seen_at=datetime.now(UTC) - 5 * HOUR))
         told = shared_clock(engine)
         assert abs(told() - datetime.now(UTC) + 5 * HOUR) < NEAR
+        assert run(["clock", "show", "--database-url", url]) == 1
+        assert "no process follows it now" in capsys.readouterr().out
         assert run(["clock", "accept", "--database-url", url]) == 0
         assert "Accepted: it is" in capsys.readouterr().out
         wait_for(lambda: abs(told() - datetime.now(UTC)) < NEAR)
+        wait_for(lambda: run(["clock", "show", "--database-url", url]) == 0)
+        assert "It is followed" in capsys.readouterr().out
         assert abs(shared_clock(engine)() - datetime.now(UTC)) < NEAR
         engine.dispose()
 
@@ -90,3 +94,5 @@ def test_on_sqlite_there_is_nothing_to_accept(tmp_path: Path, capsys: pytest.Cap
     engine.dispose()
     assert run(["clock", "accept", "--database-url", url]) == 1
     assert "this machine's clock" in capsys.readouterr().err
+    assert run(["clock", "show", "--database-url", url]) == 0
+    assert "On SQLite leases go by this machine's clock" in capsys.readouterr().out

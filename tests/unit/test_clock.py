@@ -10,6 +10,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 
 from leasehold.books.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, Look, SharedClock
@@ -199,6 +200,38 @@ def test_a_jump_is_not_followed_until_the_clock_comes_back(jump: timedelta, capl
     asks_again(database, clock)
     assert clock.now() == database.truth()
     assert "followed again: it is where it should be" in caplog.records[-1].message
+
+
+def held() -> float | None:
+    return REGISTRY.get_sample_value("leasehold_clock_held")
+
+
+def test_a_jump_that_is_held_is_a_metric() -> None:
+    database = Database()
+    clock = database.clock()
+    clock.look()
+    assert held() == 0
+    database.jump = 5 * HOUR
+    clock.look()
+    assert held() == 1
+    database.jump = timedelta(0)
+    clock.look()
+    assert held() == 0
+
+
+@pytest.mark.parametrize(("limit", "followed"), [(30, False), (60, False), (90, True), (600, True)])
+def test_how_far_a_clock_may_jump_is_the_operators_to_say(limit: int, *, followed: bool) -> None:
+    database = Database()
+    clock = SharedClock(
+        database.ask, machine=database.truth, steady=lambda: database.passed, jump=timedelta(seconds=limit)
+    )
+    clock.look()
+    database.jump = timedelta(seconds=61)
+    clock.look()
+    assert clock.now() == database.truth() + (database.jump if followed else timedelta(0))
+    database.accepted_at = database.truth() + database.jump
+    clock.look()
+    assert clock.now() == database.truth() + database.jump
 
 
 @pytest.mark.parametrize("jump", [5 * HOUR, -5 * HOUR])

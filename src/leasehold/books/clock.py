@@ -25,6 +25,7 @@ from sqlalchemy.exc import ProgrammingError, SQLAlchemyError
 
 from leasehold.books.engine import open_aside
 from leasehold.books.tables import clock as clock_table
+from leasehold.metrics.clock import clock_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,10 +44,12 @@ TOLERANCE = timedelta(seconds=3)
 
 
 JUMP = timedelta(minutes=5)
-"""A clock that is further than this from where it should be is not followed."""
+"""A clock that is further than this from where it should be is not followed; operators may choose another limit."""
 ACCEPTED_FOR = timedelta(hours=1)
 """How long after an operator has accepted a jump a process may learn of it."""
 SEEN_EVERY = timedelta(minutes=1)
+BELIEVED_WITHIN = timedelta(minutes=3)
+"""A clock that is followed was believed less long ago."""
 SAY_AGAIN_SECONDS = 300.0
 
 
@@ -84,10 +87,15 @@ class SharedClock:
         machine: Callable[[], datetime],
         steady: Callable[[], float] = steady,
         keep: Callable[[datetime], None] = lambda _moment: None,
+        jump: timedelta = JUMP,
     ) -> None:
-        """Begin with what the machine says; nobody has been asked yet. `keep` writes down what was believed."""
+        """Begin with what the machine says; nobody has been asked yet.
+
+        `keep` writes down what was believed, `jump` is the largest change of the clock that is followed.
+        """
         self._ask = ask
         self._keep = keep
+        self._jump = jump
         self._machine = machine
         self._steady = steady
         self._look = Look(machine(), steady())
@@ -120,7 +128,7 @@ class SharedClock:
         expected = self._look.moment + timedelta(seconds=look.at - self._look.at)
         jumped = self._jumped(look, expected)
         self._answered = True
-        if jumped and not _accepted(look, expected):
+        if jumped and not _accepted(look, expected, self._jump):
             self._hold(look.moment - expected)
             return True
         self._release(accepted=jumped)
@@ -137,12 +145,13 @@ class SharedClock:
         believed as well where somebody believed it a moment ago, or where it is the one that is behind.
         """
         if self._answered:
-            return abs(look.moment - expected) > JUMP
-        left_alone = look.seen_at is not None and look.moment - look.seen_at > JUMP
-        return left_alone and look.moment - expected > JUMP
+            return abs(look.moment - expected) > self._jump
+        left_alone = look.seen_at is not None and look.moment - look.seen_at > self._jump
+        return left_alone and look.moment - expected > self._jump
 
     def _hold(self, jump: timedelta) -> None:
         """Count on from where we were, and say so, now and every few minutes."""
+        clock_held(held=True)
         at = self._steady()
         if self._held_since is not None and at - self._held_since < SAY_AGAIN_SECONDS:
             return
@@ -156,6 +165,7 @@ class SharedClock:
         )
 
     def _release(self, *, accepted: bool) -> None:
+        clock_held(held=False)
         if self._held_since is None and not accepted:
             return
         self._held_since = None
@@ -199,12 +209,12 @@ class SharedClock:
         )
 
 
-def shared_clock(engine: Engine) -> Callable[[], datetime]:
-    """Return what tells the time that all processes on these books share."""
+def shared_clock(engine: Engine, jump: timedelta = JUMP) -> Callable[[], datetime]:
+    """Return what tells the time that all processes on these books share; a change by more than `jump` is held."""
     if engine.dialect.name == "sqlite":
         return utc_now
     aside = open_aside(engine.url)
-    clock = SharedClock(partial(_ask, aside), machine=utc_now, keep=partial(_keep_seen, aside))
+    clock = SharedClock(partial(_ask, aside), machine=utc_now, keep=partial(_keep_seen, aside), jump=jump)
     # Before the first answer the machine's own clock would count.
     any(clock.look() for _ in range(FIRST_TRIES))
     return clock.now
@@ -219,11 +229,21 @@ def accept_clock(engine: Engine) -> datetime:
     return moment
 
 
-def _accepted(look: Look, expected: datetime) -> bool:
+def ask_clock(engine: Engine) -> Look:
+    """Return what the database's clock says now, and when it was last believed and accepted."""
+    return _ask(open_aside(engine.url))
+
+
+def is_believed(look: Look) -> bool:
+    """Say whether some process has followed the clock a moment ago: each writes that down once a minute."""
+    return look.seen_at is not None and abs(look.moment - look.seen_at) <= BELIEVED_WITHIN
+
+
+def _accepted(look: Look, expected: datetime, jump: timedelta) -> bool:
     """Say whether an operator has accepted this jump, and not another one before it."""
     if look.accepted_at is None or not timedelta(0) <= look.moment - look.accepted_at <= ACCEPTED_FOR:
         return False
-    return abs(look.accepted_at - expected) > JUMP / 2
+    return abs(look.accepted_at - expected) > jump / 2
 
 
 def _keep_seen(aside: Engine, moment: datetime) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),
-        now=shared_clock(engine),
+        now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.books import history, schema
-from leasehold.books.clock import accept_clock, shared_clock
+from leasehold.books.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
 from leasehold.cmd import audit, database, import_blazar, sandbox
 from leasehold.cmd.database import OperatorError
 
@@ -125,8 +125,32 @@ def _check(_args: Namespace, engine: Engine) -> int:
 def _add_clock(groups: _SubParsersAction[ArgumentParser]) -> None:
     about = "the database's clock, by which leases begin and end"
     verbs = groups.add_parser("clock", help=about, description=about).add_subparsers(required=True, metavar="VERB")
-    text = "have all processes follow it to where it is now, after it was set by more than five minutes"
+    text = "compare it with this machine's, and fail when no process follows it"
+    verbs.add_parser("show", help=text, description=text).set_defaults(run=_show_clock)
+    text = "have all processes follow it to where it is now, after it was set and they hold the time from before"
     verbs.add_parser("accept", help=text, description=text).set_defaults(run=_accept_clock)
+
+
+def _show_clock(_args: Namespace, engine: Engine) -> int:
+    schema.check(engine)
+    if engine.dialect.name == "sqlite":
+        _say(f"On SQLite leases go by this machine's clock, which says {utc_now():{_MOMENT}} UTC.")
+        return 0
+    look = ask_clock(engine)
+    _say(f"The database's clock says {look.moment:{_MOMENT}} UTC, this machine's {utc_now():{_MOMENT}} UTC.")
+    seen = "never" if look.seen_at is None else f"at {look.seen_at:{_MOMENT}} UTC"
+    if is_believed(look):
+        _say(f"It is followed: a process believed it {seen}.")
+        return 0
+    _say(
+        f"It was last believed {seen}, so no process follows it now. Either none runs, or they hold the time "
+        "from before because it has jumped. If it is wrong, set it right; if it is right, run leasehold-manage clock "
+        "accept."
+    )
+    return 1
+
+
+_MOMENT = "%Y-%m-%d %H:%M:%S"
 
 
 def _accept_clock(_args: Namespace, engine: Engine) -> int:

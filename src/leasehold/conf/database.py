@@ -35,6 +35,13 @@ DATABASE_OPTIONS = [
         min=0.0,
         help="Seconds for which a change that lost a race, or whose connection broke before its commit, is made again.",
     ),
+    cfg.FloatOpt(
+        "clock_jump_seconds",
+        default=300.0,
+        min=10.0,
+        help="A database clock that moves by more seconds than this, ahead or back, is not followed until it is back "
+        "or until leasehold-manage clock accept, so that no lease ends early. The same value for all processes.",
+    ),
     cfg.IntOpt(
         "mysql_wsrep_sync_wait",
         default=1,
@@ -54,6 +61,7 @@ class DatabaseSettings:
     read_timeout: int | None = 60
     retry_seconds: float = 30.0
     wsrep_sync_wait: int = 1
+    clock_jump_seconds: float = 300.0
 
 
 PATIENT = DatabaseSettings(read_timeout=None)
@@ -102,4 +110,5 @@ def read_settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
         read_timeout=conf.database.read_timeout,
         retry_seconds=conf.database.retry_seconds,
         wsrep_sync_wait=conf.database.mysql_wsrep_sync_wait,
+        clock_jump_seconds=conf.database.clock_jump_seconds,
     )

@@ -11,6 +11,7 @@ import numpy as np
 from leasehold.calendar.arrays import MOST_SLOTS
 from leasehold.calendar.demands import EXCLUSIVE, DecisionDemands, DemandTable
 from leasehold.calendar.outlines import MOST_CELLS, Outlines
+from leasehold.calendar.properties import Answers
 from leasehold.calendar.resources import ResourceTable
 from leasehold.calendar.snapshot import Snapshot
 from leasehold.calendar.store import AllocationStore, owner_keys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from leasehold.calendar.properties import PropertyTable
     from leasehold.model.resource import Resource
 
 MOST_TAIL: Final = 16_384
@@ -97,14 +99,24 @@ class Calendar:
             self._forget_demands()
         self.generation = generation
 
-    def snapshot(self, now: datetime) -> Snapshot:
-        """Return the pool as it stands, for the moment `now`; valid until the next update."""
+    @property
+    def properties(self) -> PropertyTable:
+        """The properties of the resources as they are now, in a table that does not change: no lock is needed."""
+        return self._resources.properties
+
+    def snapshot(self, now: datetime, answers: Answers | None = None) -> Snapshot:
+        """Return the pool as it stands, for the moment `now`; valid until the next update.
+
+        `answers` that were given for these very properties are taken over; others are of no use.
+        """
         self._store.settle()
         if self._tidy_at is None or now >= self._tidy_at:
             self._store.forget_before(to_seconds(now - HISTORY), unless_few=True)
             self._tidy_at = now + HISTORY / 24
         demands = DecisionDemands(self._demands)
-        return Snapshot(self._resources, demands, self._store, self._outlines, to_seconds(now))
+        if answers is None or answers.table is not self.properties:
+            answers = Answers(self.properties)
+        return Snapshot(self._resources, demands, self._store, self._outlines, to_seconds(now), answers)
 
     @property
     def distinct_demands(self) -> int:

@@ -12,6 +12,7 @@ from leasehold.calendar.demands import EXCLUSIVE
 from leasehold.calendar.outline import Outlook
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
+from leasehold.model.budget import nothing_to_check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.demands import DecisionDemands
     from leasehold.calendar.outlines import Outlines
+    from leasehold.calendar.properties import Answers
     from leasehold.calendar.resources import ResourceTable
     from leasehold.calendar.store import AllocationStore
     from leasehold.model.allocation import Pick
@@ -71,11 +73,16 @@ class Snapshot:
         store: AllocationStore,
         outlines: Outlines,
         now: int,
+        answers: Answers,
         *,
         overdue: Rows | None = None,
     ) -> None:
-        """Look at these tables as of `now`, in seconds since the epoch; `overdue` where that is known already."""
+        """Look at these tables as of `now`, in seconds since the epoch; `overdue` where that is known already.
+
+        `answers` are for the resources' properties as they are.
+        """
         self._resources = resources
+        self._answers = answers
         self._demands = demands
         self._store = store
         self._outlines = outlines
@@ -104,9 +111,12 @@ class Snapshot:
         """Return which resources still exist, healthy or not."""
         return self._resources.enrolled.copy()
 
-    def matching(self, expression: Expression) -> Mask:
-        """Return which resources match: `leasehold.model.properties.matches` for each."""
-        return self._resources.matching(expression)
+    def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
+        """Return which resources match: `leasehold.model.properties.matches` for each.
+
+        What was not evaluated before the pool was locked is evaluated now; `check` is called meanwhile, and may raise.
+        """
+        return self._answers.to(expression, check)
 
     def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
         """Return which resources have all the required traits and none of the forbidden ones."""
@@ -304,7 +314,8 @@ class Snapshot:
 
     def _but(self, left_out: tuple[tuple[int, int], ...], added: Held, overdue: Rows | None = None) -> Snapshot:
         known = self._overdue if overdue is None else overdue
-        other = Snapshot(self._resources, self._demands, self._store, self._outlines, self._now, overdue=known)
+        tables = (self._resources, self._demands, self._store, self._outlines)
+        other = Snapshot(*tables, self._now, self._answers, overdue=known)
         other._left_out, other._added = left_out, added
         if left_out == self._left_out:
             other._left_out_positions = self._left_out_positions

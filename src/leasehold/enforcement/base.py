@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from leasehold.enforcement.amount import MaxLeaseSizeFilter
 from leasehold.enforcement.duration import MaxLeaseDurationFilter
 from leasehold.enforcement.lookahead import MaxLookaheadFilter
 from leasehold.enforcement.project import ProjectLimitsFilter
-from leasehold.model.errors import AmendmentDeniedError, LimitExceededError
+from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,8 +80,24 @@ class Enforcement:
             except LimitExceededError as error:
                 raise AmendmentDeniedError(error) from None
 
+    def would_create(self, lease: Lease, deciding: Deciding) -> bool:
+        """Say whether a new lease would pass every filter."""
+        return _passes(partial(self.check_create, lease, deciding))
+
+    def would_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> bool:
+        """Say whether an amendment would pass every filter."""
+        return _passes(partial(self.check_update, lease, proposed, deciding))
+
     def _for(self, lease: Lease) -> Sequence[Filter]:
         return () if lease.project_id in self.exempt_projects else self.filters
+
+
+def _passes(check: Callable[[], None]) -> bool:
+    try:
+        check()
+    except LeaseholdError:
+        return False
+    return True
 
 
 def load_filters(settings: LeaseSettings) -> Enforcement:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from leasehold.books.allocation import changed_allocations
 from leasehold.books.pool import lock_order, read_pools
 from leasehold.books.resource import changed_resources
 from leasehold.calendar.index import HISTORY, AllocationColumns, Calendar
+from leasehold.calendar.properties import Answers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
     from leasehold.books.pool import LockedPools, PoolState
     from leasehold.books.store import Books
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.model.properties import Expression
 
 Result = TypeVar("Result")
+Evaluated: TypeAlias = "Mapping[str, Answers]"
+"""Conditions by pool, with their answers."""
 
 _NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
 STALE_AFTER = timedelta(hours=12)
@@ -97,23 +102,46 @@ class Calendars:
         self._guard = Lock()
         self._calendars: dict[str, _Kept] = {}
 
-    def transact(self, books: Books, now: Callable[[], datetime], work: Callable[[Connection], Result]) -> Result:
+    def transact(
+        self,
+        books: Books,
+        now: Callable[[], datetime],
+        evaluate: Callable[[], Evaluated],
+        work: Callable[[Evaluated, Connection], Result],
+    ) -> Result:
         """Run `work`, which uses `synced`, in one writing transaction (`Books.transact`).
 
-        When it meets a calendar that cannot be proved, as in a new process or after the database was restored, the
-        transaction is rolled back, the calendar loaded while the pool is not locked, and `work` run again.
+        It is given what `evaluate` returns, which is called before the transaction begins. When it meets a calendar
+        that cannot be proved, as in a new process or after the database was restored, the transaction is rolled back,
+        the calendar loaded while the pool is not locked, and all is done again.
         """
         while True:
+            evaluated = evaluate()
             try:
-                return books.transact(work)
+                return books.transact(partial(work, evaluated))
             except UnprovenCalendarError as error:
                 self._load_once(books, error, now())
 
+    def evaluate(self, conditions: Iterable[tuple[str, Expression]], check: Callable[[], None]) -> Evaluated:
+        """Evaluate conditions, each on the properties of its pool as this process knows them; nothing is locked.
+
+        `check` is called meanwhile, and may raise.
+        """
+        found: dict[str, Answers] = {}
+        for pool, condition in conditions:
+            if pool not in found:
+                found[pool] = Answers(self._kept(pool).calendar.properties)
+            found[pool].to(condition, check)
+        return found
+
     @contextmanager
-    def synced(self, connection: Connection, locked: LockedPools, now: datetime) -> Iterator[dict[str, Snapshot]]:
+    def synced(
+        self, connection: Connection, locked: LockedPools, now: datetime, evaluated: Evaluated
+    ) -> Iterator[dict[str, Snapshot]]:
         """Yield a snapshot of each pool as it is under its lock, valid inside the block.
 
-        Raises UnprovenCalendarError, which `transact` understands.
+        Of what was `evaluated`, all is right that is for properties which have not changed since; the rest is
+        evaluated anew when it is asked for. Raises UnprovenCalendarError, which `transact` understands.
         """
         with ExitStack() as stack:
             snapshots = {}
@@ -121,7 +149,7 @@ class Calendars:
                 kept = self._kept(pool)
                 stack.enter_context(kept.lock)
                 kept.sync(connection, locked.states[pool], now)
-                snapshots[pool] = kept.calendar.snapshot(now)
+                snapshots[pool] = kept.calendar.snapshot(now, evaluated.get(pool))
             yield snapshots
 
     def load(self, connection: Connection, now: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
@@ -16,17 +16,14 @@ from leasehold.books.outbox import put_event
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
-from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.dates import asked_window, warning_time
-from leasehold.leasing.decide import Asked, Terms, promised_window
+from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.sight import check_names, hidden_names
+from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
 from leasehold.metrics.decision import decision
-from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ConflictError,
-    LeaseholdError,
     LimitExceededError,
     MissingParameterError,
 )
@@ -40,11 +37,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.windows import Window
+    from leasehold.resource_types.registry import ResourceTypes
 
 
 @decision("create")
@@ -61,37 +60,30 @@ def create_lease(
     of the warning, LimitExceededError from enforcement. The same key again returns the lease it made; with another
     request it raises ConflictError.
     """
-    work = _Creation(service, caller, draft, _read_reservations(service, caller, draft, sight), idempotency_key)
+    service.enforcement.check_count(caller.project_id, len(draft.reservations))
+    reading = read_requests(service, caller, sight, draft.reservations, partial(_read, service.types))
+    asked = [
+        Asked(part.kind, part.request, place=place_of(position), hidden=reading.hidden)
+        for position, part in enumerate(reading.parts)
+    ]
+    conditions = conditions_of((part.kind, part.request) for part in asked)
+    work = _Creation(service, caller, draft, asked, idempotency_key)
     try:
-        lease = service.decide(work)
+        lease = service.decide(work, conditions)
     except IntegrityError:
         # Two requests with one key at the same time: the other one has committed, so the key is found now.
         if idempotency_key is None:
             raise
-        lease = service.decide(work)
+        lease = service.decide(work, conditions)
     service.wake()
     return lease
 
 
-def _read_reservations(service: Service, caller: Caller, draft: LeaseDraft, sight: Sight) -> list[Asked]:
-    asked = []
-    service.enforcement.check_count(caller.project_id, len(draft.reservations))
-    check_texts(draft.reservations)
-    conditions = Conditions()
-    for position, raw in enumerate(draft.reservations):
-        try:
-            if "resource_type" not in raw:
-                raise MissingParameterError("resource_type")
-            kind = service.types.offered(raw["resource_type"])
-            request = kind.parse(raw)
-            conditions.add(request)
-            check_names(sight, request)
-            request = kind.resolve(service.cloud, caller, request)
-            asked.append(Asked(kind, request, place=f"reservations[{position}]"))
-        except LeaseholdError as error:
-            raise error.under(f"reservations[{position}]") from None
-    hidden = hidden_names(service, sight, (part.request for part in asked))
-    return [replace(part, hidden=hidden) for part in asked] if hidden else asked
+def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
+    if "resource_type" not in raw:
+        raise MissingParameterError("resource_type")
+    kind = types.offered(raw["resource_type"])
+    return Read(kind, kind.parse(raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +96,7 @@ class _Creation:
     asked: Sequence[Asked]
     key: str | None
 
-    def __call__(self, connection: Connection) -> Lease:
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
             return made
         now = self.service.now()
@@ -123,11 +115,13 @@ class _Creation:
             return made
         promised = promised_window(window.start, window.end, now)
         settings = self.service.settings.leases
-        with self.service.calendars.synced(connection, generations, now) as snapshots:
-            budget = Budget(settings.decision_seconds, self.service.steady)
-            terms = Terms(promised, window.duration, settings.cleaning_time, budget)
-            allowed = partial(self._allowed, lease, deciding)
-            decided = Offering(snapshots, self.asked, terms, allowed, settings.explanation_seconds).decide()
+
+        def allowed(other: Window) -> bool:
+            return self.service.enforcement.would_create(replace(lease, window=other), deciding)
+
+        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
+            terms, seconds = self.service.terms(promised, window.duration), settings.explanation_seconds
+            decided = Offering(snapshots, self.asked, terms, allowed, seconds).decide()
         insert_lease(connection, lease)
         self._promise(connection, lease, decided, generations, promised)
         add_task(connection, LEASE, lease.id, now, lease.project_id)
@@ -136,14 +130,6 @@ class _Creation:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
         bump_pools(connection, generations)
         return lease
-
-    def _allowed(self, lease: Lease, deciding: Deciding, window: Window) -> bool:
-        """Say whether the limits let the lease have another window."""
-        try:
-            self.service.enforcement.check_create(replace(lease, window=window), deciding)
-        except LeaseholdError:
-            return False
-        return True
 
     def _lease(self, window: Window, now: datetime) -> Lease:
         lease_id = str(uuid4())

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
@@ -91,7 +92,7 @@ class _Healing:
     lease_id: str
     broken: frozenset[int]
 
-    def __call__(self, connection: Connection) -> bool:
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
         now = self.service.now()
         generations = lock_pools(connection, {HOST_POOL})
         lease = find_lease(connection, self.lease_id, lock=True)
@@ -99,7 +100,7 @@ class _Healing:
             return False
         window = promised_window(lease.window.start, lease.window.end, now)
         healed: dict[str, dict[str, bool]] = {}
-        with self.service.calendars.synced(connection, generations, now) as snapshots:
+        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             snapshot = snapshots[HOST_POOL]
             for part in self._healable(lease):
                 lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, TypeVar
 from leasehold.books.clock import utc_now
 from leasehold.conf.settings import Settings
 from leasehold.enforcement.base import Enforcement
+from leasehold.leasing.decide import Terms
+from leasehold.model.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
+    from collections.abc import Callable, Sequence
+    from datetime import datetime, timedelta
 
     from sqlalchemy import Connection
 
     from leasehold.books.store import Books
     from leasehold.cloud.ports import Cloud
-    from leasehold.leasing.calendars import Calendars
+    from leasehold.leasing.calendars import Calendars, Evaluated
+    from leasehold.model.properties import Expression
+    from leasehold.model.windows import Window
     from leasehold.resource_types.registry import ResourceTypes
 
 
@@ -47,6 +51,21 @@ class Service:
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
 
-    def decide(self, work: Callable[[Connection], Result]) -> Result:
-        """Run a transaction that uses calendars, again where one of them has to be loaded anew (`Calendars`)."""
-        return self.calendars.transact(self.books, self.now, work)
+    def decide(
+        self, work: Callable[[Evaluated, Connection], Result], conditions: Sequence[tuple[str, Expression]] = ()
+    ) -> Result:
+        """Run a transaction that uses calendars, again where one of them has to be loaded anew (`Calendars`).
+
+        The conditions, each with its pool, are evaluated before the transaction begins; raises TakesTooLongError.
+        """
+
+        def evaluate() -> Evaluated:
+            budget = Budget(self.settings.leases.decision_seconds, self.steady)
+            return self.calendars.evaluate(conditions, budget.check)
+
+        return self.calendars.transact(self.books, self.now, evaluate, work)
+
+    def terms(self, window: Window, length: timedelta) -> Terms:
+        """Return the terms of a decision that begins now, about what lies ahead of a lease of this length."""
+        settings = self.settings.leases
+        return Terms(window, length, settings.cleaning_time, Budget(settings.decision_seconds, self.steady))

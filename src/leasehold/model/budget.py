@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+def nothing_to_check() -> None:
+    """Let work take as long as it takes."""
+
+
 class Budget:
     """Seconds that begin to run when this is made. Work that may take long calls `check` between its steps."""
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
+from leasehold.model.budget import nothing_to_check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from pydantic import BaseModel
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
@@ -64,10 +66,6 @@ class Explain(IntEnum):
     NOTHING = 0
     AMOUNTS = 1
     WINDOW = 2
-
-
-def nothing_to_check() -> None:
-    """Let a decision take as long as it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +160,9 @@ class ResourceType(Protocol):
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
         """Read changes to a reservation and return the new request; raises when this part may not change now."""
+
+    def conditions(self, request: Request) -> Collection[Expression]:
+        """Return what `allocate` will ask of `Snapshot.matching`: that is evaluated before the pool is locked."""
 
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Choose resources: a pure function. Whatever it returns is free throughout the padded window."""

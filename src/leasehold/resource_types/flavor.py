@@ -23,11 +23,12 @@ from leasehold.resource_types.slots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import Job, Request, Search, Wanted
@@ -74,6 +75,10 @@ class FlavorReservations:
         if request["flavor_id"] == before["flavor_id"]:
             request = {**before, **request}
         return request if reservation.status is ReservationStatus.PENDING else only_more(reservation, request)
+
+    def conditions(self, request: Request) -> Collection[Expression]:  # noqa: ARG002 - the plugin contract
+        """Return nothing: the flavor's classes and traits say which hosts match."""
+        return ()
 
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Place the slots on hosts that have the flavor's classes and traits."""

@@ -21,12 +21,13 @@ from leasehold.resource_types.base import Explain, Wanted, mark_of
 from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from leasehold.cloud.ports import Cloud, FloatingIp
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
     from leasehold.resource_types.base import Holding, Job, Request, Search
@@ -91,12 +92,14 @@ class FloatingIpReservations:
             raise InvalidInputError(message, field="amount")
         return request
 
+    def conditions(self, request: Request) -> Collection[Expression]:
+        """Return what says which addresses are of the network, and which are named."""
+        return (_of_network(request), _of_names(request))
+
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
         snapshot = search.snapshot
-        of_network = snapshot.enrolled() & snapshot.matching(
-            Comparison("==", "floating_network_id", (request["network_id"],))
-        )
+        of_network = snapshot.enrolled() & snapshot.matching(_of_network(request), search.check)
         free = snapshot.free(search.padded)
         held = np.zeros(len(free), dtype=np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
@@ -104,7 +107,7 @@ class FloatingIpReservations:
             message = "An address in use is promised to others in the new window. Ask for an earlier end."
             raise InUseError(message, field="end_date")
         usable = of_network & free & (snapshot.bookable() | held)
-        named = _named(search, request)
+        named = snapshot.matching(_of_names(request), search.check)
         if int((usable & named).sum()) < len(request["required_floatingips"]):
             return _refusal(request, search, of_network, usable, named, held)
         order = np.lexsort((snapshot.numbers, ~held, ~named))
@@ -147,11 +150,12 @@ class FloatingIpReservations:
         return dict(reservation.request)
 
 
-def _named(search: Search, request: Request) -> NDArray[np.bool_]:
-    addresses = request["required_floatingips"]
-    if not addresses:
-        return np.zeros(len(search.snapshot.numbers), dtype=np.bool_)
-    return search.snapshot.matching(Comparison("in", "floating_ip_address", tuple(addresses)))
+def _of_network(request: Request) -> Comparison:
+    return Comparison("==", "floating_network_id", (request["network_id"],))
+
+
+def _of_names(request: Request) -> Comparison:
+    return Comparison("in", "floating_ip_address", tuple(request["required_floatingips"]))
 
 
 def _refusal(

@@ -17,7 +17,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.base import Explain, Wanted
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
-from leasehold.resource_types.matching import matching
+from leasehold.resource_types.matching import condition_of, matching
 from leasehold.resource_types.snapshots import asks_for_images, say_waiting, spared, take_images
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Aggregate, Cloud, Server
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
     from leasehold.resource_types.base import Holding, Job, Request, Search
@@ -64,6 +65,10 @@ class HostReservations:
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
         """Return the request with the given keys changed (contract http-api §5.4)."""
         return self.parse({**reservation.request, **raw})
+
+    def conditions(self, request: Request) -> Collection[Expression]:
+        """Return the condition that the property expressions of the request state."""
+        return (condition_of(request),)
 
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Keep the hosts held, then take the lowest-numbered free ones that match, up to `max`.

@@ -10,7 +10,7 @@ from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
-from leasehold.resource_types.matching import matching
+from leasehold.resource_types.matching import condition_of, matching
 from leasehold.resource_types.slots import (
     SERVER_GROUP,
     affinity_key,
@@ -24,11 +24,12 @@ from leasehold.resource_types.slots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import Job, Request, Search, Wanted
@@ -66,6 +67,10 @@ class InstanceReservations:
         if reservation.status is ReservationStatus.PENDING:
             return request
         return only_more(reservation, request)
+
+    def conditions(self, request: Request) -> Collection[Expression]:
+        """Return the condition that the property expressions of the request state."""
+        return (condition_of(request),)
 
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         """Place the slots, keeping those held where they are."""

@@ -28,6 +28,11 @@ def expression_of(hypervisor: str, resource: str) -> Expression:
     return both(parse(hypervisor, CONDITION_FIELDS[0]), parse(resource, CONDITION_FIELDS[1]))
 
 
+def condition_of(request: Request) -> Expression:
+    """Return the condition that both expressions of a request state together."""
+    return expression_of(*(request.get(field, "") for field in CONDITION_FIELDS))
+
+
 def newly_named(request: Request, before: Request | None) -> Mapping[str, frozenset[str]]:
     """Return by field the names that an expression mentions, of those expressions that `before` has not already."""
     changed = (field for field in CONDITION_FIELDS if before is None or request.get(field) != before.get(field))
@@ -42,21 +47,19 @@ def matching(search: Search, request: Request) -> NDArray[bool_]:
     caller is refused in the same words, unless the expression was there before.
     """
     snapshot = search.snapshot
-    texts = [request.get(field, "") for field in CONDITION_FIELDS]
-    expression = expression_of(*texts)
+    expression = condition_of(request)
     known = snapshot.known_names()
     unknown = names(expression) - known if known else frozenset()
     if known and search.hidden:
         unknown |= search.hidden & frozenset().union(*newly_named(request, search.before).values())
     if unknown:
         name = min(unknown)
-        field = CONDITION_FIELDS[0] if f"${name}" in texts[0] else CONDITION_FIELDS[1]
+        field = CONDITION_FIELDS[0] if f"${name}" in request.get(CONDITION_FIELDS[0], "") else CONDITION_FIELDS[1]
         message = f"No host has a property ${name}; GET /v1/os-hosts/properties lists those that can be asked for."
         raise InvalidInputError(message, field=field)
-    return snapshot.matching(expression) & snapshot.enrolled()
+    return snapshot.matching(expression, search.check) & snapshot.enrolled()
 
 
 def count_conditions(request: Request) -> int:
     """Return how many values a request has its resources compared with, and how many addresses it names."""
-    texts = [request.get(field, "") for field in CONDITION_FIELDS]
-    return count_values(expression_of(*texts)) + len(request.get("required_floatingips", ()))
+    return count_values(condition_of(request)) + len(request.get("required_floatingips", ()))

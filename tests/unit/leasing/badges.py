@@ -15,12 +15,13 @@ from leasehold.resource_types.base import Wanted
 from leasehold.resource_types.registry import ResourceTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
+    from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.base import Job, Request, ResourceType, Search
     from tests.factory import World
@@ -50,6 +51,9 @@ class Badges:
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
         return self.parse({**reservation.request, **raw})
+
+    def conditions(self, request: Request) -> Collection[Expression]:
+        return ()
 
     def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
         free = search.snapshot.numbers[search.snapshot.free(search.padded)]

@@ -1,0 +1,244 @@
+"""What the resources of a pool are called and have, as columns that do not change.
+
+A condition may take long to evaluate, so that is done while nobody waits for the pool: on the columns as they are then,
+whatever happens to the calendar meanwhile. A change makes other columns (`PropertyTable.put`), so whether an answer is
+still right is seen by which table it was given for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leasehold.model.budget import nothing_to_check
+from leasehold.model.properties import (
+    EQUALITIES,
+    NULL,
+    And,
+    Comparison,
+    Expression,
+    Not,
+    as_number,
+    as_text,
+    equality_key,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.calendar.arrays import Mask, Rows
+
+_SPARE_VALUES = 64
+
+
+class ValueColumn:
+    """One name's values for every row, each different value stored once.
+
+    `codes` holds 0 where a resource has no value, otherwise the value's code; `present` says who has the name at all,
+    be it without a value. A comparison is answered once per different value and looked up for the rows, so ten thousand
+    hosts of five models cost five comparisons. An ordering is two binary searches, however many different values there
+    are.
+    """
+
+    def __init__(self, codes: NDArray[np.int32], present: Mask, texts: Texts) -> None:
+        """Take arrays and texts that nobody changes any more."""
+        self.codes = codes
+        self.present = present
+        self._texts = texts
+
+    @classmethod
+    def empty(cls, rows: int) -> ValueColumn:
+        """Return the column of a name that none of `rows` resources has."""
+        return cls(np.zeros(rows, np.int32), np.zeros(rows, np.bool_), Texts())
+
+    def put(self, rows: Sequence[int], given: Sequence[Mapping[str, object]], name: str) -> ValueColumn:
+        """Return the column in which these rows have what their `given` says for `name`, if anything."""
+        values = [each.get(name) for each in given]
+        wanted = [None if value is None else as_text(value) for value in values]
+        has = [name in each for each in given]
+        if wanted == [self._texts.of(code) for code in self.codes[rows]] and has == self.present[rows].tolist():
+            return self
+        codes, present, texts = self.codes.copy(), self.present.copy(), self._texts.copy()
+        present[rows] = has
+        codes[rows] = [texts.code(text) for text in wanted]
+        if len(texts) > 2 * codes.size + _SPARE_VALUES:
+            # Most texts are no longer any row's value, as moments of change come to be.
+            codes, texts = _compacted(codes, texts)
+        return ValueColumn(codes, present, texts)
+
+    def spread(self, moved: Rows, size: int) -> ValueColumn:
+        """Return the column with `size` rows, in which each old one stands where `moved` says."""
+        codes, present = np.zeros(size, np.int32), np.zeros(size, np.bool_)
+        codes[moved], present[moved] = self.codes, self.present
+        return ValueColumn(codes, present, self._texts)
+
+    def holds(self, comparison: Comparison) -> Mask:
+        """Return `leasehold.model.properties.holds` for every row."""
+        return self._texts.answers(comparison)[self.codes]
+
+
+def _compacted(codes: NDArray[np.int32], texts: Texts) -> tuple[NDArray[np.int32], Texts]:
+    """Return the same column without the texts that no row has."""
+    fewer = Texts()
+    return np.array([fewer.code(texts.of(code)) for code in codes], np.int32), fewer
+
+
+class Texts:
+    """The different values of a column: the first text has the code 1, and 0 stands for no value."""
+
+    def __init__(self) -> None:
+        """Start without texts."""
+        self._texts: list[str] = []
+        self._code_of: dict[str, int] = {}
+        self._codes_equal: dict[int | float | str, tuple[int, ...]] = {}
+        self._ranks: _Ranks | None = None
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def copy(self) -> Texts:
+        """Return the same texts, to which others may be added."""
+        other = Texts()
+        other._texts, other._code_of = [*self._texts], {**self._code_of}
+        other._codes_equal, other._ranks = {**self._codes_equal}, self._ranks
+        return other
+
+    def of(self, code: int) -> str | None:
+        """Return the text that has the code."""
+        return self._texts[code - 1] if code else None
+
+    def code(self, text: str | None) -> int:
+        """Return the code of a text, which is added where it is new."""
+        if text is None:
+            return 0
+        code = self._code_of.get(text)
+        if code is None:
+            self._texts.append(text)
+            code = self._code_of[text] = len(self._texts)
+            key = equality_key(text)
+            self._codes_equal[key] = (*self._codes_equal.get(key, ()), code)
+            self._ranks = None
+        return code
+
+    def answers(self, comparison: Comparison) -> Mask:
+        """Return `leasehold.model.properties.holds` for every code."""
+        answers = np.zeros(len(self._texts) + 1, np.bool_)
+        word, values = comparison.operator, comparison.values
+        if word in EQUALITIES or word == "!=":
+            for value in values:
+                answers[list(self._codes_equal.get(equality_key(value), ()))] = True
+            answers[0] = NULL in values
+            if word == "!=":
+                answers = ~answers
+                answers[0] = False
+        else:
+            if self._ranks is None:
+                self._ranks = _Ranks(self._texts)
+            answers[1:] = self._ranks.ordered(word, values[0])
+        return answers
+
+
+class _Ranks:
+    """The texts of a column in order, once as texts and once as the numbers that some of them are."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Sort them; this takes as long as some comparisons with each of them."""
+        found = [as_number(text) for text in texts]
+        self._texts = sorted(texts)
+        self._numbers = sorted({number for number in found if number is not None})
+        places = {text: place for place, text in enumerate(self._texts)}
+        self._of_text = np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
+        numbers: dict[int | float | None, int] = {number: place for place, number in enumerate(self._numbers)}
+        self._of_number = np.fromiter((numbers.get(number, -1) for number in found), np.int64, len(texts))
+
+    def ordered(self, word: str, literal: str) -> Mask:
+        """Return `leasehold.model.properties.ordered` for every text."""
+        below, not_above = bisect_left(self._texts, literal), bisect_right(self._texts, literal)
+        answers = _of_ranks(word, self._of_text, below, not_above)
+        number = as_number(literal)
+        if number is not None:
+            below, not_above = bisect_left(self._numbers, number), bisect_right(self._numbers, number)
+            answers = np.where(self._of_number < 0, answers, _of_ranks(word, self._of_number, below, not_above))
+        return answers
+
+
+def _of_ranks(word: str, ranks: NDArray[np.int64], below: int, not_above: int) -> Mask:
+    """Compare ranks with a literal that has `below` values below it, and `not_above` that are not above it."""
+    match word:
+        case "<":
+            answers = ranks < below
+        case "<=":
+            answers = ranks < not_above
+        case ">":
+            answers = ranks >= not_above
+        case _:
+            answers = ranks >= below
+    mask: Mask = answers
+    return mask
+
+
+class PropertyTable:
+    """The values of all resources of a pool: a column for each name, a row for each resource. It does not change."""
+
+    def __init__(self, rows: int = 0, columns: Mapping[str, ValueColumn] | None = None) -> None:
+        """Take the columns, each of which has `rows` rows."""
+        self._rows = rows
+        self._columns = {} if columns is None else columns
+
+    def put(self, rows: Sequence[int], given: Sequence[Mapping[str, object]]) -> PropertyTable:
+        """Return the table in which these rows have the values that are given for them, and no others.
+
+        Where they have them already that is this table.
+        """
+        names = self._columns.keys() | set().union(*given)
+        before = {name: self._columns.get(name) or ValueColumn.empty(self._rows) for name in names}
+        after = {name: column.put(rows, given, name) for name, column in before.items()}
+        unchanged = all(after[name] is self._columns.get(name) for name in names)
+        return self if unchanged else PropertyTable(self._rows, after)
+
+    def spread(self, moved: Rows, size: int) -> PropertyTable:
+        """Return the table with `size` rows, in which each old one stands where `moved` says."""
+        return PropertyTable(size, {name: column.spread(moved, size) for name, column in self._columns.items()})
+
+    def names(self, rows: Mask) -> frozenset[str]:
+        """Return the names that any of these rows has, be it without a value."""
+        return frozenset(name for name, column in self._columns.items() if column.present[rows].any())
+
+    def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
+        """Return which rows match; `check` is called before each comparison, and may raise."""
+        match expression:
+            case Comparison():
+                check()
+                return (self._columns.get(expression.name) or ValueColumn.empty(self._rows)).holds(expression)
+            case Not():
+                return ~self.matching(expression.part, check)
+            case And():
+                mask = np.ones(self._rows, np.bool_)
+                for part in expression.parts:
+                    mask &= self.matching(part, check)
+                return mask
+            case _:
+                mask = np.zeros(self._rows, np.bool_)
+                for part in expression.parts:
+                    mask |= self.matching(part, check)
+                return mask
+
+
+class Answers:
+    """Which resources match the conditions of one decision, each condition evaluated once, on one table."""
+
+    def __init__(self, table: PropertyTable) -> None:
+        """Start without answers."""
+        self.table = table
+        self._masks: dict[Expression, Mask] = {}
+
+    def to(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
+        """Return which rows match; the mask belongs to the caller. `check` may end an evaluation with an error."""
+        known = self._masks.get(expression)
+        if known is None:
+            known = self._masks[expression] = self.table.matching(expression, check)
+        return known.copy()

@@ -1,0 +1,79 @@
+"""What an amendment makes of a lease, as values: its name, requests, dates and events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.dates import new_warning
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from leasehold.model.draft import LeaseChanges
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+    from leasehold.resource_types.base import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """The changes that a client wants, with the new `requests` by reservation id; `places` say where they were asked.
+
+    `hidden` are private properties that the client may not ask about.
+    """
+
+    changes: LeaseChanges
+    requests: Mapping[str, Request]
+    places: Mapping[str, str]
+    hidden: frozenset[str]
+
+    def request(self, part: Reservation) -> Request:
+        """Return what a reservation of the lease asks for afterwards."""
+        return self.requests.get(part.id, dict(part.request))
+
+    def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
+        """Return the lease as the client wants it; what had failed gets another try, unless the change ends it.
+
+        Raises OutOfWindowError for the time of the warning.
+        """
+        return self._applied(lease, window, new_warning(lease, self.changes, window), now)
+
+    def offered(self, lease: Lease, window: Window, now: datetime) -> Lease:
+        """Return the lease as it would be in another window than the client wants, its warning left where it is."""
+        return self._applied(lease, window, None, now)
+
+    def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
+        after = replace(lease, name=self.changes.name or lease.name, window=window)
+        for ident, request in self.requests.items():
+            after = after.with_reservations({ident}, request=request)
+        times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
+        for kind, time in times.items():
+            event = lease.event(kind)
+            if event is None or time is None:
+                continue
+            again = event.time != time and kind is EventType.BEFORE_END
+            after = after.with_event(kind, time=time, status=EventStatus.UNDONE if again else event.status)
+        if lease.status is LeaseStatus.ERROR:
+            return _tried_again(after) if window.end > now else after
+        return replace(after, status_reason=None)
+
+
+def _tried_again(lease: Lease) -> Lease:
+    """Return a failed lease with its start under way again: part of it may be in the cloud, so it is not pending."""
+    failed = {part.id for part in lease.reservations if part.status is ReservationStatus.ERROR}
+    lease = lease.with_reservations(failed, status=ReservationStatus.PENDING)
+    lease = lease.with_event(EventType.START, status=EventStatus.IN_PROGRESS)
+    return replace(lease, status=LeaseStatus.STARTING, status_reason=None)
+
+
+def made_whole(lease: Lease) -> Lease:
+    """Take back the flag of what was missing (feature J4); that resources were exchanged stays true."""
+    missing = {part.id for part in lease.reservations if part.missing_resources}
+    if not missing:
+        return lease
+    changed = any(part.resources_changed for part in lease.reservations)
+    return replace(lease.with_reservations(missing, missing_resources=False), degraded=changed)

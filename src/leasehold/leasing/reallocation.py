@@ -1,0 +1,122 @@
+"""What the reservations of an amended lease get in its new window, decided and written under the pools' locks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.enforcement.deciding import Deciding
+from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.offer import Offering
+from leasehold.leasing.promises import (
+    Rewriting,
+    check_left,
+    held_by,
+    leaving,
+    left_by,
+    pool_of,
+    rewrite,
+    whole_left_by,
+)
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.states import EventType, ReservationStatus
+from leasehold.model.windows import to_minute
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.books.pool import LockedPools
+    from leasehold.leasing.amended import Amendment
+    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Reallocation:
+    """The lease as it was locked, after its pools, and the window that it shall have."""
+
+    service: Service
+    connection: Connection
+    amendment: Amendment
+    evaluated: Evaluated
+    generations: LockedPools
+    lease: Lease
+    window: Window
+    now: datetime
+
+    def promise(self) -> bool:
+        """Decide what each reservation gets in the new window, and write the difference to what it holds.
+
+        Returns whether each has all that it asked for. What only shrinks is never refused: a reservation that lost
+        resources gets others where there are any, and keeps what is left otherwise.
+        """
+        lease, window, parts = self.lease, self.window, self.lease.reservations
+        decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
+        shrinks = lease.window.start <= window.start and window.end <= lease.window.end
+        shrinks = shrinks and all(self.amendment.request(part) == dict(part.request) for part in parts)
+        movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
+        whole = not any(part.missing_resources for part in parts)
+        if not shrinks or (not whole and window.end > self.now):
+            try:
+                decided, whole = self._decide(movable=movable), True
+            except LeaseholdError:
+                if not shrinks:
+                    raise
+        for part, picks in zip(parts, decided, strict=True):
+            pool = pool_of(part, self.service.types)
+            if pool is not None:
+                rewriting = Rewriting(lease, part, window, self.generations[pool] + 1, self.now)
+                rewrite(self.connection, rewriting, picks, pool)
+        return whole
+
+    def _decide(self, *, movable: bool) -> Sequence[Sequence[Pick]]:
+        lease, calendars = self.lease, self.service.calendars
+        ahead = promised_window(self.window.start, self.window.end, self.now)
+        asked = self._asked(begun=ahead.start <= self.now)
+        own = [part.id for part in lease.reservations]
+        with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
+            others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
+            views = {pool: view.booked(self._kept_off(pool), ahead) for pool, view in others.items()}
+            terms = self.service.terms(ahead, self.window.duration)
+            seconds = self.service.settings.leases.explanation_seconds
+            decided = Offering(views, asked, terms, self._allowed, seconds, movable=movable).decide()
+            for part, want, picks in zip(lease.reservations, asked, decided, strict=True):
+                check_left(left_by(part), picks, others[want.kind.pool], ahead)
+            return decided
+
+    def _asked(self, *, begun: bool) -> list[Asked]:
+        """Return what is asked for each reservation; with `begun` the new window has begun."""
+        lease = self.lease
+        return [
+            Asked(
+                self.service.types.get(part.resource_type),
+                self.amendment.request(part),
+                held=tuple(held.pick for held in held_by(part, lease)),
+                leaving=tuple(held.pick for held in (*leaving(part, lease), *whole_left_by(part))) if begun else (),
+                firm=part.status is ReservationStatus.ACTIVE,
+                touched=lease.reached(EventType.START),
+                before=dict(part.request),
+                place=self.amendment.places.get(part.id),
+                hidden=self.amendment.hidden,
+            )
+            for part in lease.reservations
+        ]
+
+    def _kept_off(self, pool: str) -> list[Pick]:
+        """Return the hosts whose slots were left when they failed, to be given to no part of the lease either.
+
+        Servers may be there that the promises do not count. A whole host may be taken back with its servers.
+        """
+        left = (each for part in self.lease.reservations for each in left_by(part))
+        return [Pick(each.resource_number) for each in left if each.pool == pool and each.demand is not None]
+
+    def _allowed(self, window: Window) -> bool:
+        """Say whether the limits let the lease have another window."""
+        after = self.amendment.offered(self.lease, window, self.now)
+        return self.service.enforcement.would_update(self.lease, after, Deciding(self.connection, self.now))

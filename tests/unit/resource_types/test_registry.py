@@ -92,6 +92,15 @@ def test_an_unknown_type_is_answered_with_those_that_exist(types: ResourceTypes)
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), [("virtual:machine", "is not supported"), ("physical:host", "is switched off")]
+)
+def test_where_no_type_is_switched_on_the_refusal_says_who_can_change_that(name: str, what: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        load_types([]).offered(name)
+    assert caught.value.message == f"The resource type {name!r} {what}; ask an operator to switch one on: none is."
+
+
 def test_a_long_unknown_type_is_not_repeated_in_full(types: ResourceTypes) -> None:
     with pytest.raises(InvalidInputError) as caught:
         types.offered("x" * 100_000)

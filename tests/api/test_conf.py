@@ -132,3 +132,32 @@ def test_the_policy_file_is_found_beside_the_configuration(tmp_path: Path) -> No
     path = written(tmp_path, "")
     policy = written(tmp_path, "{}", "policy.yaml")
     assert conf.load(["--config-file", path]).api.policy.file == policy
+
+
+TOO_LONG = {
+    "manager": ("minutes_before_end_lease",),
+    "enforcement": ("max_lease_duration", "max_start_lookahead", "max_end_lookahead"),
+    "physical:host": ("healing_interval", "polling_interval", "failure_grace", "snapshot_wait_seconds"),
+}
+
+
+@pytest.mark.parametrize(("group", "name"), [(group, name) for group, names in TOO_LONG.items() for name in names])
+@pytest.mark.parametrize("value", [10**15, 10**30])
+def test_a_time_that_is_longer_than_any_calendar_is_refused_by_name(
+    tmp_path: Path, group: str, name: str, value: int
+) -> None:
+    written(tmp_path, f"[{group}]\n{name} = {value}\n")
+    with pytest.raises(conf.ConfigurationError, match=name):
+        conf.load()
+
+
+def test_the_longest_times_that_are_accepted_can_be_counted_with(tmp_path: Path) -> None:
+    year = {"minutes_before_end_lease": 366 * 24 * 60}
+    written(tmp_path, "[manager]\n" + "".join(f"{name} = {value}\n" for name, value in year.items()))
+    assert conf.load().settings.leases.before_end == timedelta(days=366)
+    written(tmp_path, "[manager]\nminutes_before_end_lease = 527041\n")
+    with pytest.raises(conf.ConfigurationError, match="minutes_before_end_lease"):
+        conf.load()
+    written(tmp_path, "[manager]\nminutes_before_end_lease = -1\n")
+    with pytest.raises(conf.ConfigurationError, match="minutes_before_end_lease"):
+        conf.load()

@@ -7,6 +7,7 @@ from datetime import timedelta
 from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
+from leasehold.conf.times import YEAR
 
 DRIVER = cfg.StrOpt(
     "driver",
@@ -38,6 +39,7 @@ HOST_OPTIONS = [
         "snapshot_wait_seconds",
         default=3600,
         min=0,
+        max=YEAR,
         help="Seconds that the end of a lease waits for snapshots that are not complete; 0 means not at all.",
     ),
 ]

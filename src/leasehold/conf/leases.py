@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg, types
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.conf.times import MOST, YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +30,8 @@ MANAGER_OPTIONS = [
         "minutes_before_end_lease",
         default=60,
         min=0,
-        help="Minutes between the before_end_lease event and the end of a lease; 0 means no such event.",
+        max=YEAR // 60,
+        help="Minutes between the before_end_lease event and the end of a lease; a year at most, 0 for no event.",
     ),
 ]
 
@@ -58,10 +60,10 @@ _TOTAL_TEXTS = {
 _DEFAULTS = LimitSettings()
 
 
-def limit(name: str, text: str, default: int | None = None) -> cfg.IntOpt:
+def limit(name: str, text: str, default: int | None = None, most: int = 2**53) -> cfg.IntOpt:
     """Return an option that limits something; without a default it does not."""
     value = UNLIMITED if default is None else default
-    return cfg.IntOpt(name, default=value, min=UNLIMITED, max=2**53, help=f"{text} -1 means no limit.")
+    return cfg.IntOpt(name, default=value, min=UNLIMITED, max=most, help=f"{text} -1 means no limit.")
 
 
 ENFORCEMENT_OPTIONS = [
@@ -74,6 +76,7 @@ ENFORCEMENT_OPTIONS = [
         "max_lease_duration",
         default=UNLIMITED,
         min=UNLIMITED,
+        max=MOST,
         help="Longest lease that MaxLeaseDurationFilter grants, in seconds; -1 means any length.",
     ),
     cfg.ListOpt(
@@ -107,8 +110,8 @@ ENFORCEMENT_OPTIONS = [
         min=0.0,
         help="How many of these seconds may be used to find out what could be granted in place of what is refused.",
     ),
-    limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds."),
-    limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds."),
+    limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds.", most=MOST),
+    limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds.", most=MOST),
     limit("max_reservations_per_lease", "Reservations that one lease may have.", _DEFAULTS.reservations),
     *(
         limit(name, f"Sum of the {field} of all {kind} reservations that one lease may have.")

@@ -10,6 +10,7 @@ from oslo_config import cfg
 from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ManagerSettings, Settings
+from leasehold.conf.times import YEAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,11 +107,16 @@ HOST_OPTIONS = [
         "because a host failed.",
     ),
     cfg.IntOpt(
-        "polling_interval", default=int(DEFAULTS.health_seconds), min=1, help="Seconds between two looks at the hosts."
+        "polling_interval",
+        default=int(DEFAULTS.health_seconds),
+        min=1,
+        max=YEAR,
+        help="Seconds between two looks at the hosts.",
     ),
     cfg.IntOpt(
         "failure_grace",
         min=0,
+        max=YEAR,
         help="Seconds that a host is down, or forced down, before it has failed and its reservations are moved; by "
         "default two polling intervals. A service that is only disabled is in maintenance: nothing new is promised "
         "there, and nothing is moved.",
@@ -119,6 +125,7 @@ HOST_OPTIONS = [
         "healing_interval",
         default=60,
         min=0,
+        max=YEAR // 60,
         help="Minutes ahead of their start in which reservations are healed; 0 heals all of them at once.",
     ),
 ]

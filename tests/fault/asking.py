@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
-from tests.fault.scenes import HOUR, NAME, active, grant, is_gone, lease_of, wishes
+from tests.fault.mixed import wishes
+from tests.fault.scenes import HOUR, NAME, active, grant, is_gone, lease_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,9 +14,8 @@ from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.queries import list_leases
 from leasehold.model.draft import LeaseChanges, LeaseDraft
-from leasehold.model.resource import HOST
-from leasehold.model.states import EventType
-from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
+from tests.factory import DEMO, run_manager
+from tests.fault.mixed import boot_in, is_warned, more_of, wishes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from tests.fault.stage import Stage
 
 NAME = "lease"
-BIG = '[">=", "$vcpus", "16"]'
 HOUR = timedelta(hours=1)
 
 
@@ -93,11 +91,6 @@ def lease_of(world: World) -> Lease | None:
     return found[0] if found else None
 
 
-def wishes() -> tuple[dict[str, Any], ...]:
-    """Return what the lease asks for: all four types."""
-    return (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
-
-
 def grant(stage: Stage, *, start: timedelta, end: timedelta, before_end: timedelta | None = None) -> Lease:
     """Grant the lease; the times are from the stage's present on."""
     now = stage.world.now().replace(microsecond=0)
@@ -141,10 +134,7 @@ def active(stage: Stage, before_end: timedelta | None = None) -> Lease:
     lease = grant(stage, start=timedelta(0), end=5 * HOUR, before_end=before_end)
     run_manager(stage.world)
     assert is_active(stage.world), lease_of(stage.world)
-    for part in lease.reservations[:3]:
-        flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
-        server = stage.world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints)
-        assert server.service_host is not None, stage.world.cloud.servers.fault(server.id)
+    boot_in(stage.world, lease)
     _present(stage)
     return lease
 
@@ -152,12 +142,8 @@ def active(stage: Stage, before_end: timedelta | None = None) -> Lease:
 def _amended(stage: Stage) -> None:
     """Ask for more of what an active lease may have more of, and for a longer time."""
     lease = active(stage)
-    wanted = (
-        {"id": lease.reservations[0].id, "min": 2, "max": 2},
-        {"id": lease.reservations[1].id, "amount": 3},
-        {"id": lease.reservations[3].id, "amount": 2},
-    )
-    amend_lease(stage.world.service, lease.id, LeaseChanges(end=lease.window.end + HOUR, reservations=wanted))
+    changes = LeaseChanges(end=lease.window.end + HOUR, reservations=more_of(lease))
+    amend_lease(stage.world.service, lease.id, changes)
 
 
 def _failed(stage: Stage) -> None:
@@ -202,9 +188,7 @@ def _healed(world: World) -> bool:
 
 def _warned(world: World) -> bool:
     lease = lease_of(world)
-    event = lease and lease.event(EventType.BEFORE_END)
-    images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
-    return bool(event and event.status == "DONE" and images == ["reserved_on-physical:host"])
+    return lease is not None and is_warned(world, lease)
 
 
 is_active = _is("ACTIVE")

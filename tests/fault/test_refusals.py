@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.model.resource import HOST
-from leasehold.model.states import EventType
-from tests.factory import flavors, floating_ips, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.factory import make_service, run_for, run_manager, run_until
+from tests.fault.mixed import boot_in, is_warned, more_of, wishes
 from tests.fault.refusals import refusing
+from tests.fault.stage import HOSTS
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
-BIG = '[">=", "$vcpus", "16"]'
 SOON = timedelta(minutes=1)
 MOST_CALLS = 200
 """More than any scene makes, so that a scene without an end is noticed."""
@@ -36,39 +35,27 @@ class Scene:
     right: Callable[[World, Lease], bool]
 
 
-def wished(world: World, start: float = 0, end: float = 5, before_end: float | None = None) -> Lease:
-    wishes = (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
-    warning = None if before_end is None else world.hour(before_end)
-    return world.lease(*wishes, start=start, end=end, before_end=warning)
-
-
 def to_come(world: World) -> Lease:
-    return wished(world, start=1)
+    return world.lease(*wishes(), start=1, end=5)
 
 
 def due(world: World) -> Lease:
-    return wished(world)
+    return world.lease(*wishes(), end=5)
 
 
 def active(world: World, before_end: float | None = None) -> Lease:
-    lease = wished(world, before_end=before_end)
+    warning = None if before_end is None else world.hour(before_end)
+    lease = world.lease(*wishes(), end=5, before_end=warning)
     run_manager(world)
     assert world.get(lease).status == "ACTIVE"
-    for part in lease.reservations[:3]:
-        flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
-        assert world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints).service_host is not None
+    boot_in(world, lease)
     world.clock.advance(minutes=30)
     return lease
 
 
 def amended(world: World) -> Lease:
     lease = active(world)
-    wanted = (
-        {"id": lease.reservations[0].id, "min": 2, "max": 2},
-        {"id": lease.reservations[1].id, "amount": 3},
-        {"id": lease.reservations[3].id, "amount": 2},
-    )
-    world.amend(lease, end=6, reservations=wanted)
+    world.amend(lease, end=6, reservations=more_of(lease))
     return lease
 
 
@@ -96,18 +83,13 @@ def is_now(status: str) -> Callable[[World, Lease], bool]:
     return right
 
 
-def is_warned(world: World, lease: Lease) -> bool:
-    event = world.get(lease).event(EventType.BEFORE_END)
-    images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
-    done = event is not None and event.status == "DONE"
-    return done and images == ["reserved_on-physical:host"] and is_now("ACTIVE")(world, lease)
-
+is_active = is_now("ACTIVE")
 
 SCENES = (
     Scene("prepare", to_come, is_now("PENDING")),
-    Scene("start", due, is_now("ACTIVE")),
-    Scene("amend", amended, is_now("ACTIVE")),
-    Scene("before_end", warned, is_warned),
+    Scene("start", due, is_active),
+    Scene("amend", amended, is_active),
+    Scene("before_end", warned, lambda world, lease: is_warned(world, world.get(lease)) and is_active(world, lease)),
     Scene("end", ending, is_now("TERMINATED")),
     Scene("delete", deleted, lambda world, lease: not world.exists(lease)),
 )
@@ -117,8 +99,7 @@ def play(folder: Path, scene: Scene, refused: int | None) -> list[str]:
     """Play a scene in which one call is refused, and return its calls."""
     place = folder / f"{scene.name}-{refused}"
     place.mkdir()
-    names = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
-    with make_service(place, hosts=names, addresses=range(200, 203)) as world:
+    with make_service(place, hosts=HOSTS, addresses=range(200, 203)) as world:
         refusals = refusing(world)
         lease = scene.set_up(world)
         refusals.begin(() if refused is None else {refused})

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., tuple[int, str, str]]
 
+pytestmark = pytest.mark.slow
+
 
 def make_blazar(url: str, rows: Rows) -> None:
     """Make Blazar's schema in an empty database of any kind, and fill it."""

@@ -35,3 +35,22 @@ def cloud_world(database: Path) -> Iterator[World]:
     """Yield the service over a cloud in which nothing is enrolled yet."""
     with world(database) as new:
         yield new
+
+
+@pytest.fixture(scope="session")
+def enrolled(tmp_path_factory: pytest.TempPathFactory, planted: Path) -> Path:
+    """Return a database in which every host of the cloud is enrolled, to be copied: that takes longer than a test."""
+    path = tmp_path_factory.mktemp("enrolled") / "leasehold.db"
+    shutil.copyfile(planted, path)
+    with world(path) as made:
+        made.enrol_all()
+    return path
+
+
+@pytest.fixture
+def full(tmp_path: Path, enrolled: Path) -> Iterator[World]:
+    """Yield a world in which every host is enrolled, so that ordinary servers find no place."""
+    path = tmp_path / "leasehold.db"
+    shutil.copyfile(enrolled, path)
+    with world(path) as new:
+        yield new

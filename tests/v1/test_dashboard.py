@@ -88,19 +88,19 @@ def test_clients_2_fields_of_a_host(cloud_world: World) -> None:
     assert host["rack"] == "a1"
 
 
-def test_http_api_6_cpu_info_is_json_text(cloud_world: World) -> None:
+def test_http_api_6_cpu_info_is_json_text(full: World) -> None:
     """`cpu_info` is text that the dashboard can decode as JSON, for every host, also after an update."""
-    for host in cloud_world.enrol_all():
-        cloud_world.ask("PUT", f"/os-hosts/{host['id']}", {"colour": "red"})
-        shown = cloud_world.get(f"/os-hosts/{host['id']}")["host"]["cpu_info"]
+    for host in full.get("/os-hosts")["hosts"]:
+        full.ask("PUT", f"/os-hosts/{host['id']}", {"colour": "red"})
+        shown = full.get(f"/os-hosts/{host['id']}")["host"]["cpu_info"]
         assert isinstance(json.loads(shown), dict)
 
 
-def test_clients_2_calendar_joins_allocations_with_hosts(cloud_world: World) -> None:
+def test_clients_2_calendar_joins_allocations_with_hosts(full: World) -> None:
     """The calendar joins on `resource_id` equal to the host's `id`: both strings, every host listed."""
-    hosts = {host["id"]: host for host in cloud_world.enrol_all()}
-    lease = cloud_world.lease({**HOST, "max": 2})
-    allocations = cloud_world.get("/os-hosts/allocations")["allocations"]
+    hosts = {host["id"]: host for host in full.get("/os-hosts")["hosts"]}
+    lease = full.lease({**HOST, "max": 2})
+    allocations = full.get("/os-hosts/allocations")["allocations"]
     assert {each["resource_id"] for each in allocations} == hosts.keys()
     assert all(isinstance(each["resource_id"], str) for each in allocations)
     promises = [promise for each in allocations for promise in each["reservations"]]
@@ -108,23 +108,22 @@ def test_clients_2_calendar_joins_allocations_with_hosts(cloud_world: World) -> 
     for promise in promises:
         assert promise.keys() == {"id", "lease_id", "start_date", "end_date"}
         assert promise["lease_id"] == lease["id"]
-        assert moment(promise["start_date"]) <= cloud_world.now
-        assert moment(promise["end_date"]) > cloud_world.now
+        assert moment(promise["start_date"]) <= full.now
+        assert moment(promise["end_date"]) > full.now
 
 
-def test_clients_2_update_form(cloud_world: World) -> None:
+def test_clients_2_update_form(full: World) -> None:
     """Prolonging and deferring arrive as new dates, reservations as JSON with their id."""
-    cloud_world.enrol_all()
-    lease = cloud_world.lease(HOST, start_date=cloud_world.date(hours=1), end_date=cloud_world.date(hours=2))
+    lease = full.lease(HOST, start_date=full.date(hours=1), end_date=full.date(hours=2))
     change = {
         "name": "renamed",
-        "start_date": cloud_world.date(hours=2),
-        "end_date": cloud_world.date(hours=4),
+        "start_date": full.date(hours=2),
+        "end_date": full.date(hours=4),
         "reservations": [{"id": lease["reservations"][0]["id"], "max": 3}],
     }
-    answer = cloud_world.ask("PUT", f"/leases/{lease['id']}", change)
+    answer = full.ask("PUT", f"/leases/{lease['id']}", change)
     assert answer.status_code == 200, answer.text
-    shown = cloud_world.show(lease)
+    shown = full.show(lease)
     assert (shown["name"], shown["reservations"][0]["max"]) == ("renamed", 3)
     assert shown["end_date"] > lease["end_date"]
 

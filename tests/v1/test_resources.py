@@ -30,33 +30,31 @@ def test_resources_2_aggregate_named_after_reservation(cloud_world: World) -> No
     assert cloud_world.hosts_of("freepool") == {"cmp-03"}
 
 
-def test_resources_2_users_reach_their_hosts_by_hint(cloud_world: World) -> None:
+def test_resources_2_users_reach_their_hosts_by_hint(full: World) -> None:
     """The hint `reservation=R` opens the hosts to the owner's project, and to nobody else."""
-    cloud_world.enrol_all()
-    lease = cloud_world.lease(HOST)
-    cloud_world.wait(seconds=1)
+    lease = full.lease(HOST)
+    full.wait(seconds=1)
     name = lease["reservations"][0]["id"]
-    assert cloud_world.boot("m1.small", name).service_host in cloud_world.hosts_of(name)
-    assert cloud_world.boot("m1.small", name, project="alt").status == "ERROR"
-    assert cloud_world.boot("m1.small").status == "ERROR"
+    assert full.boot("m1.small", name).service_host in full.hosts_of(name)
+    assert full.boot("m1.small", name, project="alt").status == "ERROR"
+    assert full.boot("m1.small").status == "ERROR"
 
 
 @pytest.mark.parametrize(("affinity", "spread"), [(True, 1), (False, 3), (None, None)])
-def test_resources_3_boot_contract(cloud_world: World, affinity: bool | None, spread: int | None) -> None:  # noqa: FBT001
+def test_resources_3_boot_contract(full: World, affinity: bool | None, spread: int | None) -> None:  # noqa: FBT001
     """`amount` servers with flavor R boot, one more is ERROR, an ordinary one is ERROR, and the delete removes all."""
-    cloud_world.enrol_all()
-    lease = cloud_world.lease({**INSTANCE, "amount": 3, "affinity": affinity})
-    cloud_world.wait(seconds=1)
+    lease = full.lease({**INSTANCE, "amount": 3, "affinity": affinity})
+    full.wait(seconds=1)
     flavor = lease["reservations"][0]["id"]
-    servers = [cloud_world.boot(flavor) for _ in range(3)]
+    servers = [full.boot(flavor) for _ in range(3)]
     assert [each.status for each in servers] == ["ACTIVE"] * 3
     if spread is not None:
         assert len({each.service_host for each in servers}) == spread
-    assert cloud_world.boot(flavor).status == "ERROR"
-    assert cloud_world.boot("m1.small").status == "ERROR"
-    cloud_world.ask("DELETE", f"/leases/{lease['id']}")
-    cloud_world.wait(seconds=30)
-    assert not any(cloud_world.cloud.servers.find(each.id) for each in servers)
+    assert full.boot(flavor).status == "ERROR"
+    assert full.boot("m1.small").status == "ERROR"
+    full.ask("DELETE", f"/leases/{lease['id']}")
+    full.wait(seconds=30)
+    assert not any(full.cloud.servers.find(each.id) for each in servers)
 
 
 def test_resources_3_the_answer_leads_to_the_flavor(cloud_world: World) -> None:
@@ -127,11 +125,11 @@ def test_resources_5_floating_ips_come_with_tags_and_go(cloud_world: World) -> N
     ],
 )
 @pytest.mark.parametrize("field", ["hypervisor_properties", "resource_properties"])
-def test_resources_0_1_expressions(cloud_world: World, field: str, expression: str, hosts: set[str]) -> None:
+def test_resources_0_1_expressions(full: World, field: str, expression: str, hosts: set[str]) -> None:
     """Both fields take the same expressions; all parts of a nested `and` count."""
-    names = {host["id"]: host["hypervisor_hostname"] for host in cloud_world.enrol_all()}
-    cloud_world.lease({**HOST, "max": 12, field: expression})
-    allocations = cloud_world.get("/os-hosts/allocations")["allocations"]
+    names = {host["id"]: host["hypervisor_hostname"] for host in full.get("/os-hosts")["hosts"]}
+    full.lease({**HOST, "max": 12, field: expression})
+    allocations = full.get("/os-hosts/allocations")["allocations"]
     assert {names[each["resource_id"]] for each in allocations if each["reservations"]} == hosts
 
 
@@ -148,16 +146,15 @@ def test_nova_filter_needs_the_aggregate_of_a_host_reservation(cloud_world: Worl
     assert aggregate.hosts == {"cmp-01"}
 
 
-def test_nova_filter_needs_the_free_pool(cloud_world: World) -> None:
+def test_nova_filter_needs_the_free_pool(full: World) -> None:
     """`freepool` holds every registered host that is not leased exclusively; shared hosts stay in it."""
-    cloud_world.enrol_all()
-    everybody = cloud_world.hosts_of("freepool")
-    taken = cloud_world.lease(HOST)
-    shared = cloud_world.lease({**INSTANCE, "amount": 4, "affinity": None})
-    cloud_world.wait(seconds=1)
-    exclusive = cloud_world.hosts_of(taken["reservations"][0]["id"])
-    assert cloud_world.hosts_of("freepool") == everybody - exclusive
-    assert cloud_world.hosts_of(shared["reservations"][0]["id"]) <= cloud_world.hosts_of("freepool")
+    everybody = full.hosts_of("freepool")
+    taken = full.lease(HOST)
+    shared = full.lease({**INSTANCE, "amount": 4, "affinity": None})
+    full.wait(seconds=1)
+    exclusive = full.hosts_of(taken["reservations"][0]["id"])
+    assert full.hosts_of("freepool") == everybody - exclusive
+    assert full.hosts_of(shared["reservations"][0]["id"]) <= full.hosts_of("freepool")
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from tests.v1.world import World
 
 
-@pytest.fixture
-def full(cloud_world: World) -> World:
-    """Return a world in which every host is enrolled, so that ordinary servers find no place."""
-    cloud_world.enrol_all()
-    return cloud_world
-
-
 def host_lease(world: World, **changes: Any) -> tuple[dict[str, Any], str, str]:
     """Lease the first host, let the lease start; return lease, reservation id and the service host."""
     host = world.get("/os-hosts")["hosts"][0]

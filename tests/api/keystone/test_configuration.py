@@ -66,6 +66,7 @@ def test_secrets_stay_out_of_the_log(
         assert secret not in caplog.text
 
 
+@pytest.mark.slow
 def test_it_brings_in_no_green_threads_and_only_where_it_is_used() -> None:
     program = (
         "import sys, leasehold.api.app;"

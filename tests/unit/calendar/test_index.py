@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,7 @@ def test_any_split_gives_the_same_answers(
 
 
 @given(st.data(), pools(), pools(), tails, spans, demands)
+@pytest.mark.slow
 def test_resources_may_come_later_and_change(
     data: st.DataObject,
     pool: list[Resource],
@@ -127,6 +129,7 @@ def test_history_is_forgotten_by_itself_once_it_is_long() -> None:
     assert not free(calendar, 5 * day, 6 * day, now=3 * day)
 
 
+@pytest.mark.slow
 def test_a_long_life_of_small_updates() -> None:
     """Rows come, change and go for a long time: the answers stay those of the rows that count."""
     random = Random(7)  # noqa: S311 - repeatable, not secret

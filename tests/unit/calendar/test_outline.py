@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -65,6 +66,7 @@ def test_no_window_has_more_than_the_outlook_says(
 
 
 @given(st.data(), pools(), spans, demands)
+@pytest.mark.slow
 def test_with_stretches_of_a_second_nothing_is_left_to_find_out(
     data: st.DataObject, pool: list[Resource], times: tuple[int, int], demand: dict[str, int]
 ) -> None:
@@ -117,6 +119,7 @@ def test_amounts_that_do_not_fit_in_16_bits_are_rounded_in_favour_of_the_request
     assert none == 0
 
 
+@pytest.mark.slow
 def test_a_long_life_of_changes_and_searches() -> None:
     """Promises come, move, shrink and go, hosts are added: every search is exact and every bound holds."""
     random = Random(11)  # noqa: S311 - repeatable, not secret

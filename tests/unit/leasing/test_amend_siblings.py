@@ -47,6 +47,7 @@ def places(world: World, lease: Lease) -> list[set[str]]:
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("other", kinds)
 @pytest.mark.parametrize("grows", kinds)
+@pytest.mark.slow
 def test_what_grows_goes_where_no_sibling_is(
     world: World, grows: Mapping[str, Any], other: Mapping[str, Any], position: int
 ) -> None:

@@ -234,6 +234,7 @@ def test_deleting_the_lease_clears_the_host_that_failed_too(world: World) -> Non
     assert "cmp-01" in world.members("freepool")
 
 
+@pytest.mark.slow
 def test_a_longer_lease_keeps_the_failed_host_while_its_servers_are_there(world: World) -> None:
     lease, server = active(world, end=2)
     world.fail("cmp-01")
@@ -273,6 +274,7 @@ def test_a_shorter_lease_gives_the_occupied_host_back_sooner(world: World) -> No
     assert world.get(other).status == "ACTIVE"
 
 
+@pytest.mark.slow
 def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
     lease, _ = active(world, end=10)
     world.fail("cmp-01")
@@ -315,6 +317,7 @@ def test_instances_move_and_their_servers_stay_where_they_were(world: World) -> 
     audit(world)
 
 
+@pytest.mark.slow
 def test_the_end_removes_the_servers_of_slots_on_a_failed_host_too(world: World) -> None:
     lease = world.lease(instances(4, 2), start=0, end=1)
     run_manager(world)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 ENROLLING, REMOVING = range(1, 8), range(1, 3)
 """The calls that either makes to the cloud; `test_as_many_calls_as_there_are` counts them."""
 

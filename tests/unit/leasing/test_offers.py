@@ -136,6 +136,7 @@ def endless() -> Budget:
     margin=st.sampled_from([0, 0, 2]),
     seconds=st.sampled_from([0, 30]),
 )
+@pytest.mark.slow
 def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
     on_hosts: list[Row],
     on_addresses: list[Row],

@@ -44,6 +44,7 @@ def test_a_lease_waits_in_starting_while_the_cloud_is_down_and_starts_when_it_is
     assert (active.status, active.status_reason) == ("ACTIVE", None)
 
 
+@pytest.mark.slow
 def test_the_pauses_between_two_tries_grow_up_to_the_longest(world: World) -> None:
     world.cloud.faults.set(DOWN)
     world.lease(hosts(), start=0, end=3)
@@ -55,6 +56,7 @@ def test_the_pauses_between_two_tries_grow_up_to_the_longest(world: World) -> No
     assert 60 <= tries <= 70
 
 
+@pytest.mark.slow
 def test_a_lease_whose_cloud_stays_down_until_its_end_says_so_and_is_cleaned_when_it_is_back(world: World) -> None:
     lease = world.lease(hosts(), start=1, end=3)
     world.cloud.faults.set(DOWN)
@@ -220,6 +222,7 @@ def test_a_request_that_needs_a_cloud_that_is_down_is_unavailable_and_not_an_err
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("verb", ["aggregates.add_host", "aggregates.remove_host", "providers.set_inventory"])
 @pytest.mark.parametrize("calls", [1, 2, 3])
+@pytest.mark.slow
 def test_a_call_that_fails_half_way_is_made_up_for(world: World, verb: str, moment: str, calls: int) -> None:
     """Each host ends up in exactly one place, wherever the start and the end broke off."""
     lease = world.lease(hosts(2), instances(3, 2, resource_properties='[">=", "$vcpus", "8"]'), start=0, end=1)

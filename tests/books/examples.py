@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from sqlalchemy import event, func, select
 
-from leasehold.books.allocation import insert_allocations
+from leasehold.books.allocation import Grant, insert_allocations
 from leasehold.books.engine import open_engine, reader_of, reading
 from leasehold.books.lease import insert_lease
 from leasehold.books.resource import insert_resource
@@ -151,9 +151,9 @@ def hold(
 ) -> list[int]:
     """Promise these resources to a reservation of a lease and return the ids of the promises."""
     mine = owner.reservations[part].id
-    picks = [(mine, Pick(number, slots, demand)) for number in numbers]
+    grants = [Grant(pool, generation, mine, Pick(number, slots, demand)) for number in numbers]
     known = set(connection.scalars(select(allocations.c.id)))
-    insert_allocations(connection, pool, generation, owner.id, window or owner.window, picks)
+    insert_allocations(connection, owner.id, window or owner.window, grants)
     return [
         each for each in connection.scalars(select(allocations.c.id).order_by(allocations.c.id)) if each not in known
     ]

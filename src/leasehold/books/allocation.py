@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection, Row
@@ -97,29 +97,32 @@ def as_allocation(row: Row[Any]) -> Allocation:
     )
 
 
-def insert_allocations(
-    connection: Connection,
-    pool: str,
-    generation: int,
-    lease_id: str,
-    window: Window,
-    picks: Sequence[tuple[str, Pick]],
-) -> None:
-    """Write promises, given as (reservation id, pick), in one statement."""
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a reservation is promised of a pool, from a generation of the pool on."""
+
+    pool: str
+    generation: int
+    reservation_id: str
+    pick: Pick
+
+
+def insert_allocations(connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant]) -> None:
+    """Write the promises of a lease, of whatever pools, in one statement."""
     start, end = window.seconds
     rows = [
         {
-            "pool": pool,
-            "reservation_id": reservation_id,
+            "pool": grant.pool,
+            "reservation_id": grant.reservation_id,
             "lease_id": lease_id,
-            "resource_number": pick.resource_number,
+            "resource_number": grant.pick.resource_number,
             "starts_at": start,
             "ends_at": end,
-            "slots": pick.slots,
-            "demand": write_demand(pick.demand),
-            "generation": generation,
+            "slots": grant.pick.slots,
+            "demand": write_demand(grant.pick.demand),
+            "generation": grant.generation,
         }
-        for reservation_id, pick in picks
+        for grant in grants
     ]
     if rows:
         connection.execute(insert(allocations), rows)

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.allocation import insert_allocations
+from leasehold.books.allocation import Grant, insert_allocations
 from leasehold.books.idempotency import find_key, keep_key
 from leasehold.books.lease import find_lease, insert_lease
 from leasehold.books.outbox import put_event
@@ -170,14 +170,13 @@ class _Creation:
         generations: Mapping[str, int],
         window: Window,
     ) -> None:
-        for pool in sorted(generations):
-            picks = [
-                (reservation.id, pick)
-                for reservation, part, chosen in zip(lease.reservations, self.asked, decided, strict=True)
-                if part.kind.pool == pool
-                for pick in chosen
-            ]
-            insert_allocations(connection, pool, generations[pool] + 1, lease.id, window, picks)
+        decisions = zip(lease.reservations, self.asked, decided, strict=True)
+        grants = [
+            Grant(part.kind.pool, generations[part.kind.pool] + 1, reservation.id, pick)
+            for reservation, part, chosen in decisions
+            for pick in chosen
+        ]
+        insert_allocations(connection, lease.id, window, grants)
 
     def _made_before(self, connection: Connection) -> Lease | None:
         found = None if self.key is None else find_key(connection, self.caller.project_id, self.key)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.books.allocation import end_allocations, insert_allocations, leases_on, leave_allocations
+from leasehold.books.allocation import Grant, end_allocations, insert_allocations, leases_on, leave_allocations
 from leasehold.books.lease import find_lease, save_lease
 from leasehold.books.pool import bump_pools, lock_pools
 from leasehold.books.resource import list_resources
@@ -165,9 +165,8 @@ class _Healing:
         else:
             end_allocations(connection, [each.id for each in lost], generation, now, released=True)
         fresh = _added(kept, picks)
-        insert_allocations(
-            connection, HOST_POOL, generation, part.lease_id, window, [(part.id, pick) for pick in fresh]
-        )
+        grants = [Grant(HOST_POOL, generation, part.id, pick) for pick in fresh]
+        insert_allocations(connection, part.lease_id, window, grants)
         missing = sum(pick.slots for pick in fresh) < sum(each.slots for each in lost)
         changed = active and bool(fresh)
         return {

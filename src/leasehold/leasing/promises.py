@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leasehold.books.allocation import end_allocations, insert_allocations, move_allocations
+from leasehold.books.allocation import Grant, end_allocations, insert_allocations, move_allocations
 from leasehold.leasing.decide import promised_window
 from leasehold.model.errors import InUseError
 from leasehold.model.states import EventType
@@ -146,8 +146,8 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append((to.part.id, pick))
-    insert_allocations(connection, pool, to.generation, to.lease.id, to.ahead, fresh)
+            fresh.append(Grant(pool, to.generation, to.part.id, pick))
+    insert_allocations(connection, to.lease.id, to.ahead, fresh)
 
 
 def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:

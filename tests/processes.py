@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 BIN = Path(sys.executable).parent
 _START_WITHIN = 60.0
-_STOP_WITHIN = 30.0
+_STOP_WITHIN = 60.0
+"""More than a program gives itself by default (`shutdown_seconds`)."""
 _POLL_EVERY = 0.02
 
 

@@ -17,6 +17,7 @@ from leasehold.api.delete_waits import most_waiting
 from leasehold.api.door import PUBLIC
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.signals import SIGNALS
+from leasehold.cmd.slow_readers import RUNNING_SECONDS, STOPPING_SECONDS, SlowReaders
 from leasehold.cmd.strict import StrictParser
 from leasehold.conf.errors import ConfigurationError
 
@@ -115,6 +116,11 @@ class Server:
         """End the turn that is under way; a signal handler may call this."""
         next(self.listeners()).pull_trigger()
 
+    def close(self) -> None:
+        """Close all sockets, whatever they are used for."""
+        self.dispatcher.shutdown(timeout=0.1)
+        wasyncore.close_all(self.sockets, ignore_all=True)
+
 
 def threads_for(settings: ApiSettings) -> int:
     """Return how many threads a server needs, so that who finds no place is told so at once."""
@@ -172,11 +178,13 @@ def stopped_by_signal(server: Server) -> Sequence[int]:
 
 def serve(server: Server, stopping: Sequence[int]) -> None:
     """Answer requests until `stopping` holds something; those under way are answered first, within a limit."""
+    readers = SlowReaders()
     while not stopping:
         server.turn(1.0)
+        readers.hang_up(server.channels(), RUNNING_SECONDS)
     _give_notice(server)
     _refuse_newcomers(server)
-    _finish(server)
+    _finish(server, readers)
 
 
 def _give_notice(server: Server) -> None:
@@ -198,16 +206,16 @@ def _refuse_newcomers(server: Server) -> None:
         wasyncore.dispatcher.close(listener)
 
 
-def _finish(server: Server) -> None:
-    """Answer what has been asked, and hang up where nothing comes; then end, whatever is left."""
+def _finish(server: Server, readers: SlowReaders) -> None:
+    """Answer what has been asked, and hang up where nothing comes or is read; then end, whatever is left."""
     end = monotonic() + server.settings.shutdown_seconds
     while (channels := server.channels()) and monotonic() < end:
         for channel in channels:
             if channel.idle and time() - channel.last_activity > LINGER_SECONDS:
                 channel.will_close = True
         server.turn(TURN_SECONDS)
+        readers.hang_up(server.channels(), STOPPING_SECONDS)
     left = sum(not channel.idle for channel in server.channels())
     if left:
         log.warning("Stopped with %d requests unanswered after %g s", left, server.settings.shutdown_seconds)
-    server.dispatcher.shutdown(timeout=0.1)
-    wasyncore.close_all(server.sockets, ignore_all=True)
+    server.close()

@@ -1,0 +1,61 @@
+"""Clients that do not read their answers: after a while without any progress their connection is closed.
+
+An answer that does not fit into the buffers of a connection holds a thread until the client has read most of it, and
+the stop of a server waits for all that is unsent. So a client that reads nothing has a limited time. One that reads
+slowly has as long as it needs.
+"""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+LOG = logging.getLogger(__name__)
+
+RUNNING_SECONDS = 120.0
+"""As long as waitress keeps an idle connection."""
+STOPPING_SECONDS = 5.0
+LOOK_SECONDS = 1.0
+
+
+class Connection(Protocol):
+    """A connection of waitress."""
+
+    last_activity: float
+    total_outbufs_len: int
+
+    def handle_close(self) -> None:
+        """Close it, and end the request that writes to it."""
+
+
+class SlowReaders:
+    """Since when each connection with something to send has made no progress; for the thread of the sockets alone."""
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        """`now` is a steady clock, in seconds."""
+        self._now = now
+        self._looked = float("-inf")
+        self._stalled: dict[Connection, tuple[float, float]] = {}
+
+    def hang_up(self, connections: Iterable[Connection], seconds: float) -> None:
+        """Close the connections that had something to send, and sent nothing, for so long; looks once a second."""
+        now = self._now()
+        if now - self._looked < LOOK_SECONDS:
+            return
+        self._looked = now
+        known, self._stalled = self._stalled, {}
+        for each in connections:
+            if not each.total_outbufs_len:
+                continue
+            activity, since = known.get(each, (None, now))
+            if activity != each.last_activity:
+                since = now
+            if now - since < seconds:
+                self._stalled[each] = (each.last_activity, since)
+                continue
+            LOG.info("A client did not read its answer for %g s; its connection is closed.", seconds)
+            each.handle_close()

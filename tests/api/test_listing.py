@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,12 +32,18 @@ def test_a_listing_is_the_object_that_it_says(count: int) -> None:
     assert (short is None) == (made.length >= listing.PIECE)
 
 
-def test_a_long_listing_is_kept_small_and_sent_in_pieces() -> None:
-    made = Listing("things", ({"name": "the same over again", "number": number % 100} for number in range(100_000)))
-    assert sum(map(len, made._packed)) < made.length / 10
-    pieces = list(made)
-    assert max(map(len, pieces)) <= 2 * listing.PIECE
-    assert sum(map(len, pieces)) == made.length
+@pytest.mark.parametrize("count", [1_000, 4_000])
+def test_however_long_a_listing_is_it_takes_the_same_memory_and_is_sent_in_pieces(count: int) -> None:
+    tracemalloc.start()
+    try:
+        made = Listing("things", ({"id": urandom(5_000).hex(), "number": number} for number in range(count)))
+        sizes = list(map(len, made))
+        _, highest = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert max(sizes) <= 2 * listing.PIECE
+    assert sum(sizes) == made.length
+    assert highest < 8 * listing.PIECE
 
 
 def test_lists_longer_than_a_piece_and_a_chunk_are_whole(

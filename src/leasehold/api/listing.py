@@ -1,20 +1,23 @@
-"""Long lists: written as JSON while they are read, and kept compressed until they are sent.
+"""Long lists: written as JSON while they are read, and kept in a compressed file until they are sent.
 
 Whatever goes wrong while a list is read is answered as an error, because nothing of it has been sent. A client that
-reads slowly holds no transaction. What is kept is a tenth of the JSON or less.
+reads slowly holds no transaction. The file is a tenth of the JSON or less, and has no name: it goes with the list.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
+from weakref import finalize
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PIECE = 1024 * 1024
-"""How much is kept as it is, and how much at a time is sent of what is longer, in bytes."""
+"""How much is kept in memory, and how much at a time is sent of what is longer, in bytes."""
+_READ = 64 * 1024
 _QUICK = 1
 
 
@@ -22,9 +25,9 @@ class Listing:
     """The JSON object `{key: [item, item...]}`; `length` is its size in bytes."""
 
     def __init__(self, key: str, items: Iterable[Any]) -> None:
-        """Write all items, one after the other."""
+        """Write all items, one after the other. Raises OSError when there is no room for the file."""
         self._compressor = zlib.compressobj(_QUICK)
-        self._packed: list[bytes] = []
+        self._file: IO[bytes] | None = None
         self._tail: list[str] = []
         self._waiting = self.length = 0
         self._write(f"{{{json.dumps(key)}:[")
@@ -39,7 +42,13 @@ class Listing:
         self._waiting += len(text)
         self.length += len(text)
         if self._waiting >= PIECE:
-            self._packed.append(self._compressor.compress(self._take()))
+            self._pack(self._compressor.compress(self._take()))
+
+    def _pack(self, packed: bytes) -> None:
+        if self._file is None:
+            self._file = TemporaryFile()  # noqa: SIM115 - it is open for as long as there is this list.
+            finalize(self, self._file.close)
+        self._file.write(packed)
 
     def _take(self) -> bytes:
         text = "".join(self._tail)
@@ -49,17 +58,16 @@ class Listing:
     @property
     def content(self) -> bytes | None:
         """All of it if it is short enough to be sent at once, else None."""
-        return None if self._packed else "".join(self._tail).encode("ascii")
+        return "".join(self._tail).encode("ascii") if self._file is None else None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield all of it in pieces, once: what has been yielded is forgotten."""
-        packed, tail = [*self._packed, self._compressor.flush()], self._take()
-        self._packed.clear()
-        decompressor = zlib.decompressobj()
-        packed.reverse()
-        while packed:
-            piece = decompressor.decompress(packed.pop(), PIECE)
-            if decompressor.unconsumed_tail:
-                packed.append(decompressor.unconsumed_tail)
-            yield piece
-        yield decompressor.flush() + tail
+        """Yield all of it in pieces, once."""
+        tail = self._take()
+        if self._file is not None:
+            self._pack(self._compressor.flush())
+            self._file.seek(0)
+            decompressor = zlib.decompressobj()
+            while packed := decompressor.unconsumed_tail or self._file.read(_READ):
+                yield decompressor.decompress(packed, PIECE)
+            yield decompressor.flush()
+        yield tail

@@ -1,20 +1,10 @@
-"""A real API process with 10,000 hosts and up to 1,000,000 allocations: its memory, and how long its answers take.
-
-And the peak memory of an audit, and of an API that answers three administrators' lists at once, over 100,000 leases.
-"""
+"""A real API process with 10,000 hosts and up to 1,000,000 allocations: its memory, and how long its answers take."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Final
-
-import requests
 
 from bench.client import MINUTES, Answer, Client
 from bench.deployment import host_lease, running
@@ -31,10 +21,6 @@ PER_LEASE: Final = 10
 SIZES: Final = (100_000, 1_000_000)
 BUDGET_MIB: Final = {1_000_000: 300.0}
 TIMES: Final = 30
-LEASES: Final = 100_000
-LEASED_HOSTS: Final = 1_000
-LISTS: Final = ("/leases", "/leases", "/os-hosts/allocations")
-BUDGET_LISTS_MIB: Final = 250.0
 MOST_ASKED: Final = HOSTS - 1
 """More than are free while any of the filled leases lasts, so it is refused and the nearest window is searched."""
 
@@ -42,49 +28,7 @@ MOST_ASKED: Final = HOSTS - 1
 def run(*, quick: bool = False) -> list[Row]:
     """Measure before and after the first decision, which loads everything; quick: the smaller sizes alone."""
     small = _measure(SIZES[0], None)
-    return small + (_long_lists(LEASES // 10) if quick else [*_measure(SIZES[1], small), *_long_lists(LEASES)])
-
-
-def _long_lists(leases: int) -> list[Row]:
-    """Return what an audit and three lists at once need at most."""
-    with new_database("sqlite") as url:
-        filled(url, LEASED_HOSTS, leases)
-        audited, seconds = _peak_of_audit(url)
-        with running("leasehold-api", database_url=url) as api, Client(api.url) as client:
-            client.ask("GET", "/leases?limit=1").expect(200)
-            begun = perf_counter()
-            with ThreadPoolExecutor(len(LISTS)) as threads:
-                sizes = list(threads.map(lambda path: _size(api.url, path), LISTS))
-            listed, taken = resident(api)["VmHWM"], perf_counter() - begun
-    what = f"{leases:,} leases"
-    return [
-        Row(f"{what}: audit of the books, highest", audited, "MiB", BUDGET_LISTS_MIB),
-        Row(f"{what}: audit of the books", seconds, "s"),
-        Row(f"{what}: API with three lists at once, highest", listed, "MiB", BUDGET_LISTS_MIB),
-        Row(f"{what}: three lists at once", taken, "s"),
-        Row(f"{what}: the largest of these lists", max(sizes) / 2**20, "MiB"),
-    ]
-
-
-def _size(url: str, path: str) -> int:
-    """Return how many bytes a list has, without keeping them."""
-    with requests.get(url + path, stream=True, timeout=600) as answer:
-        answer.raise_for_status()
-        return sum(len(piece) for piece in answer.iter_content(2**20))
-
-
-def _peak_of_audit(url: str) -> tuple[float, float]:
-    """Return the most memory in MiB, and the seconds, of a process that audits the books."""
-    begun = perf_counter()
-    program = Path(sys.executable).with_name("leasehold-manage")
-    command = [str(program), "--database-url", url, "audit", "--books-only"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        message = f"The audit ended with {process.returncode}."
-        raise RuntimeError(message)
-    return usage.ru_maxrss / 1024, perf_counter() - begun
+    return small if quick else [*small, *_measure(SIZES[1], small)]
 
 
 def _measure(count: int, smaller: list[Row] | None) -> list[Row]:

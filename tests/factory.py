@@ -10,7 +10,7 @@ import hashlib
 import shutil
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import SandboxCloud, sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.conf.database import PATIENT
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
@@ -228,8 +229,11 @@ def _planted() -> Path:
 
 
 def open_service(url: str, *, clock: Clock, settings: Settings | None = None) -> World:
-    """Return a service over a database that has its tables; as if another process had been started on it."""
-    engine = open_engine(url)
+    """Return a service over a database that has its tables; as if another process had been started on it.
+
+    A machine that stands still for some seconds is no error of what is tested, so its connections may take long.
+    """
+    engine = open_engine(url, settings=replace(PATIENT, connect_timeout=60))
     watch_locks(engine)
     share_statements(engine)
     cloud = sandbox(engine, clock=clock.now)

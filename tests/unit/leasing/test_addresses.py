@@ -51,8 +51,33 @@ def put(world: World, project_id: str, *tags: str) -> None:
     world.cloud.networks.create_floating_ip(NETWORK, seed.SUBNET_ID, ADDRESS, project_id, frozenset(tags))
 
 
-@pytest.mark.parametrize("tags", [(), ("mine",), ("blazar", "reservation:00000000-0000-4000-8000-000000000000")])
-def test_an_address_whose_tags_were_replaced_goes_at_the_end(world: World, tags: tuple[str, ...]) -> None:
+REPLACED = pytest.mark.parametrize(
+    "tags", [(), ("mine",), ("blazar", "reservation:00000000-0000-4000-8000-000000000000")]
+)
+"""What a tenant may write in place of the lease's tags."""
+
+
+@REPLACED
+def test_the_end_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...]) -> None:
+    """No later lease has to ask for it, and the audit has not looked."""
+    leased(world)
+    put(world, "demo", *tags)
+    run_until(world, world.hour(1.01))
+    assert at(world) is None
+
+
+@REPLACED
+def test_a_deletion_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...]) -> None:
+    lease = leased(world)
+    put(world, "demo", *tags)
+    world.delete(lease)
+    run_manager(world)
+    assert not world.exists(lease)
+    assert at(world) is None
+
+
+@REPLACED
+def test_an_address_whose_tags_were_replaced_goes_to_the_next_lease(world: World, tags: tuple[str, ...]) -> None:
     leased(world)
     after = following(world)
     put(world, "demo", *tags)

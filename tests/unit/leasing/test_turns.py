@@ -34,6 +34,37 @@ def test_the_second_lease_waits_until_the_servers_of_the_first_are_gone(world: W
     assert len(world.members(second.reservations[0].id)) == 5
 
 
+@pytest.mark.parametrize(
+    ("vcpus", "waits"), [(9, True), (8, False)], ids=["more than both have room for", "room for both"]
+)
+def test_slots_wait_for_those_of_an_earlier_lease_where_there_is_no_room_for_both(
+    world: World,
+    vcpus: int,
+    *,
+    waits: bool,
+) -> None:
+    """The one host that they ask for has 16 VCPUs."""
+    asked = instances(1, vcpus, resource_properties='["==", "$vcpus", "16"]')
+    first = world.lease(asked, start=0, end=1)
+    second = world.lease(asked, start=1, end=2, caller=ALT)
+    assert world.holds(first) == world.holds(second) == {"gpu-03": 1}
+    own = second.reservations[0].id
+    run_manager(world)
+    assert world.cloud.servers.boot("slow", "demo", first.reservations[0].id).status == "ACTIVE"
+    world.cloud.servers.take_to_delete(300)
+    run_until(world, world.hour(1) + timedelta(minutes=4))
+    assert world.get(first).status == "TERMINATING"
+    found = world.get(second)
+    if waits:
+        assert (found.status, found.status_reason) == ("PENDING", "Waiting for the previous lease to leave gpu-03.")
+        assert world.members(own) == set()
+    else:
+        assert (found.status, found.status_reason) == ("ACTIVE", None)
+    run_for(world, minutes=2)
+    assert (world.get(first).status, world.get(second).status) == ("TERMINATED", "ACTIVE")
+    assert world.members(own) == {"gpu-03"}
+
+
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_two_leases_due_at_the_same_time_take_their_turns_whichever_is_worked_on_first(world: World, most: int) -> None:
     first = world.lease(hosts(5), floating_ips(5), start=0, end=1)

@@ -12,10 +12,13 @@ import pytest
 from leasehold.api import listing
 from leasehold.api.listing import Listing
 from leasehold.books import lease as lease_rows
+from leasehold.model.lease import Lease
+from tests.objects import counting_at_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leasehold.leasing.service import Service
     from tests.api.conftest import Client
 
 MAKE: dict[str, Any] = {"name": "n", "start_date": "2031-05-01 10:00", "end_date": "2031-05-01 12:00"}
@@ -62,6 +65,17 @@ def test_lists_longer_than_a_piece_and_a_chunk_are_whole(
         assert (head.status_code, head.content) == (200, b"")
     assert {each["id"] for each in admin.ask("GET", "/v1/leases").json["leases"]} == {each["id"] for each in made}
     assert host
+
+
+def test_a_list_of_leases_holds_few_of_them_at_a_time(
+    client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(20):
+        client.ask("POST", "/v1/leases", {**MAKE, "name": str(number)})
+    monkeypatch.setattr(lease_rows, "CHUNK", 2)
+    with counting_at_statements(service.books.engine, Lease) as counts:
+        assert len(client.ask("GET", "/v1/leases").json["leases"]) == 20
+    assert 1 <= max(counts) <= 6
 
 
 def test_what_goes_wrong_in_the_middle_is_an_error_and_not_half_a_list() -> None:

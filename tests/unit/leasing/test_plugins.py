@@ -282,11 +282,18 @@ def test_the_audit_names_the_plugin_that_is_missing_and_the_leases_that_need_it(
 
 
 class Clumsy(HostReservations):
-    """A plugin with a bug."""
+    """A plugin with a bug: it breaks off."""
 
     def allocate(self, request: Any, search: Any) -> Any:
         message = "clumsy"
         raise RuntimeError(message)
+
+
+class Confused(HostReservations):
+    """A plugin with a bug: its answer is none."""
+
+    def allocate(self, request: Any, search: Any) -> Any:
+        return [None]
 
 
 def test_a_lease_whose_plugin_is_missing_stops_no_others_healing(world: World) -> None:
@@ -300,10 +307,13 @@ def test_a_lease_whose_plugin_is_missing_stops_no_others_healing(world: World) -
     assert set(world.holds(second)) == {"cmp-06"}
 
 
-def test_a_bug_in_the_healing_of_one_lease_stops_no_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("plugin", [Clumsy(), Confused()], ids=["breaks off", "answers nonsense"])
+def test_a_bug_in_the_healing_of_one_lease_stops_no_others(
+    world: World, caplog: pytest.LogCaptureFixture, plugin: HostReservations
+) -> None:
     first, second = world.lease(hosts(), start=0, end=2), world.lease(hosts(), start=0, end=2)
     run_manager(world)
-    clumsy = with_types(world, {**world.service.types.by_name, GONE: Clumsy()})
+    clumsy = with_types(world, {**world.service.types.by_name, GONE: plugin})
     orphan(clumsy, first)
     clumsy.fail("cmp-01")
     clumsy.fail("cmp-02")

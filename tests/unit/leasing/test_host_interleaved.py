@@ -22,10 +22,14 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
-pytestmark = pytest.mark.slow
-
 ENROLLING, REMOVING = range(1, 8), range(1, 3)
 """The calls that either makes to the cloud; `test_as_many_calls_as_there_are` counts them."""
+
+
+def at_each(name: str, calls: range) -> pytest.MarkDecorator:
+    """Run a test for each call; the last one, after which nothing is asked of the cloud, is for every day."""
+    slow = [pytest.param(number, marks=pytest.mark.slow) for number in calls[:-1]]
+    return pytest.mark.parametrize(name, [*slow, calls[-1]])
 
 
 def at_call(world: World, number: int, work: Callable[[], Any], during: Callable[[], Any]) -> int:
@@ -86,7 +90,7 @@ def test_as_many_calls_as_there_are(world: World) -> None:
     assert at_call(world, 0, lambda: enrol(world), lambda: None) == len(ENROLLING)
 
 
-@pytest.mark.parametrize("number", ENROLLING)
+@at_each("number", ENROLLING)
 def test_the_removal_runs_while_the_host_is_enrolled_again(world: World, number: int) -> None:
     remove_host(world.service, "1")
     at_call(world, number, lambda: enrol(world), lambda: run_manager(world))
@@ -99,7 +103,7 @@ def test_the_removal_runs_between_the_two_halves_of_enrolling_again(world: World
     check(world, free=True, enrolled=True)
 
 
-@pytest.mark.parametrize("number", REMOVING)
+@at_each("number", REMOVING)
 def test_the_host_is_enrolled_again_while_its_removal_runs(world: World, number: int) -> None:
     remove_host(world.service, "1")
     at_call(world, number, lambda: work_once(world), lambda: enrol(world))
@@ -122,7 +126,7 @@ def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World
     check(world, free=not removed, enrolled=not removed)
 
 
-@pytest.mark.parametrize("number", range(1, 4))
+@at_each("number", range(1, 4))
 def test_the_host_is_removed_again_while_it_is_put_into_its_place(world: World, number: int) -> None:
     remove_host(world.service, "1")
     enrol(world)
@@ -130,7 +134,7 @@ def test_the_host_is_removed_again_while_it_is_put_into_its_place(world: World, 
     check(world, free=False, enrolled=False)
 
 
-@pytest.mark.parametrize("number", ENROLLING)
+@at_each("number", ENROLLING)
 def test_a_second_enrolment_does_not_keep_a_leased_host_in_the_free_pool(world: World, number: int) -> None:
     remove_host(world.service, "1")
     run_manager(world)
@@ -146,7 +150,7 @@ def test_a_second_enrolment_does_not_keep_a_leased_host_in_the_free_pool(world: 
     check(world, free=False, enrolled=True)
 
 
-@pytest.mark.parametrize("number", ENROLLING)
+@at_each("number", ENROLLING)
 @pytest.mark.parametrize("name", ["cmp-01", "cmp-05"])
 def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: str) -> None:
     """A manager undoes it, whether the host was enrolled before or never."""

@@ -1,9 +1,9 @@
 """How long a bystander's create takes while another project does its worst, beside idle, in one run.
 
 Idle and attack take turns, so that both are measured on the same machine in the same minutes. Each attack comes from a
-process of its own, over several connections that pause between their requests: what is measured is
-what a request does to others, not how two programs share two processors. A plain flood is for `[api] rate_limit`.
-The bystander asks for one lease after the other, of hosts that nobody else wants.
+process of its own, over several connections that pause between their requests: what is measured is what a request does
+to others, not how two programs share two processors. A plain flood is for `[api] max_requests_per_minute`. The
+bystander asks for one lease after the other, of hosts that nobody else wants.
 """
 
 from __future__ import annotations

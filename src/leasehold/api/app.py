@@ -10,6 +10,7 @@ import falcon
 from leasehold.api import errors, metering, openapi, pipeline
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
+from leasehold.api.cloud_waits import CloudWaits
 from leasehold.api.delete_waits import DeleteWaits
 from leasehold.api.door import Door
 from leasehold.api.health import Health
@@ -47,6 +48,7 @@ def make_app(
         rates=RateLimit(settings.rates),
         door=door or Door(settings),
         delete_waits=DeleteWaits(settings),
+        cloud_waits=CloudWaits(settings),
         health=Health(service.books),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )

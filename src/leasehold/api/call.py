@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import falcon
 
     from leasehold.api.auth.base import Authenticator
+    from leasehold.api.cloud_waits import CloudWaits
     from leasehold.api.delete_waits import DeleteWaits
-    from leasehold.api.door import Door
+    from leasehold.api.door import Door, Place
     from leasehold.api.health import Health
     from leasehold.api.listing import Listing
     from leasehold.api.policies.enforcer import Policies
@@ -42,6 +43,7 @@ class Api:
     rates: RateLimit
     door: Door
     delete_waits: DeleteWaits
+    cloud_waits: CloudWaits
     health: Health
     document: Callable[[], Mapping[str, Any]]
 
@@ -54,6 +56,7 @@ class Call:
     request: falcon.Request
     caller: Caller
     version: Version
+    place: Place
 
     @property
     def service(self) -> Service:

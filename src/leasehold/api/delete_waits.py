@@ -7,16 +7,13 @@ answered at once, with the same 204.
 
 from __future__ import annotations
 
-from collections import Counter
-from contextlib import contextmanager
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 
+from leasehold.api.shares import Shares
 from leasehold.leasing.delete import wait_until_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
@@ -32,10 +29,8 @@ class DeleteWaits:
     def __init__(self, settings: ApiSettings) -> None:
         """Start with nobody waiting. One project has at most half of the places."""
         self._seconds = settings.delete_wait_seconds
-        self._most = most_waiting(settings)
-        self._most_of_one = self._most // 2
+        self._shares = Shares(most_waiting(settings))
         self._lock = Lock()
-        self._by_project: Counter[str] = Counter()
         self._watched: dict[str, Event] = {}
 
     def wait(self, service: Service, lease_id: str, project_id: str) -> None:
@@ -43,7 +38,7 @@ class DeleteWaits:
 
         The first one that waits for a lease looks whether it is gone, and the others wait for its result.
         """
-        with self._place(project_id) as placed:
+        with self._shares.place(project_id) as placed:
             if not placed:
                 return
             mine = Event()
@@ -61,18 +56,4 @@ class DeleteWaits:
 
     def __len__(self) -> int:
         """Return how many wait now."""
-        with self._lock:
-            return self._by_project.total()
-
-    @contextmanager
-    def _place(self, project_id: str) -> Iterator[bool]:
-        with self._lock:
-            placed = self._by_project.total() < self._most and self._by_project[project_id] < self._most_of_one
-            if placed:
-                self._by_project[project_id] += 1
-        try:
-            yield placed
-        finally:
-            if placed:
-                with self._lock:
-                    self._by_project -= Counter([project_id])
+        return len(self._shares)

@@ -25,6 +25,46 @@ PUBLIC = 4
 MESSAGE = "The service has more requests than it can answer now; nothing was changed. Try again in a moment."
 
 
+class Place:
+    """The place inside that one request has; only its own thread uses it."""
+
+    def __init__(self, inside: Semaphore, patience: float, *, held: bool = True) -> None:
+        """Keep where places are taken, and how many seconds one is waited for."""
+        self._inside = inside
+        self._patience = patience
+        self._held = held
+        self.needed = held
+        """Whether the request still has to be inside; one that has committed has not, and is answered in any case."""
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Let others have the place for the length of the block, and take one again after it where it is needed.
+
+        Raises OverloadedError when there is none in time.
+        """
+        self.give_back()
+        try:
+            yield
+        finally:
+            if self.needed:
+                self._take()
+
+    def give_back(self) -> None:
+        """Let others have the place; again does no harm."""
+        if self._held:
+            self._held = False
+            self._inside.release()
+
+    def _take(self) -> None:
+        if not self._inside.acquire(timeout=self._patience):
+            raise sent_away(LATE)
+        self._held = True
+
+
+OUTSIDE = Place(Semaphore(0), 0.0, held=False)
+"""What a request has that is answered without a place."""
+
+
 class Door:
     """Stands in front of everything that a request costs; one for each process."""
 
@@ -38,17 +78,18 @@ class Door:
         """Whether this process is about to stop, and a balancer should choose another one."""
 
     @contextmanager
-    def passing(self, *, public: bool) -> Iterator[None]:
+    def passing(self, *, public: bool) -> Iterator[Place]:
         """Hold a place inside for the length of the block; raises OverloadedError when there is none in time."""
-        place = self._public if public else self._inside
-        if not place.acquire(blocking=False):
+        inside = self._public if public else self._inside
+        if not inside.acquire(blocking=False):
             if public:
                 raise sent_away(FULL)
             self._wait()
+        place = Place(inside, self._patience)
         try:
-            yield
+            yield place
         finally:
-            place.release()
+            place.give_back()
 
     def _wait(self) -> None:
         if not self._waiting.acquire(blocking=False):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, versions
 from leasehold.api.call import NOBODY, Call
+from leasehold.api.door import OUTSIDE
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.leasing import queries
@@ -41,12 +42,12 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
         place, values = routes.find(request.path)
         public = place is not None and place.public
         instant = place is not None and place.instant
-        with nullcontext() if instant else api.door.passing(public=public):
+        with nullcontext(OUTSIDE) if instant else api.door.passing(public=public) as turn:
             caller = NOBODY if public else identify(api, request)
             request_ids.name(caller)
             version = versions.requested(None if public else request.get_header(versions.HEADER))
             route = routes.choose(place, request.method, version)
-            call = Call(api, request, caller, version)
+            call = Call(api, request, caller, version, turn)
             arguments = authorize(call, route, values)
             if route.request is not None:
                 # Without a type a web page of another site may send a body, and no browser asks us first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -11,28 +11,35 @@ from leasehold.cloud.ports import Cloud, CloudTransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    Around = Callable[[], AbstractContextManager[None]]
 
 LOOK_UPS = frozenset({"find", "get"})
 """The verbs whose answer counts for the whole request."""
 
 
 @contextmanager
-def asked_once(cloud: Cloud, seconds: float, clock: Callable[[], float] | None = None) -> Iterator[Cloud]:
+def asked_once(
+    cloud: Cloud, seconds: float, clock: Callable[[], float] | None = None, *, around: Around = nullcontext
+) -> Iterator[Cloud]:
     """Yield the cloud for one request, whose calls have so many seconds all together.
 
     A call after that raises CloudTransientError at once; one that is under way then is broken off.
+    Each call that is made is made within `around()`, which may raise CloudTransientError instead of letting it happen.
     """
     ports: dict[str, Any] = {field.name: getattr(cloud, field.name) for field in fields(Cloud)}
     with deadline(seconds, clock) if clock else deadline(seconds):
-        yield Cloud(**{name: port and _Once(name, port) for name, port in ports.items()})
+        yield Cloud(**{name: port and _Once(name, port, around) for name, port in ports.items()})
 
 
 class _Once:
     """A port with its answers so far."""
 
-    def __init__(self, name: str, port: object) -> None:
+    def __init__(self, name: str, port: object, around: Around) -> None:
         self._name = name
         self._port = port
+        self._around = around
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def __getattr__(self, verb: str) -> Any:
@@ -45,7 +52,8 @@ class _Once:
             if time_left() == 0.0:
                 message = f"{self._name}.{verb}: the request's time for calls to the cloud is over"
                 raise CloudTransientError(message)
-            answer = method(*args, **kwargs)
+            with self._around():
+                answer = method(*args, **kwargs)
             if verb in LOOK_UPS:
                 self._known[key] = answer
             return answer

@@ -13,6 +13,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
+from leasehold.api.cloud_waits import most_asking
 from leasehold.api.delete_waits import most_waiting
 from leasehold.api.door import PUBLIC
 from leasehold.cmd.intake import Intake
@@ -124,14 +125,15 @@ class Server:
 
 def threads_for(settings: ApiSettings) -> int:
     """Return how many threads a server needs, so that who finds no place is told so at once."""
-    return settings.threads + settings.waiting + most_waiting(settings) + PUBLIC + SENDING_AWAY
+    waiting_elsewhere = most_waiting(settings) + most_asking(settings)
+    return settings.threads + settings.waiting + waiting_elsewhere + PUBLIC + SENDING_AWAY
 
 
 def listen(app: App, settings: ApiSettings, door: Door) -> Server:
     """Return a server that holds its port already; raises ConfigurationError when it cannot have it.
 
-    It has a thread for each request that is inside the `door`, waits there or waits for a deletion, and some for those
-    that are sent away.
+    It has a thread for each request that is inside the `door`, waits there, for a deletion or for the cloud, and some
+    for those that are sent away.
     """
     sockets: dict[int, Any] = {}
     try:

@@ -48,7 +48,8 @@ API_OPTIONS = [
         default=20.0,
         min=0.1,
         help="Seconds that all calls to the cloud of one request may take together when a lease is created or changed: "
-        "fewer than the balancer waits for an answer.",
+        "fewer than the balancer waits for an answer. As many requests as `threads` and `max_waiting` together wait "
+        "for the cloud at the same time in one process, half of them for one project; more get a 503 at once.",
     ),
     cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process works on at the same time."),
     cfg.IntOpt(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from prometheus_client import Counter, Histogram
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
-FULL, LATE = "full", "late"
-"""Why a request was not worked on: nobody else may wait, or it has waited for too long."""
+FULL, LATE, CLOUD = "full", "late", "cloud"
+"""Why a request was not worked on: nobody else may wait, it has waited for too long, or too many wait for the cloud."""
 OTHER = "other"
 """Any path that is no route, and any method that is not HTTP's: a stranger cannot make up new series."""
 

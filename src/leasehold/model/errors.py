@@ -287,7 +287,7 @@ class OverloadedError(LeaseholdError):
 
 
 class CloudUnavailableError(LeaseholdError):
-    """The cloud did not answer, so an admin's request that needs it cannot be done now."""
+    """The cloud did not answer, so a request that needs it cannot be done now."""
 
     code = "leasehold.cloud.unavailable"
     status = HTTPStatus.SERVICE_UNAVAILABLE

@@ -58,8 +58,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
     draft, key = _draft(call, body), _idempotency_key(call)
     with _asking_once(call) as service:
-        lease = create_lease(service, call.caller, draft, key, call.sight)
-        lease = share_groups(service, lease, call.token, call.caller.project_id)
+        lease = _share_groups(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
 
 
@@ -68,15 +67,24 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     generation = _wanted_generation(call, lease)
     changes = _changes(call, body)
     with _asking_once(call) as service:
-        amended = amend_lease(service, lease.id, changes, generation, call.sight)
-        amended = share_groups(service, amended, call.token, call.caller.project_id)
+        amended = _share_groups(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
     return _reply(call, amended)
+
+
+def _share_groups(call: Call, service: Service, lease: Lease) -> Lease:
+    """Return the lease with its server groups. It is committed, so its answer waits for no place any more."""
+    call.place.needed = False
+    return share_groups(service, lease, call.token, call.caller.project_id)
 
 
 @contextmanager
 def _asking_once(call: Call) -> Iterator[Service]:
-    """Yield the service for a request that may ask the cloud: each thing once, and all within one deadline."""
-    with asked_once(call.service.cloud, call.api.settings.cloud_seconds) as cloud:
+    """Yield the service for a request that may ask the cloud: each thing once, and all within one deadline.
+
+    While it waits for an answer its place is for others.
+    """
+    waiting = partial(call.api.cloud_waits.call, call.place, call.caller.project_id)
+    with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
         yield replace(call.service, cloud=cloud)
 
 

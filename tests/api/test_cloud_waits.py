@@ -1,0 +1,140 @@
+"""Requests that wait for an answer of the cloud: whose place they hold meanwhile, and how many there may be."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.api.app import make_app
+from leasehold.api.cloud_waits import MESSAGE
+from leasehold.api.door import Door
+from leasehold.cloud.sandbox.faults import Fault
+from tests.api.conftest import Client
+from tests.factory import flavors
+from tests.processes import wait_for
+from tests.web import LocalClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Future
+
+    from falcon import testing
+
+    from leasehold.cloud.sandbox.faults import Faults
+    from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.service import Service
+
+WITHIN = 60.0
+HOURS = ("2031-05-01 10:00", "2031-05-01 11:00")
+
+
+@dataclass
+class SilentNova:
+    """Requests for an instance of a flavor, each in a thread, and a cloud that answers none before it is told to."""
+
+    threads: ThreadPoolExecutor
+    answers: Event = field(default_factory=Event)
+    calls: list[float] = field(default_factory=list)
+    asked: list[Future[testing.Result]] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        """Let a call take its time."""
+        self.calls.append(seconds)
+        assert self.answers.wait(WITHIN)
+
+    def ask(self, client: Client, times: int) -> None:
+        """Send so many requests, and wait until each of them is answered or waits for the cloud."""
+        self.asked += [self.threads.submit(create, client, flavors()) for _ in range(times)]
+        wait_for(lambda: self.waiting + len(self.answered()) == len(self.asked), within=WITHIN)
+
+    @property
+    def waiting(self) -> int:
+        return len(self.calls)
+
+    def answered(self) -> list[testing.Result]:
+        return [each.result() for each in self.asked if each.done()]
+
+    def end(self) -> list[int]:
+        """Let the cloud answer, and return the statuses of all requests in order."""
+        self.answers.set()
+        return sorted(each.result(WITHIN).status_code for each in self.asked)
+
+
+def create(client: Client, *parts: dict[str, Any]) -> testing.Result:
+    body = {"name": "l", "start_date": HOURS[0], "end_date": HOURS[1], "reservations": parts, "events": []}
+    return client.ask("POST", "/v1/leases", body)
+
+
+@pytest.fixture
+def nova(service: Service, host: str) -> Iterator[SilentNova]:
+    assert host
+    with ThreadPoolExecutor(16) as threads:
+        silent = SilentNova(threads)
+        faults: Faults = service.cloud.faults  # type: ignore[attr-defined]  # It is the sandbox.
+        faults._sleep = silent.sleep
+        faults.set(Fault("flavors.get", latency_ms=1))
+        assert faults.take("nothing.at_all") is None  # Now it is known, to all threads.
+        yield silent
+        silent.answers.set()
+
+
+@pytest.fixture
+def four(settings: ApiSettings) -> ApiSettings:
+    """Return settings of a process with four places, and nobody who waits for one."""
+    return replace(settings, threads=4, waiting=0, wait_seconds=WITHIN, cloud_seconds=WITHIN, metrics=True)
+
+
+def test_requests_that_wait_for_the_cloud_hold_no_place_of_others(
+    service: Service, four: ApiSettings, nova: SilentNova
+) -> None:
+    loud = Client(LocalClient(make_app(service, four)), project="loud")
+    quiet, third = loud.but(project="quiet"), loud.but(project="third")
+    nova.ask(loud, 4)
+    # A create that needs nothing of the cloud is answered, whoever waits for the cloud.
+    assert create(quiet).status_code == 201
+    assert nova.waiting == 2
+    for refusal in nova.answered():
+        assert refusal.status_code == 503
+        assert refusal.json["code"] == "leasehold.cloud.unavailable"
+        assert refusal.json["field"] == "reservations[0].flavor_id"
+        assert f"{MESSAGE}. Try again later." in refusal.json["error_message"]
+        assert int(refusal.headers["Retry-After"]) > 0
+    # The other half is for the others; then all is taken, and still whoever needs nothing of the cloud is served.
+    nova.ask(quiet, 3)
+    assert nova.waiting == 4
+    nova.ask(third, 1)
+    assert nova.waiting == 4
+    assert create(third).status_code == 201
+    page = loud.ask("GET", "/metrics").text
+    assert 'leasehold_requests_shed_total{reason="cloud"}' in page
+    assert nova.end() == [201] * 4 + [503] * 4
+
+
+def test_an_answer_of_the_cloud_brings_a_request_back_to_a_place(
+    service: Service, four: ApiSettings, nova: SilentNova
+) -> None:
+    one = replace(four, threads=1, wait_seconds=0.01)
+    door = Door(one)
+    client = Client(LocalClient(make_app(service, one, door=door)))
+    nova.ask(client, 1)
+    with door.passing(public=False):
+        # The only place is taken now, so nothing is decided.
+        assert nova.end() == [503]
+        assert nova.answered()[0].json["code"] == "leasehold.overloaded"
+    # It is one place again, and neither more nor fewer.
+    with door.passing(public=False):
+        assert create(client).status_code == 503
+    assert client.ask("GET", "/v1/leases").json["leases"] == []
+    nova.ask(client, 1)
+    assert nova.end() == [201, 503]
+
+
+def test_a_refusal_leaves_room_as_it_was(service: Service, four: ApiSettings, nova: SilentNova) -> None:
+    client = Client(LocalClient(make_app(service, four)))
+    nova.ask(client, 8)
+    assert nova.end() == [201] * 2 + [503] * 6
+    assert create(client, flavors()).status_code == 201

@@ -170,7 +170,7 @@ ATTACKS: Final = {
     "orderings": Attack("427 kB of orderings are asked for", _posting(_orderings(30, 250), 400)),
     "orderings, allowed": Attack("as many orderings as allowed are asked for", _posting(_orderings(4, 250), 409)),
     "sizes": Attack("a thousand new sizes are asked for", _posting(_sizes(999), 403)),
-    "sizes, allowed": Attack("as many new sizes as allowed are asked for", _posting(_sizes(99), 409)),
+    "sizes, allowed": Attack("as many new sizes as allowed are asked for", _posting(_sizes(19), 409)),
     "deletes": Attack("a lease that is stuck in its deletion is deleted", _deletes, MANY, 1.0, _stuck, PATIENT),
     "strangers": Attack("24 strangers with 480 idle connections ask for the health check", _strangers, MANY),
     "parts": Attack(
@@ -180,12 +180,12 @@ ATTACKS: Final = {
     ),
     "parts, slow": Attack(
         "as many parts with one flavor as allowed are asked for of a slow Nova",
-        _posting(_flavors(100), 201, 403, 409),
+        _posting(_flavors(20), 201, 403, 409),
         prepare=_fault("flavors.*", SLOW_MS),
     ),
     "parts, silent": Attack(
         "as many parts with one flavor as allowed are asked for of a silent Nova",
-        _posting(_flavors(100), 201, 503),
+        _posting(_flavors(20), 201, 503),
         MANY,
         prepare=_fault("flavors.*", SILENT_MS),
         options=PATIENT,

@@ -25,7 +25,7 @@ class LimitSettings:
     )
     start_lookahead: timedelta | None = None
     end_lookahead: timedelta | None = None
-    reservations: int | None = 100
+    reservations: int | None = 20
     amounts: Mapping[str, int] = field(default_factory=dict)
     exempt_projects: frozenset[str] = frozenset()
 

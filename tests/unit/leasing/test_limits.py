@@ -278,9 +278,9 @@ def test_an_offer_is_within_the_totals(world: World) -> None:
 def test_the_limits_of_a_project_hold_without_being_configured(world: World) -> None:
     limits = load_filters(LeaseSettings())
     assert {type(rule).__name__ for rule in limits.filters} == {"MaxLeaseSizeFilter", "ProjectLimitsFilter"}
-    refused(world, TooMuchAskedError, lambda: world.lease(*[hosts()] * 101, start=1, end=2))
+    refused(world, TooMuchAskedError, lambda: world.lease(*[hosts()] * 21, start=1, end=2))
     refused(world, TooMuchHeldError, lambda: world.lease(hosts(1, 1001), start=1, end=2))
-    assert world.lease(*[instances(1, 1)] * 30, start=1, end=2)
+    assert world.lease(*[instances(1, 1)] * 20, start=1, end=2)
 
 
 def test_an_exempt_project_knows_no_limit(world: World) -> None:

@@ -81,7 +81,7 @@ BENCHMARKS = {
     "turns": Benchmark(turns.run, 90),
     "claims": Benchmark(claims.run, 120),
     "lag": Benchmark(lag.run, 45),
-    "bystander": Benchmark(bystander.run, 240),
+    "bystander": Benchmark(bystander.run, 640),
     "memory": Benchmark(memory.run, 40),
     "lists": Benchmark(lists.run, 420),
     "start": Benchmark(start.run, 10),

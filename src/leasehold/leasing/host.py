@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Hypervisor, Inventory
     from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
     from leasehold.model.resource import Resource
 
 log = logging.getLogger(__name__)
@@ -309,15 +310,14 @@ def standing(connection: Connection, host_id: str) -> Standing | None:
 
 
 def _settle_enrolled(service: Service, host: Resource) -> None:
-    """Put an enrolled host into the free pool, unless it is a lease's, whose own work it then is to move it.
+    """Put an enrolled host into the free pool, unless it is in the aggregate of a lease, which brings it back itself.
 
-    A lease that holds it by then looks once more, and takes it out of the free pool again.
+    Whom it is promised to is not enough: such a lease may be deleted before it begins, and then nobody would move it.
+    A lease that takes it meanwhile looks once more, and takes it out of the free pool again.
     """
     try:
         _give_provider(service, host.attributes)
-        with service.books.reading() as connection:
-            held = holders(connection, host, service.now())
-        if not held:
+        if not _is_in_lease(service, host):
             _put_into_pool(service, host.attributes)
     except CloudPermanentError as error:
         # Nothing waits for it, and the audit says it again; trying on and on would not bring the hypervisor back.
@@ -331,6 +331,18 @@ def _settle_enrolled(service: Service, host: Resource) -> None:
     service.books.transact(hurry)
 
 
+def _is_in_lease(service: Service, host: Resource) -> bool:
+    """Say whether the host is in the aggregate of a reservation that has it."""
+    with service.books.reading() as connection:
+        names = [held.reservation_id for held in _whole(connection, host, service.now())]
+    aggregates = (service.cloud.aggregates.get(name) for name in names)
+    return any(found is not None and host.attributes["service_name"] in found.hosts for found in aggregates)
+
+
 def holders(connection: Connection, host: Resource, now: datetime) -> set[str]:
     """Return the leases that have the whole host and have not given it back."""
-    return {held.lease_id for held in unreleased_on(connection, [host.number], now) if held.demand is None}
+    return {held.lease_id for held in _whole(connection, host, now)}
+
+
+def _whole(connection: Connection, host: Resource, now: datetime) -> list[Allocation]:
+    return [held for held in unreleased_on(connection, [host.number], now) if held.demand is None]

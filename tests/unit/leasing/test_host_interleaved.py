@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.books.store import Books
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.host import enrol_host, remove_host
+from leasehold.leasing.host import enrol_host, remove_host, settle_host
 from leasehold.manager.settle import settle
 from leasehold.model.errors import DuplicateError
 from leasehold.resource_types.slots import child_provider
@@ -171,3 +171,12 @@ def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: 
     run_for(world, minutes=1)
     assert name in world.members("freepool")
     assert findings(world) == []
+
+
+def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(world: World) -> None:
+    """The lease is deleted before it begins, so that it never gives the host back."""
+    world.cloud.aggregates.remove_host("freepool", "cmp-01")
+    lease = world.lease(hosts(), start=0, end=2)
+    settle_host(world.service, next(host.id for host in world.listed() if host.label == "cmp-01"))
+    world.delete(lease)
+    check(world, free=True, enrolled=True)

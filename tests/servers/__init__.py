@@ -22,9 +22,9 @@ from tests.servers.base import (
     ServerFailedError,
     ServerMissingError,
     find_program,
-    free_port,
 )
 from tests.servers.mariadb import MariaDB
+from tests.servers.ports import free_port
 from tests.servers.postgresql import PostgreSQL
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import psycopg
 import pymysql
+
+from tests.servers.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,13 +47,6 @@ def find_program(name: str) -> str | None:
     )
     folders = [*map(str, versions), os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"]
     return shutil.which(name, path=os.pathsep.join(folders))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _remove_orphans(parent: Path, prefix: str) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import socket
 from typing import TYPE_CHECKING
 
 from tests.openstack.cloud.errors import CloudError
+from tests.servers.ports import is_free
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,17 +17,6 @@ NAMES = ("mariadb", "epmd", "rabbitmq", "rabbitmq-dist", "memcached", *WEB)
 # Below those that the kernel gives to outgoing connections: our own services make many before the last server has its
 # port. Which ones is left to chance, so that two clouds that start at the same time hardly meet.
 _FIRST, _LAST = 20000, 32000
-
-
-def is_free(port: int) -> bool:
-    """Say whether a server could listen there now, connections that have just ended notwithstanding."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def choose(previous: Mapping[str, int]) -> dict[str, int]:

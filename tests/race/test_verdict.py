@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 
+from tests.race.ledger import Ledger
 from tests.race.storm import SEED, storm
-from tests.race.verdict import problems
+from tests.race.verdict import problems, unsettled
 from tests.race.visitor import Outcome
 
 if TYPE_CHECKING:
@@ -43,6 +45,17 @@ def test_a_forgery_of_any_kind_is_found(tmp_path: Path) -> None:
     found = problems(url, report.answers)
     unnoticed = [said for said in FORGERIES if not any(said in problem for problem in found)]
     assert not unnoticed, f"seed {SEED}: {unnoticed} of {found}"
+
+
+def test_looking_for_servers_on_a_failed_host_is_no_unfinished_work() -> None:
+    due = {"id": 1, "kind": "lease", "subject": "a", "due_at": datetime.now(UTC), "attempts": 18, "last_error": None}
+    left = {"lease_id": "a", "left_at": datetime.now(UTC), "released_at": None}
+    gone = {**left, "released_at": datetime.now(UTC)}
+    idle, busy = {**due, "claimed_by": None}, {**due, "claimed_by": "manager"}
+    refused = {**idle, "last_error": "The cloud refused: no"}
+    cases = [(idle, left), (idle, gone), (busy, left), (refused, left)]
+    found = [unsettled(Ledger({"tasks": [task], "allocations": [held], "leases": []})) for task, held in cases]
+    assert list(map(bool, found)) == [False, True, True, True]
 
 
 def _forge(url: str, report: StormReport) -> None:

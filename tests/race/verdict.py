@@ -61,18 +61,32 @@ def moment(value: Any) -> datetime:
 def unsettled(ledger: Ledger) -> list[str]:
     """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should."""
     now = datetime.now(UTC)
+    watched = _watched(ledger)
     found = [
         f"task {row['id']} for {row['subject']} is due at {row['due_at']}, {row['attempts']} attempts: "
         f"{row['last_error']}"
         for row in ledger.rows["tasks"]
         if row["kind"] in ENDING
         and (row["claimed_by"] is not None or (row["due_at"] is not None and moment(row["due_at"]) <= now + SOON))
+        and not (row["subject"] in watched and row["claimed_by"] is None and row["last_error"] is None)
     ]
     for row in ledger.rows["leases"]:
         if row["deleted_at"] is None and row["status"] != _expected(row, now) and not is_unkept(row):
             why = row["status_reason"]
             found.append(f"lease {row['id']} is {row['status']} from {row['start_at']} to {row['end_at']}: {why}")
     return found
+
+
+def _watched(ledger: Ledger) -> set[str]:
+    """Return the leases with servers on a host that failed: a manager looks again and again whether they are gone.
+
+    Nobody else says so, and only their owner or the end of the lease removes them.
+    """
+    return {
+        row["lease_id"]
+        for row in ledger.rows["allocations"]
+        if row["left_at"] is not None and row["released_at"] is None
+    }
 
 
 def _expected(lease: Row, now: datetime) -> str:

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from bench.client import ISO, VERSION_1_1, Client
@@ -20,8 +20,6 @@ from tests.processes import wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Act = Callable[[int], None]
-    """What is done again and again; it takes how often it was done before."""
     Options = Mapping[str, Mapping[str, object]]
 
 FEW: Final = 4
@@ -38,6 +36,16 @@ PATIENT: Final = {"api": {"cloud_seconds": PATIENCE_SECONDS, "delete_wait_second
 MANAGER_STOPS: Final = {"manager": {"shutdown_seconds": 1}}
 """Of a manager that works on what never ends."""
 FLAVOR: Final = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
+
+
+class Act(Protocol):
+    """What is done again and again on one connection."""
+
+    def __call__(self, number: int, /) -> None:
+        """Do it once; `number` is how often it was done before."""
+
+    def close(self) -> None:
+        """Close the connection."""
 
 
 def _nothing(_database_url: str, _url: str) -> str:
@@ -61,18 +69,24 @@ class Attack:
     options: Options | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Poster:
+    """Posts bodies as leases; another answer than these is an error."""
+
+    client: Client
+    body_of: Callable[[int], dict[str, Any]]
+    answers: tuple[int, ...]
+
+    def __call__(self, number: int, /) -> None:
+        self.client.ask("POST", "/leases", self.body_of(number)).expect(*self.answers)
+
+    def close(self) -> None:
+        self.client.close()
+
+
 def _posting(body_of: Callable[[int], dict[str, Any]], *answers: int) -> Callable[[str, str], Act]:
-    """Return the attack that posts these bodies as leases; another answer than these is an error."""
-
-    def begin(url: str, _target: str) -> Act:
-        client = Client(url, AS_ATTACKER)
-
-        def post(number: int) -> None:
-            client.ask("POST", "/leases", body_of(number)).expect(*answers)
-
-        return post
-
-    return begin
+    """Return the attack that posts these bodies, and expects these answers."""
+    return lambda url, _target: _Poster(Client(url, AS_ATTACKER), body_of, answers)
 
 
 def _orderings(reservations: int, comparisons: int) -> Callable[[int], dict[str, Any]]:
@@ -136,14 +150,22 @@ def _stuck(database_url: str, url: str) -> str:
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class _Deleter:
+    """Deletes a lease which is being deleted."""
+
+    client: Client
+    path: str
+
+    def __call__(self, _: int, /) -> None:
+        self.client.ask("DELETE", self.path).expect(204)
+
+    def close(self) -> None:
+        self.client.close()
+
+
 def _deletes(url: str, path: str) -> Act:
-    """Return the attack that deletes a lease which is being deleted."""
-    client = Client(url, AS_ATTACKER)
-
-    def ask(_: int) -> None:
-        client.ask("DELETE", path).expect(204)
-
-    return ask
+    return _Deleter(Client(url, AS_ATTACKER), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +175,13 @@ class _Stranger:
     idle: Sequence[socket.socket]
     client: Client
 
-    def __call__(self, _: int) -> None:
+    def __call__(self, _: int, /) -> None:
         self.client.ask("GET", "//healthcheck").expect(200)
+
+    def close(self) -> None:
+        self.client.close()
+        for each in self.idle:
+            each.close()
 
 
 def _strangers(url: str, _target: str) -> Act:
@@ -167,7 +194,7 @@ def _strangers(url: str, _target: str) -> Act:
 
 
 ATTACKS: Final = {
-    "orderings": Attack("427 kB of orderings are asked for", _posting(_orderings(30, 250), 400)),
+    "orderings": Attack("427 kB of orderings are asked for", _posting(_orderings(20, 375), 400)),
     "orderings, allowed": Attack("as many orderings as allowed are asked for", _posting(_orderings(4, 250), 409)),
     "sizes": Attack("a thousand new sizes are asked for", _posting(_sizes(999), 403)),
     "sizes, allowed": Attack("as many new sizes as allowed are asked for", _posting(_sizes(19), 409)),

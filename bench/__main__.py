@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench import (
+    burst,
     bystander,
     claims,
     cloud,
@@ -28,7 +29,6 @@ from bench import (
     memory,
     plots,
     post,
-    rush,
     start,
     statements,
     throughput,
@@ -77,7 +77,7 @@ BENCHMARKS = {
     "listing": Benchmark(listing.run, 35),
     "delete": Benchmark(delete.run, 15),
     "due": Benchmark(due.run, 140),
-    "rush": Benchmark(rush.run, 120),
+    "rush": Benchmark(burst.run, 120),
     "turns": Benchmark(turns.run, 90),
     "claims": Benchmark(claims.run, 120),
     "lag": Benchmark(lag.run, 45),

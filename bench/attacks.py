@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from bench.client import ISO, VERSION_1_1, Client
 from bench.deployment import HOST, INSTANCE, lease
 from bench.fill import first_day
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.faults import Fault, Faults
+from leasehold.db.engine import open_engine
 from tests.processes import wait_for
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from bench.deployment import running_managers
 from bench.fill import fill_to_start, filled
 from bench.row import Point, Row
 from bench.watch import seconds_until_active
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import open_engine
 from tests.servers import running_mariadb
 
 if TYPE_CHECKING:

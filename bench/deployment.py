@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.client import AnswerError, Client
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
+from leasehold.db.engine import open_engine
 from tests import processes
 from tests.processes import prepare_database, wait_for
 from tests.servers import free_port
@@ -42,7 +42,7 @@ def host_specs(count: int) -> list[seed.HostSpec]:
 
 
 def build_hosts(database_url: str, count: int) -> None:
-    """Make the books and the sandbox, with so many hosts beside those it comes with; enrols none."""
+    """Make the database and the sandbox, with so many hosts beside those it comes with; enrols none."""
     prepare_database(database_url)
     engine = open_engine(database_url)
     seed.add_hosts(engine, host_specs(count))

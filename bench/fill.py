@@ -11,8 +11,8 @@ from uuid import UUID, uuid5
 from sqlalchemy import func, insert, select, update
 
 from bench.deployment import build_hosts, host_specs
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.tables import allocations, events, leases, pools, reservations, resources, tasks
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import allocations, events, leases, pools, reservations, resources, tasks
 from leasehold.model.resource import HOST, HOST_POOL
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def first_day() -> datetime:
 
 
 def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
-    """Make the books in an empty database, with hosts enrolled and future leases on `per_lease` hosts each."""
+    """Make the database in an empty database, with hosts enrolled and future leases on `per_lease` hosts each."""
 
     def day_by_day(number: int) -> Placed:
         day, place = divmod(number * per_lease, hosts)

@@ -13,15 +13,15 @@ from bench.client import VERSION_1_1
 from bench.deployment import MANY_LEASES
 from leasehold import conf
 from leasehold.api.app import make_app
-from leasehold.books.engine import reader_of
 from leasehold.cmd.compose import build_service
+from leasehold.db.engine import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 class Inside:
-    """A whole API without a socket, and the statements that it has sent to the books."""
+    """A whole API without a socket, and the statements that it has sent to the database."""
 
     def __init__(self, database_url: str) -> None:
         """Put the service together as `leasehold-api` does."""
@@ -36,7 +36,7 @@ class Inside:
         self.service = build_service(config, Event())
         self._web = testing.TestClient(make_app(self.service, config.api))
         self.statements: list[str] = []
-        engine = self.service.books.engine
+        engine = self.service.db.engine
         for each in {engine, reader_of(engine)}:
             event.listen(each, "before_cursor_execute", self._note)
 
@@ -59,4 +59,4 @@ def inside(database_url: str) -> Iterator[Inside]:
     try:
         yield api
     finally:
-        api.service.books.engine.dispose()
+        api.service.db.engine.dispose()

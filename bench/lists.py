@@ -49,8 +49,8 @@ def measure(kind: str, leases: int) -> Iterator[Row]:
     with new_database(kind) as url:
         filled(url, HOSTS, leases)
         audited, seconds = _audit(url)
-        yield Row(f"{what}: audit of the books, highest", audited, "MiB", BUDGET_MIB)
-        yield Row(f"{what}: audit of the books", seconds, "s")
+        yield Row(f"{what}: audit of the database, highest", audited, "MiB", BUDGET_MIB)
+        yield Row(f"{what}: audit of the database", seconds, "s")
         with running("leasehold-api", database_url=url) as api, Client(api.url) as client:
             client.ask("GET", "/leases?limit=1").expect(200)
             begun = perf_counter()
@@ -70,9 +70,9 @@ def _size(url: str, path: str) -> int:
 
 
 def _audit(url: str) -> tuple[float, float]:
-    """Return the most memory in MiB, and the seconds, of a process that audits the books."""
+    """Return the most memory in MiB, and the seconds, of a process that audits the database."""
     program = Path(sys.executable).with_name("leasehold-manage")
-    command = [sys.executable, "-c", WEIGH, str(program), "--database-url", url, "audit", "--books-only"]
+    command = [sys.executable, "-c", WEIGH, str(program), "--database-url", url, "audit", "--database-only"]
     begun = perf_counter()
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
     return int(done.stdout) / 1024, perf_counter() - begun

@@ -57,7 +57,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
     ),
     "post": Plot(
         "POST of a lease, MariaDB",
-        "leases in the books",
+        "leases in the database",
         "milliseconds",
         "symlog",
         "linear",

@@ -34,7 +34,7 @@ RATIO: Final = 3.0
 LEAST: Final = "request + commit"
 PASSWORD: Final = b"benchmark"
 PRESENT: Final = (1_000, 10_000, 50_000)
-"""Leases in the books when the curve is measured, beside none."""
+"""Leases in the database when the curve is measured, beside none."""
 CURVE_HOSTS: Final = 500
 CURVE_TIMES: Final = 60
 
@@ -54,7 +54,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _curve() -> Iterator[Row]:
-    """Yield the same with more and more leases in the books."""
+    """Yield the same with more and more leases in the database."""
     with running_mariadb() as server:
         for present in PRESENT:
             url = server.create_database()

@@ -38,7 +38,7 @@ ACKNOWLEDGED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Ask:
     """A lease to ask for; `start` counts seconds from the beginning of the replay's calendar."""
 
     job: int
@@ -75,7 +75,7 @@ def asked_in_hosts(jobs: Sequence[Job], processors: int = PROCESSORS_PER_HOST) -
 
 def leases_of(
     jobs: Sequence[Job], *, in_hosts: bool = False, processors: int = PROCESSORS_PER_HOST
-) -> tuple[list[Wanted], int]:
+) -> tuple[list[Ask], int]:
     """Return what the jobs ask for in the order of submission, and how many jobs say too little to be asked for."""
     wanted = []
     for job in jobs:
@@ -83,7 +83,7 @@ def leases_of(
         size = job.asked if job.asked > 0 else job.used
         hosts = size if in_hosts and job.asked > 0 else -(-size // processors)
         if hosts > 0 and length > 0:
-            wanted.append(Wanted(job.job, job.user, hosts, job.submitted + DAY, length))
+            wanted.append(Ask(job.job, job.user, hosts, job.submitted + DAY, length))
     return wanted, len(jobs) - len(wanted)
 
 
@@ -99,7 +99,7 @@ class Dates:
         self._step = 1 if to_the_second else 60
         self._form = ISO if to_the_second else MINUTES
 
-    def window(self, lease: Wanted) -> tuple[int, int]:
+    def window(self, lease: Ask) -> tuple[int, int]:
         """Return start and end in seconds since the epoch."""
         start = int(self._origin.timestamp()) + lease.start
         end = start + lease.length
@@ -113,7 +113,7 @@ class Dates:
 class Replay:
     """One run against one service."""
 
-    def __init__(self, client: Client, leases: Sequence[Wanted]) -> None:
+    def __init__(self, client: Client, leases: Sequence[Ask]) -> None:
         """Look at the service: its hosts, what they are leased for already, and how finely it reads dates."""
         self._client = client
         self._leases = leases
@@ -124,7 +124,7 @@ class Replay:
         self._dates = Dates(datetime.now(UTC), first, to_the_second=fine)
         self.hosts = [host["id"] for host in client.get("/os-hosts")["hosts"] if host["reservable"]]
         self._reference = Reference(len(self.hosts))
-        self._expected: dict[str, tuple[Wanted, list[int]]] = {}
+        self._expected: dict[str, tuple[Ask, list[int]]] = {}
         for number, promises in self._promises().items():
             for promise in promises:
                 self._reference.occupy(number, *(_seconds(promise[f"{side}_date"]) for side in ("start", "end")))
@@ -137,7 +137,7 @@ class Replay:
         self._compare_hosts(report)
         return report
 
-    def _send(self, lease: Wanted, report: Report) -> None:
+    def _send(self, lease: Ask, report: Report) -> None:
         start, end = self._dates.window(lease)
         expected = self._reference.ask(lease.hosts, start, end)
         body = host_lease(f"job-{lease.job}", self._dates.write(start), self._dates.write(end), lease.hosts)

@@ -16,11 +16,11 @@ from bench.figures import percentile
 from bench.fill import fill_to_start, filled
 from bench.row import Row
 from bench.watch import seconds_until_active
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.tables import leases, tasks
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import leases, tasks
 from tests.servers import new_database
 
-RUSH: Final = 5_000
+BURST: Final = 5_000
 BYSTANDERS: Final = 20
 AHEAD_SECONDS: Final = 5.0
 FILL_SECONDS_PER_LEASE: Final = 0.002
@@ -30,30 +30,30 @@ PATIENCE_SECONDS: Final = 600.0
 
 def run(*, quick: bool = False) -> list[Row]:
     """Measure one manager on MariaDB; quick: a tenth of the other project's leases."""
-    rush = RUSH // 10 if quick else RUSH
-    (idle, _), (beside, total) = _lags(0), _lags(rush)
+    burst = BURST // 10 if quick else BURST
+    (idle, _), (beside, total) = _lags(0), _lags(burst)
     what = f"{BYSTANDERS} starts of one project, {{}}, MariaDB: p99 of their lag"
     alone = percentile(idle, 99)
     return [
         Row(what.format("nothing else due"), alone, "s"),
-        Row(what.format(f"{rush:,} of another due before"), percentile(beside, 99), "s", None, alone, "when idle"),
-        Row(f"{rush:,} starts of the other project, MariaDB: until the last is active", total, "s"),
+        Row(what.format(f"{burst:,} of another due before"), percentile(beside, 99), "s", None, alone, "when idle"),
+        Row(f"{burst:,} starts of the other project, MariaDB: until the last is active", total, "s"),
     ]
 
 
-def _lags(rush: int) -> tuple[list[float], float]:
+def _lags(burst: int) -> tuple[list[float], float]:
     """Return how late the bystander's leases start when so many of another project are due at the same second.
 
     And how late the last one of those starts.
     """
-    count = rush + BYSTANDERS
+    count = burst + BYSTANDERS
     with new_database("mariadb") as url:
         filled(url, count)
         with running_managers(url, 1):
             due = datetime.now(UTC).replace(microsecond=0)
             due += timedelta(seconds=AHEAD_SECONDS + FILL_SECONDS_PER_LEASE * count)
             every = fill_to_start(url, [due] * count)
-            ids, others = every[rush:], every[:rush]
+            ids, others = every[burst:], every[:burst]
             _give_to_another_project(url, ids)
             time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
             lags = list(seconds_until_active(url, dict.fromkeys(ids, due), look_every=LOOK_EVERY).values())

@@ -1,4 +1,4 @@
-"""Watches the books from outside, cheaply: which leases are active, and since when at the latest."""
+"""Watches the database from outside, cheaply: which leases are active, and since when at the latest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import NullPool, create_engine, select
 
-from leasehold.books.tables import leases
+from leasehold.db.tables import leases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whole services for tests: books in SQLite, a planted sandbox cloud, a clock to turn, a manager to step.
+"""Whole services for tests: the database in SQLite, a planted sandbox cloud, a clock to turn, a manager to step.
 
 Nothing here starts a thread or sleeps: a test decides when time passes and how much work is done.
 """
@@ -19,24 +19,24 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
-from leasehold.books import schema
-from leasehold.books.engine import open_engine
-from leasehold.books.resource import list_resources
-from leasehold.books.store import Books
-from leasehold.books.tables import tasks
-from leasehold.books.task import claim_tasks, postpone_task
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import SandboxCloud, sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.database import PATIENT
 from leasehold.conf.settings import ManagerSettings, Settings
+from leasehold.db import schema
+from leasehold.db.engine import open_engine
+from leasehold.db.resource import list_resources
+from leasehold.db.store import Database
+from leasehold.db.tables import tasks
+from leasehold.db.task import claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
-from leasehold.manager.settle import settle
+from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.resource import FLOATING_IP, HOST
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.books.task import Claim
+    from leasehold.db.task import Claim
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
@@ -162,7 +162,7 @@ class World:
 
     def holds(self, lease: Lease, position: int = 0) -> dict[str, int]:
         """Return what a reservation is promised: the labels of its resources, each with its slots."""
-        with self.service.books.reading() as connection:
+        with self.service.db.reading() as connection:
             found = {
                 resource.number: resource.label
                 for kind in (HOST, FLOATING_IP)
@@ -183,11 +183,11 @@ class World:
     def fail(self, name: str) -> None:
         """Break a host, and let the monitor see it."""
         self.cloud.hypervisors.fail(name)
-        monitor.look(self.service)
+        monitor.check_hosts(self.service)
 
     def recover(self, name: str) -> None:
         self.cloud.hypervisors.recover(name)
-        monitor.look(self.service)
+        monitor.check_hosts(self.service)
 
     def listed(self) -> list[Resource]:
         """Return the enrolled hosts as they are now."""
@@ -211,7 +211,7 @@ def live(lease: Lease, part: Reservation) -> list[Any]:
 
 
 def make_schema(url: str) -> None:
-    """Make the tables of the books and of the sandbox, planted, in an empty database."""
+    """Make the tables of the database and of the sandbox, planted, in an empty database."""
     engine = open_engine(url)
     schema.upgrade(engine)
     seed.plant(engine)
@@ -239,7 +239,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
     cloud = sandbox(engine, clock=clock.now)
     wanted = settings or AT_ONCE
     service = Service(
-        books=Books(engine),
+        db=Database(engine),
         calendars=Calendars(),
         types=ResourceTypes({kind.name: kind for kind in KINDS}),
         cloud=cloud,
@@ -281,9 +281,7 @@ def make_service(
 def claim_one(world: World) -> Claim | None:
     """Claim the task that has been due for the longest time, as a worker does; None when nothing is due."""
     lasts = timedelta(seconds=world.service.settings.manager.claim_seconds)
-    claims = world.service.books.transact(
-        lambda connection: claim_tasks(connection, uuid4().hex, world.now(), lasts, 1)
-    )
+    claims = world.service.db.transact(lambda connection: claim_tasks(connection, uuid4().hex, world.now(), lasts, 1))
     return claims[0] if claims else None
 
 
@@ -294,19 +292,19 @@ def run_manager(world: World, most: int | None = None) -> int:
         claim = claim_one(world)
         if claim is None:
             break
-        _settle(world, claim)
+        _run_task(world, claim)
         done += 1
         assert done < ENDLESS, "the manager runs in a circle"
     return done
 
 
-def _settle(world: World, claim: Claim) -> None:
+def _run_task(world: World, claim: Claim) -> None:
     try:
-        settle(world.service, claim)
+        run_task(world.service, claim)
     except CloudError as error:
         # What the worker does with whatever a task raises; anything but the cloud's trouble is a bug of ours.
         due, reason = world.now() + timedelta(seconds=1), str(error)
-        world.service.books.transact(lambda connection: postpone_task(connection, claim, due, reason))
+        world.service.db.transact(lambda connection: postpone_task(connection, claim, due, reason))
 
 
 def during_a_step(world: World, work: Callable[[], Any]) -> None:
@@ -322,7 +320,7 @@ def during_a_step(world: World, work: Callable[[], Any]) -> None:
 
     world.cloud.faults.set(Fault("*", latency_ms=1))
     world.cloud.faults._sleep = once
-    settle(world.service, claim)
+    run_task(world.service, claim)
     world.cloud.faults.clear()
     assert calls
 
@@ -347,7 +345,7 @@ def run_for(world: World, **parts: float) -> None:
 def next_moment_of_work(world: World) -> datetime | None:
     """Return when the next task can be claimed: it is due, and nobody's claim on it still counts."""
     query = select(tasks.c.due_at, tasks.c.claim_until).where(tasks.c.due_at.is_not(None))
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         rows = connection.execute(query).all()
     moments = [
         max(row.due_at, row.claim_until + timedelta(microseconds=1)) if row.claim_until else row.due_at for row in rows

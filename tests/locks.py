@@ -1,4 +1,4 @@
-"""The order of locks, watched: whoever takes one out of order fails, even where nobody waits for it (`books/store.py`).
+"""The order of locks, watched: whoever takes one out of order fails, even where nobody waits for it (`db/store.py`).
 
     watch_locks(engine)
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Insert, Select, Table, event
 from sqlalchemy.sql.dml import UpdateBase
 
-from leasehold.books.pool import lock_order
-from leasehold.books.store import LOCK_ORDER
+from leasehold.db.pool import lock_order
+from leasehold.db.store import LOCK_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import event
 
-from leasehold.books.engine import reader_of
+from leasehold.db.engine import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import requests
 
-from leasehold.books import schema
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
+from leasehold.db import schema
+from leasehold.db.engine import open_engine
 from tests.servers import free_port
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Program:
 
 
 def prepare_database(url: str) -> None:
-    """Bring the books up to date and plant the sandbox, as `leasehold-manage db upgrade` and `sandbox plant` do."""
+    """Bring the database up to date and plant the sandbox, as `leasehold-manage db upgrade` and `sandbox plant` do."""
     engine = open_engine(url)
     schema.upgrade(engine)
     seed.plant(engine)

@@ -44,7 +44,7 @@ def _make() -> App:
         load_calendars(service)
         app = make_app(service, config.api, config.raw)
     # The server may fork its workers from here on, and two processes must not speak through one connection.
-    service.books.engine.dispose()
+    service.db.engine.dispose()
     return app
 
 

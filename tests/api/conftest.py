@@ -1,4 +1,4 @@
-"""The API over a real service: books in a SQLite file, a planted sandbox cloud, a clock that tests set."""
+"""The API over a real service: the database in a SQLite file, a planted sandbox cloud, a clock that tests set."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.api.app import make_app
-from leasehold.books import schema
-from leasehold.books.engine import open_engine
-from leasehold.books.store import Books
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import ApiSettings, Settings
+from leasehold.db import schema
+from leasehold.db.engine import open_engine
+from leasehold.db.store import Database
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
@@ -67,7 +67,7 @@ def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -
     path = shutil.copy(planted, tmp_path)
     engine = open_engine(f"sqlite:///{path}")
     share_statements(engine)
-    yield Service(Books(engine), Calendars(), types, sandbox(engine, clock=clock), Settings(), now=clock)
+    yield Service(Database(engine), Calendars(), types, sandbox(engine, clock=clock), Settings(), now=clock)
     engine.dispose()
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.app import make_app
 from leasehold.api.cloud_waits import MESSAGE
-from leasehold.api.door import Door
 from leasehold.cloud.sandbox.faults import Fault
 from tests.api.conftest import Client
 from tests.factory import flavors
@@ -118,15 +118,15 @@ def test_an_answer_of_the_cloud_brings_a_request_back_to_a_place(
     service: Service, four: ApiSettings, nova: SilentNova
 ) -> None:
     one = replace(four, threads=1, wait_seconds=0.01)
-    door = Door(one)
-    client = Client(LocalClient(make_app(service, one, door=door)))
+    admission = AdmissionControl(one)
+    client = Client(LocalClient(make_app(service, one, admission=admission)))
     nova.ask(client, 1)
-    with door.passing(public=False):
+    with admission.admit(public=False):
         # The only place is taken now, so nothing is decided.
         assert nova.end() == [503]
         assert nova.answered()[0].json["code"] == "leasehold.overloaded"
     # It is one place again, and neither more nor fewer.
-    with door.passing(public=False):
+    with admission.admit(public=False):
         assert create(client).status_code == 503
     assert client.ask("GET", "/v1/leases").json["leases"] == []
     nova.ask(client, 1)

@@ -12,7 +12,7 @@ from sqlalchemy import event, update
 
 from leasehold.api.app import make_app
 from leasehold.api.delete_waits import DeleteWaits, most_waiting
-from leasehold.books.tables import leases
+from leasehold.db.tables import leases
 from leasehold.model.states import LeaseStatus
 from tests.processes import wait_for
 from tests.web import LocalClient
@@ -39,13 +39,13 @@ def patient(settings: ApiSettings) -> ApiSettings:
 def lease(client: Client, service: Service) -> str:
     """Return a lease whose deletion nobody finishes."""
     made = client.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
-    with service.books.engine.begin() as connection:
+    with service.db.engine.begin() as connection:
         connection.execute(update(leases).values(status=LeaseStatus.DELETING))
     return str(made)
 
 
 def finish(service: Service) -> None:
-    with service.books.engine.begin() as connection:
+    with service.db.engine.begin() as connection:
         connection.execute(update(leases).values(deleted_at=service.now()))
 
 
@@ -99,7 +99,7 @@ def test_a_project_waits_in_half_of_the_places_and_the_rest_are_answered_at_once
 
 def test_deletes_of_one_lease_share_one_look(service: Service, crowd: Crowd) -> None:
     lookers: set[int] = set()
-    event.listen(service.books.engine, "before_cursor_execute", lambda *_: lookers.add(threading.get_ident()))
+    event.listen(service.db.engine, "before_cursor_execute", lambda *_: lookers.add(threading.get_ident()))
     crowd.ask("a", 2)
     crowd.ask("b", 2)
     wait_for(lambda: len(crowd.waits) == 4, within=WITHIN)
@@ -120,7 +120,7 @@ def test_a_server_with_one_thread_does_not_wait(
 def test_deleting_again_decides_nothing(service: Service, client: Client, lease: str) -> None:
     """A repeated DELETE only reads: it takes no lock that a decision of another project would wait for."""
     said: list[str] = []
-    event.listen(service.books.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
+    event.listen(service.db.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
     assert client.ask("DELETE", f"/v1/leases/{lease}").status_code == 204
     assert said
     assert all(each == "BEGIN" or each.startswith("SELECT") for each in said)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
+from leasehold.api.admission_control import PUBLIC, AdmissionControl
 from leasehold.api.app import make_app
-from leasehold.api.door import PUBLIC, Door
-from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, Health
+from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, HealthCheck
 from tests.processes import wait_for
 from tests.web import LocalClient
 
@@ -43,7 +43,7 @@ class Database:
         self.asked = 0
         self.goes_on = Event()
         self.goes_on.set()
-        event.listen(service.books.engine, "before_cursor_execute", self._begin)
+        event.listen(service.db.engine, "before_cursor_execute", self._begin)
 
     def _begin(self, *args: object) -> None:
         if args[2] == "SELECT 1":
@@ -64,21 +64,21 @@ def database(service: Service) -> Iterator[Database]:
 
 
 def test_it_needs_no_place_that_anybody_else_can_take(service: Service, settings: ApiSettings) -> None:
-    door = Door(settings)
-    web = LocalClient(make_app(service, settings, door=door))
+    admission = AdmissionControl(settings)
+    web = LocalClient(make_app(service, settings, admission=admission))
     with ExitStack() as places:
         for _ in range(PUBLIC):
-            places.enter_context(door.passing(public=True))
+            places.enter_context(admission.admit(public=True))
         for _ in range(settings.threads):
-            places.enter_context(door.passing(public=False))
+            places.enter_context(admission.admit(public=False))
         assert web.simulate_get("/v1/openapi.json").status_code == 503
         assert web.simulate_get("/healthcheck").json == {"status": "ok"}
-        door.closing = True
+        admission.closing = True
         assert web.simulate_get("/healthcheck").json["status"] == "draining"
 
 
 def test_the_database_is_asked_once_for_all(service: Service, database: Database, seconds: Seconds) -> None:
-    health = Health(service.books, seconds)
+    health = HealthCheck(service.db, seconds)
     assert all(health.is_well() for _ in range(ASKING))
     assert database.asked == 1
     seconds.now += FRESH_SECONDS
@@ -89,7 +89,7 @@ def test_the_database_is_asked_once_for_all(service: Service, database: Database
 def test_a_database_that_hangs_is_waited_for_by_one_and_said_when_it_lasts(
     service: Service, database: Database, seconds: Seconds
 ) -> None:
-    health = Health(service.books, seconds)
+    health = HealthCheck(service.db, seconds)
     assert health.is_well()
     database.goes_on.clear()
     seconds.now += FRESH_SECONDS
@@ -110,10 +110,10 @@ def test_a_failure_is_no_older_than_the_interval(service: Service, seconds: Seco
     def break_(*_: object) -> None:
         raise OSError("away")
 
-    health = Health(service.books, seconds)
-    event.listen(service.books.engine, "before_cursor_execute", break_)
+    health = HealthCheck(service.db, seconds)
+    event.listen(service.db.engine, "before_cursor_execute", break_)
     assert not health.is_well()
-    event.remove(service.books.engine, "before_cursor_execute", break_)
+    event.remove(service.db.engine, "before_cursor_execute", break_)
     assert not health.is_well()
     seconds.now += FRESH_SECONDS
     assert health.is_well()

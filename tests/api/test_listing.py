@@ -11,7 +11,7 @@ import pytest
 
 from leasehold.api import listing
 from leasehold.api.listing import Listing
-from leasehold.books import lease as lease_rows
+from leasehold.db import lease as lease_rows
 from leasehold.model.lease import Lease
 from tests.objects import counting_at_statements
 
@@ -73,7 +73,7 @@ def test_a_list_of_leases_holds_few_of_them_at_a_time(
     for number in range(20):
         client.ask("POST", "/v1/leases", {**MAKE, "name": str(number)})
     monkeypatch.setattr(lease_rows, "CHUNK", 2)
-    with counting_at_statements(service.books.engine, Lease) as counts:
+    with counting_at_statements(service.db.engine, Lease) as counts:
         assert len(client.ask("GET", "/v1/leases").json["leases"]) == 20
     assert 1 <= max(counts) <= 6
 

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from leasehold.api.app import make_app
-from leasehold.books.tables import reservations
+from leasehold.db.tables import reservations
 from leasehold.resource_types.registry import load_types
 from tests.api.test_leases import HOST, made, make
 from tests.web import LocalClient
@@ -50,7 +50,7 @@ def test_a_lease_whose_plugin_is_not_installed_can_be_seen_renamed_and_deleted(
     after: Client, lease: dict[str, Any], service: Service
 ) -> None:
     gone = update(reservations).values(resource_type="site:gone")
-    service.books.transact(lambda connection: connection.execute(gone))
+    service.db.transact(lambda connection: connection.execute(gone))
     path = f"/v1/leases/{lease['id']}"
     assert after.ask("GET", path).json["lease"]["reservations"][0]["resource_type"] == "site:gone"
     assert after.ask("PUT", path, {"name": "renamed"}).json["lease"]["name"] == "renamed"

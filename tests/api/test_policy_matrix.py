@@ -152,7 +152,7 @@ def test_the_matrix(site: Site, route: Route, project: str) -> None:
     for roles in ROLES:
         path = route.path.format(**site.places())
         caller = site.owner.but(user="somebody", project=project, roles=roles)
-        before = dump(site.service.books.engine)
+        before = dump(site.service.db.engine)
         answer = caller.ask(route.method, path, BODIES.get(key(route)))
         denied = denied_by(route, roles, inside=inside)
         if denied is None:
@@ -160,7 +160,7 @@ def test_the_matrix(site: Site, route: Route, project: str) -> None:
         else:
             assert answer.status_code == 403, (roles, answer.text)
             assert answer.json["details"] == {"rule": denied}, roles
-            assert dump(site.service.books.engine) == before, roles
+            assert dump(site.service.db.engine) == before, roles
         site.clear()
 
 
@@ -188,13 +188,13 @@ def test_a_reservation_of_another_project_is_out_of_reach_through_ones_own_lease
     stranger = site.owner.but(user="bob", project="other", roles="member,reader")
     mine = stranger.ask("POST", "/v1/leases", LEASE).json["lease"]
     body = {"reservations": [{"id": theirs["reservations"][0]["id"], "min": 1, "max": 2}]}
-    before = dump(site.service.books.engine)
+    before = dump(site.service.db.engine)
     answer = stranger.but(roles=roles).ask("PUT", f"/v1/leases/{mine['id']}", body)
     assert answer.status_code == (400 if "member" in roles else 403)
     # A lease keeps its owner: neither the body nor the headers of the change can say otherwise.
     claim = {"name": "x", "project_id": "other", "user_id": "bob", "id": mine["id"], "status": "TERMINATED"}
     assert stranger.but(roles=roles).ask("PUT", f"/v1/leases/{theirs['id']}", claim).status_code == 403
-    assert dump(site.service.books.engine) == before
+    assert dump(site.service.db.engine) == before
 
 
 def test_no_key_of_a_body_says_whose_a_lease_is_or_how_it_stands(site: Site) -> None:
@@ -216,7 +216,7 @@ def test_no_key_of_a_body_says_whose_a_lease_is_or_how_it_stands(site: Site) -> 
     assert not made["degraded"]
     changed = site.owner.ask("PUT", f"/v1/leases/{made['id']}", {**claim, "name": "m"}).json["lease"]
     assert {**changed, "updated_at": None} == {**made, "name": "m", "updated_at": None}
-    text = repr(dump(site.service.books.engine))
+    text = repr(dump(site.service.db.engine))
     assert "leasehold_secret" not in text
     assert "victim" not in text
 

@@ -12,8 +12,8 @@ import pytest
 from falcon import testing
 
 from leasehold.api.app import make_app
-from leasehold.books.engine import open_engine
-from leasehold.books.store import Books
+from leasehold.db.engine import open_engine
+from leasehold.db.store import Database
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def test_healthcheck_asks_nobody_who_they_are_and_looks_at_the_database(
     client: Client, service: Service, settings: ApiSettings
 ) -> None:
     assert client.web.simulate_get("/healthcheck").json == {"status": "ok"}
-    lost = replace(service, books=Books(open_engine("sqlite:////nowhere/at/all.db")))
+    lost = replace(service, db=Database(open_engine("sqlite:////nowhere/at/all.db")))
     answer = LocalClient(make_app(lost, settings)).simulate_get("/healthcheck")
     assert answer.status_code == 503
     assert answer.json["status"] == "unavailable"

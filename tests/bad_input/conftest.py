@@ -59,16 +59,16 @@ class Target:
             assert answer.json.get("field") == field, answer.text
 
     def unchanged(self) -> None:
-        """Check that not one row of the books or of the cloud differs, and that the service answers."""
+        """Check that not one row of the database or of the cloud differs, and that the service answers."""
         before, self.before = self.before, picture(self.world)
         assert self.before == before
         assert self.world.ask("GET", "/leases").status_code == 200
 
 
 def picture(of: World) -> dict[str, list[Any]]:
-    """Return every row of the books and of the sandbox cloud."""
+    """Return every row of the database and of the sandbox cloud."""
     rows: dict[str, list[Any]] = dict(of.dump())
-    with of.service.books.reading() as connection:
+    with of.service.db.reading() as connection:
         for name, table in tables.metadata.tables.items():
             rows[name] = sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
     return rows

@@ -10,8 +10,8 @@ from uuid import uuid4
 import requests
 import sqlalchemy as sa
 
-from leasehold.books.engine import open_engine, reading
 from leasehold.cloud.sandbox.seed import NETWORK_ID
+from leasehold.db.engine import open_engine, reading
 from tests.cluster import guide
 from tests.processes import wait_for
 from tests.race.fleet import work_done
@@ -164,11 +164,11 @@ def galera_storm(
 ) -> StormReport:
     """Let a storm loose with an API and a manager on every node."""
     nodes = len(urls)
-    return storm(urls, apis=nodes, managers=nodes, seconds=seconds, seed=seed, meanwhile=meanwhile, settle_within=120.0)
+    return storm(urls, apis=nodes, managers=nodes, seconds=seconds, seed=seed, meanwhile=meanwhile, idle_within=120.0)
 
 
 def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage: bool) -> None:
-    """Compare the books with every answer, and every node with the first; raises AssertionError."""
+    """Compare the database with every answer, and every node with the first; raises AssertionError."""
     report = replace(report, answers=[*report.answers, *seen.creations])
     report.check(urls[0], tolerated=OUTAGE if outage else (), shared=not outage)
     first = all_rows(urls[0])
@@ -234,11 +234,11 @@ def standby_storm(
         clients=CLIENTS,
         options={"database": guide.of_leasehold(POSTGRESQL)},
         meanwhile=meanwhile,
-        settle_within=120.0,
+        idle_within=120.0,
     )
 
 
 def check_standby(report: StormReport, seen: Seen, url: str) -> None:
-    """Compare the books of the server that took over with every answer; raises AssertionError."""
+    """Compare the database of the server that took over with every answer; raises AssertionError."""
     report = replace(report, answers=[*report.answers, *seen.creations])
     report.check(url, tolerated=OUTAGE, shared=False)

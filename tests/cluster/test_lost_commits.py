@@ -20,7 +20,7 @@ from tests.cluster.scenes import BACK_WITHIN, POSTGRESQL, standby_url, well
 from tests.processes import prepare_database, wait_for
 from tests.race import wanted
 from tests.race.fleet import fleet
-from tests.race.storm import enrol, settle
+from tests.race.storm import enrol, wait_until_idle
 from tests.race.verdict import audit_findings
 from tests.race.visitor import Asked, Visitor
 from tests.race.wanted import Span, Times
@@ -82,7 +82,7 @@ def check_nothing_is_promised_twice(site: Fleet, url: str) -> None:
             status for seen in threads.map(lambda number: _storm(site, number), range(CLIENTS)) for status in seen
         }
     assert {201, 409} <= statuses <= {201, 400, 409}
-    settle([url], within=120)
+    wait_until_idle([url], within=120)
     assert audit_findings(url) == []
     assert all(member.alive for member in site.members)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books.engine import open_engine
+from leasehold.db.engine import open_engine
 from tests.contract.lab import Lab, SandboxLab, new_sandbox
 from tests.contract.openstack_lab import OpenStackLab
 from tests.openstack.cloud import READY_WITHIN, having_cloud

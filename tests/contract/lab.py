@@ -11,11 +11,11 @@ from uuid import uuid4
 
 from sqlalchemy import delete
 
-from leasehold.books.engine import writing
 from leasehold.cloud.ports import Flavor
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.tables import metadata
+from leasehold.db.engine import writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ class Lab(Protocol):
     def remove(self, server: Server) -> None:
         """Delete a server through the port and return when it is gone."""
 
-    def settle(self, server: Server) -> None:
+    def wait_until_done(self, server: Server) -> None:
         """Return when nothing is being done to a server, such as copying it."""
 
 
@@ -73,7 +73,7 @@ class SandboxLab:
     def remove(self, server: Server) -> None:
         self.cloud.servers.delete(server.id)
 
-    def settle(self, server: Server) -> None:
+    def wait_until_done(self, server: Server) -> None:
         """Return at once: a server of the sandbox is never busy."""
 
 

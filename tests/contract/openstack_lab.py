@@ -61,7 +61,7 @@ class OpenStackLab:
         self.cloud.servers.delete(server.id)
         self._until(lambda: self._admin.compute.find_server(server.id, all_projects=True) is None)
 
-    def settle(self, server: Server) -> None:
+    def wait_until_done(self, server: Server) -> None:
         self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 
     def clean(self) -> None:

@@ -23,7 +23,7 @@ def test_an_image_is_made_once_for_each_warning_of_a_server(lab: Lab) -> None:
     server, name, reservation = lab.boot(lab.projects[0], lab.flavor_id), unique("image"), unique("reservation")
     again = marks(reservation, "2031-05-01T10:00:00+00:00")
     for metadata in (marks(reservation), marks(reservation), again, again):
-        lab.settle(server)
+        lab.wait_until_done(server)
         lab.cloud.images.snapshot(server.id, name, metadata)
     found = lab.cloud.images.of_reservation(reservation)
     assert {(image.name, image.server_id) for image in found} == {(name, server.id)}

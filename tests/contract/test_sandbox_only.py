@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, get_type_hints
 import pytest
 from sqlalchemy import event
 
-from leasehold.books.engine import open_engine, reader_of
 from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
+from leasehold.db.engine import open_engine, reader_of
 from leasehold_nova.decision import FilterOptions
 from tests.contract.lab import SandboxLab, unique
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tests.counts import kept
 from tests.counts.answers import count_answers
-from tests.counts.books import count_books
 from tests.counts.cloud import count_cloud
+from tests.counts.costs import count_costs
 from tests.servers import KINDS, ServerMissingError, new_database
 
 
@@ -41,7 +41,7 @@ def count_everything(before: dict[str, kept.Counts]) -> dict[str, kept.Counts]:
     for kind in KINDS:
         try:
             with new_database(kind) as url:
-                counted[kind] = count_books(url)
+                counted[kind] = count_costs(url)
         except ServerMissingError as missing:
             sys.stdout.write(f"{kind} is not counted: {missing}\n")
             counted[kind] = before.get(kind, {})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.app import make_app
 from leasehold.conf.settings import ApiSettings
-from tests.counts.books import ADDRESSES, ALL_FOUR, HOSTS
+from tests.counts.costs import ADDRESSES, ALL_FOUR, HOSTS
 from tests.factory import hosts, make_service
 from tests.web import LocalClient
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.books.task import LEASE, hurry_task
+from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing import host
 from leasehold.manager import monitor
-from leasehold.manager.settle import settle
-from tests.counts.books import ADDRESSES, HOSTS, run_manager_until
+from leasehold.manager.task_runner import run_task
+from tests.counts.costs import ADDRESSES, HOSTS, run_manager_until
 from tests.counts.meter import CallCounter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
 
@@ -33,7 +33,7 @@ def count_cloud(folder: Path) -> dict[str, dict[str, int]]:
         for number, request in enumerate(REQUESTS):
             counts |= _life(watched, counter, 10 * number + 10, request)
         counts["enrol a host"] = counter.of(lambda: host.enrol_host(watched.service, "cmp-05", {}))
-        counts["health, all well"] = counter.of(lambda: monitor.look(watched.service))
+        counts["health, all well"] = counter.of(lambda: monitor.check_hosts(watched.service))
         return counts
 
 
@@ -60,9 +60,9 @@ def _life(world: World, counter: CallCounter, begin: int, request: Mapping[str, 
 def _step(world: World) -> None:
     claim = claim_one(world)
     assert claim is not None, "nothing is due"
-    settle(world.service, claim)
+    run_task(world.service, claim)
 
 
 def _again(world: World, lease: Lease) -> None:
-    assert world.service.books.transact(lambda connection: hurry_task(connection, LEASE, lease.id, world.now()))
+    assert world.service.db.transact(lambda connection: hurry_task(connection, LEASE, lease.id, world.now()))
     _step(world)

@@ -1,4 +1,4 @@
-"""Counts what a piece of work does to the books and to the cloud: figures that no machine makes larger or smaller."""
+"""Counts what a piece of work does to the database and the cloud: figures that no machine makes larger or smaller."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 
-from leasehold.books.engine import reader_of
 from leasehold.cloud.ports import Cloud
+from leasehold.db.engine import reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ MOST_ROWS = 2**32
 
 
 class Meter:
-    """Counts the statements, commits and parameters that an engine sends to the books, and the rows that come back."""
+    """Counts the statements, commits and parameters that an engine sends, and the rows that come back."""
 
     def __init__(self, engine: Engine) -> None:
         """Listen to an engine, and to its twin that only reads, until the engine is thrown away."""

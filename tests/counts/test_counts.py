@@ -9,8 +9,8 @@ import pytest
 
 from tests.counts import kept
 from tests.counts.answers import count_answers
-from tests.counts.books import count_books
 from tests.counts.cloud import count_cloud
+from tests.counts.costs import count_costs
 from tests.counts.crowd import reading_costs
 from tests.servers import KINDS
 
@@ -27,7 +27,7 @@ def check(section: str, counted: kept.Counts) -> None:
 
 
 def test_statements_commits_and_rows_of_every_use_case(database_url: str) -> None:
-    check(database_url.partition(":")[0].partition("+")[0].replace("mysql", "mariadb"), count_books(database_url))
+    check(database_url.partition(":")[0].partition("+")[0].replace("mysql", "mariadb"), count_costs(database_url))
 
 
 def test_calls_to_the_cloud_of_every_step(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from leasehold.books.tables import leases
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import leases
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseDraft
 from tests.factory import DEMO, hosts, instances
@@ -62,7 +62,7 @@ class Course:
 
     def look(self, stage: Stage) -> None:
         """Note what is new."""
-        with stage.world.service.books.reading() as connection:
+        with stage.world.service.db.reading() as connection:
             rows = connection.execute(select(leases.c.name, leases.c.status)).all()
         now = datetime.now(UTC)
         for row in rows:

@@ -73,7 +73,7 @@ def _keep(stage: Stage, folder: Path, programs: Sequence[Launched], begun: float
 
 def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
     queries = SESSIONS[stage.world.engine.dialect.name]
-    with stage.world.service.books.reading() as connection:
+    with stage.world.service.db.reading() as connection:
         return [[dict(row) for row in connection.execute(text(query)).mappings()] for query in queries]
 
 

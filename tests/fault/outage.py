@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from sqlalchemy import select
 
-from leasehold.books.tables import leases
+from leasehold.db.tables import leases
 from leasehold.model.errors import NotEnoughError, NotEnoughFloatingIpsError
 from tests.factory import floating_ips, instances
 from tests.fault.kills import SHORT_CLAIMS
@@ -134,7 +134,7 @@ def _is_refusal(answer: requests.Response) -> bool:
 
 
 def _statuses(stage: Stage) -> list[tuple[str, str]]:
-    with stage.world.service.books.reading() as connection:
+    with stage.world.service.db.reading() as connection:
         return [(row.name, row.status) for row in connection.execute(select(leases.c.name, leases.c.status))]
 
 

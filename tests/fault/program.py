@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import requests
 
-from leasehold.books import clock
 from leasehold.cmd import api, begin, manager
+from leasehold.db import clock
 from tests.fault.child import Child
 from tests.fault.steps import Plan, Steps
 from tests.processes import as_text, wait_for

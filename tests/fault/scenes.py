@@ -59,7 +59,7 @@ class Scene(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ManagerScene:
-    """What a manager does by itself; `right` says of the world whether the lease is where the books want it."""
+    """What a manager does by itself; `right` says of the world whether the lease is where the database wants it."""
 
     name: str
     setting: Callable[[Stage], object]

@@ -1,4 +1,4 @@
-"""A database with books and a cloud that can be put back to where it was, and what must be true of both at the end."""
+"""A database with leases and a cloud that can be put back to where it was, and what must be true of both at the end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, or_, select, text
 
-from leasehold.books import tables as books
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.tables import tasks
 from leasehold.cloud.sandbox import tables as cloud
+from leasehold.db import tables as db
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import tasks
 from tests.factory import Clock, World, make_schema, open_service
 from tests.race.ledger import read_ledger
 from tests.stateful.audit import audit, audit_cloud
@@ -28,7 +28,7 @@ RIGHT_WITHIN = 60.0
 """Seconds after a restart or a takeover within which everything has to be right again (the issue's own number)."""
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = (200, 201, 202)
-_TABLES = (*books.metadata.sorted_tables, *cloud.metadata.sorted_tables)
+_TABLES = (*db.metadata.sorted_tables, *cloud.metadata.sorted_tables)
 _SOON = timedelta(seconds=0.2)
 _LOOK_EVERY = 0.02
 
@@ -70,7 +70,7 @@ class Stage:
 
     def rows(self) -> Rows:
         """Return everything there is."""
-        with self.world.service.books.reading() as connection:
+        with self.world.service.db.reading() as connection:
             return {
                 table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in _TABLES
             }
@@ -103,7 +103,7 @@ class Stage:
         return time.monotonic() - begun
 
     def check(self) -> None:
-        """Raise AssertionError unless the books agree by three independent counts, and the cloud with the books."""
+        """Raise AssertionError unless three independent counts agree on the database, and the cloud matches it."""
         try:
             audit(self.world)
             audit_cloud(self.world)
@@ -129,14 +129,14 @@ def _parents_first(table: Table, rows: list[dict[str, Any]]) -> list[Mapping[str
 def _nothing_open(world: World) -> bool:
     """Say whether nobody works and nothing is due."""
     query = select(tasks.c.id).where(or_(tasks.c.claimed_by.is_not(None), tasks.c.due_at <= world.now() + _SOON))
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         return connection.execute(query).first() is None
 
 
 def _state(world: World) -> str:
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         rows = [
-            *connection.execute(select(books.leases.c.id, books.leases.c.status, books.leases.c.status_reason)),
+            *connection.execute(select(db.leases.c.id, db.leases.c.status, db.leases.c.status_reason)),
             *connection.execute(select(tasks)),
             *connection.execute(
                 select(cloud.aggregates.c.name, cloud.aggregate_hosts.c.service_host).outerjoin_from(

@@ -23,7 +23,7 @@ from leasehold.cloud.sandbox.images import SandboxImages
 from leasehold.cloud.sandbox.networks import SandboxNetworks
 from leasehold.cloud.sandbox.placement import SandboxProviders
 from leasehold.cloud.sandbox.servers import SandboxServers
-from leasehold.manager.hold import Hold
+from leasehold.manager.claim_guard import ClaimGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,16 +131,16 @@ class Steps:
         return call
 
     def _leave_renewals_out(self) -> None:
-        check = Hold.check
+        check = ClaimGuard.check
 
-        def checked(hold: Hold) -> None:
+        def checked(hold: ClaimGuard) -> None:
             self._here.renewing = True
             try:
                 check(hold)
             finally:
                 self._here.renewing = False
 
-        Hold.check = checked  # type: ignore[assignment, method-assign]  # only the harness tells renewals apart
+        ClaimGuard.check = checked  # type: ignore[assignment, method-assign]  # only the harness tells renewals apart
 
     def _written(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         found = _WRITE.match(statement)

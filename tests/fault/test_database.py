@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import leases
+from leasehold.db.tables import leases
 from tests.fault.kills import SHORT_CLAIMS
 from tests.fault.outage import Client, outage
 from tests.fault.program import launched
@@ -63,5 +63,5 @@ def test_a_commit_that_is_cut_off_gets_a_clear_answer_and_is_there_once_or_not_a
 
 
 def _names(stage: Stage) -> list[str]:
-    with stage.world.service.books.reading() as connection:
+    with stage.world.service.db.reading() as connection:
         return list(connection.scalars(select(leases.c.name)))

@@ -1,4 +1,4 @@
-"""Programs killed at every step: afterwards every lease is where the books say, and the cloud is what they want."""
+"""Programs killed at every step: afterwards every lease is where the database says, and the cloud is what it wants."""
 
 from __future__ import annotations
 

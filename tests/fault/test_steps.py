@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import tasks
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import tasks
 from tests.fault.kills import rehearse
 from tests.fault.program import launched
 from tests.fault.scenes import MANAGER_SCENES
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def turn_taken(stage: Stage) -> bool:
-    with stage.world.service.books.reading() as connection:
+    with stage.world.service.db.reading() as connection:
         turns = select(tasks.c.id).where(tasks.c.subject == "turn", tasks.c.claim_until.is_not(None))
         return connection.execute(turns).first() is not None
 

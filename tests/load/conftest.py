@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from leasehold.books.engine import open_engine, writing
-from leasehold.books.pool import lock_pools
 from leasehold.cloud.sandbox import seed
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.pool import lock_pools
 from leasehold.model.resource import HOST_POOL
 from tests.processes import prepare_database, running
 

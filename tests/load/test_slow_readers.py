@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bench.fill import filled
-from leasehold.api.door import Door
-from leasehold.cmd.serve import Server, listen
+from leasehold.api.admission_control import AdmissionControl
+from leasehold.cmd.serve import ApiServer, listen
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, SlowReaders
 from leasehold.conf.settings import ApiSettings
 from tests.load.conftest import WITHIN
@@ -58,7 +58,7 @@ def reader(port: int) -> Iterator[socket.socket]:
         yield client
 
 
-def turning(server: Server, until: Any) -> None:
+def turning(server: ApiServer, until: Any) -> None:
     def turned() -> bool:
         server.turn(0.01)
         return bool(until())
@@ -69,7 +69,7 @@ def turning(server: Server, until: Any) -> None:
 def test_who_reads_nothing_holds_a_thread_for_a_while_and_who_reads_slowly_for_as_long_as_it_takes() -> None:
     clock = [0.0]
     settings, endless = ApiSettings(host="127.0.0.1", port=free_port()), Endless()
-    server: Any = listen(endless, settings, Door(settings))  # type: ignore[arg-type]  # Any WSGI application will do.
+    server: Any = listen(endless, settings, AdmissionControl(settings))  # type: ignore[arg-type]  # Any WSGI application will do.
     readers = SlowReaders(lambda: clock[0])
     with reader(settings.port) as client:
         turning(server, server.channels)

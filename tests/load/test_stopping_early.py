@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.engine import open_engine, reading
-from leasehold.books.tables import tasks
+from leasehold.db.engine import open_engine, reading
+from leasehold.db.tables import tasks
 from tests.processes import prepare_database, running, wait_for
 
 if TYPE_CHECKING:

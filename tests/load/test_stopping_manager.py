@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.engine import open_engine, reading
-from leasehold.books.tables import leases, tasks
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import open_engine, reading
+from leasehold.db.tables import leases, tasks
 from tests.load.conftest import WITHIN, ask, serving
 from tests.processes import running, wait_for
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import create_engine, func, select
 
-from leasehold.books.tables import tasks
+from leasehold.db.tables import tasks
 from tests.processes import BIN, as_text, running, wait_for
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def overlaps(url: str) -> list[Any]:
     return found
 
 
-def settled(url: str) -> bool:
+def is_idle(url: str) -> bool:
     """Say whether the manager has looked at every lease."""
     engine = create_engine(url)
     with engine.connect() as connection:
@@ -131,10 +131,10 @@ def tidy(client: Any, ours: RunningLeasehold) -> None:
     for lease in client.lease.list():
         client.lease.delete(lease["id"])
     url = str(ours.options["database"]["connection"])
-    wait_for(lambda: settled(url), within=60)
+    wait_for(lambda: is_idle(url), within=60)
     for host in client.host.list():
         client.host.delete(host["id"])
-    wait_for(lambda: settled(url), within=60)
+    wait_for(lambda: is_idle(url), within=60)
 
 
 @pytest.mark.timeout(900)
@@ -153,8 +153,8 @@ def test_blazar_is_replaced_and_neither_clients_nor_the_cloud_notice(cloud: Runn
         assert report.count("Blazar promised compute") == len(LOSERS)
         assert "nothing was changed" in ours.manage("import-blazar", "--from", source)
         assert comparable(seen(client)) == comparable(answers)
-        books = str(ours.options["database"]["connection"])
-        assert overlaps(books) == []
+        db = str(ours.options["database"]["connection"])
+        assert overlaps(db) == []
 
         build_cloud(
             openstack_cloud(conf.load(["--config-file", str(ours.config_file)]).raw), made_ours(cloud, left_cloud())
@@ -162,12 +162,12 @@ def test_blazar_is_replaced_and_neither_clients_nor_the_cloud_notice(cloud: Runn
         before = listing(admin)
         assert differences(empty, before)
         ours.start_manager()
-        wait_for(lambda: settled(books), within=120)
+        wait_for(lambda: is_idle(db), within=120)
         running = {lease["name"]: lease["id"] for lease in seen(client)["leases"] if lease["status"] == "ACTIVE"}
         assert running.keys() == {"active-host", "active-flavor", "active-instance", "active-ips", "failed-start"}
         # A start that Blazar gave up is tried again while its time lasts; the cloud notices nothing else.
         client.lease.delete(running["failed-start"])
-        wait_for(lambda: settled(books), within=60)
+        wait_for(lambda: is_idle(db), within=60)
         assert differences(before, listing(admin)) == []
         tidy(client, ours)
     assert differences(empty, listing(admin)) == []

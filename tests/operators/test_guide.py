@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from leasehold import conf, metrics
 from leasehold.cmd.serve import threads_for
 from leasehold.conf.settings import ApiSettings
-from leasehold.metrics.census import Census, CensusCollector, Held
+from leasehold.metrics.state_gauges import ResourceGauges, StateGauges, StateGaugesCollector
 from leasehold.model.errors import LeaseholdError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -45,8 +45,8 @@ SAID_BY_THEMSELVES = {
 def known_metrics() -> set[str]:
     for module in pkgutil.iter_modules(metrics.__path__):
         importlib.import_module(f"{metrics.__name__}.{module.name}")
-    census = Census(0, 0, 0, 0.0, {"ACTIVE": 0}, 0, {"physical:host": Held(0, 0, 0)})
-    families = [*REGISTRY.collect(), *CensusCollector(lambda: census).collect()]
+    gauges = StateGauges(0, 0, 0, 0.0, {"ACTIVE": 0}, 0, {"physical:host": ResourceGauges(0, 0, 0)})
+    families = [*REGISTRY.collect(), *StateGaugesCollector(lambda: gauges).collect()]
     names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
     return {name for name in names if name.startswith("leasehold_")}
 

@@ -34,7 +34,7 @@ def read(where: str) -> str:
 def test_the_manager_answers_on_its_port(url: str) -> None:
     port = free_port()
     with running("leasehold-manager", database_url=url, options={"manager": {"metrics_port": port}}):
-        wait_for(lambda: "leasehold_books_up 1.0" in read(f"http://127.0.0.1:{port}"))
+        wait_for(lambda: "leasehold_database_up 1.0" in read(f"http://127.0.0.1:{port}"))
         page = read(f"http://127.0.0.1:{port}")
     assert 'leasehold_tasks_waiting{state="due"} 0.0' in page
     assert "process_resident_memory_bytes" in page

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books import schema
-from leasehold.books.engine import open_engine, reading
-from leasehold.books.pool import read_pools
+from leasehold.db import schema
+from leasehold.db.engine import open_engine, reading
+from leasehold.db.pool import read_pools
 from tests.processes import BIN
 from tests.servers import free_port
 

@@ -1,4 +1,4 @@
-"""`python -m tests.race`: a storm of requests on one database, and what the books and the cloud say afterwards."""
+"""`python -m tests.race`: a storm of requests on one database, and what the database and the cloud say afterwards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main() -> None:
         sys.stdout.write(f"{args.database}, seed {args.seed}\n{report.table()}\n")
         sys.stdout.flush()
         report.check(url)
-    sys.stdout.write("audit: nothing found; every answer agrees with the books and the cloud\n")
+    sys.stdout.write("audit: nothing found; every answer agrees with the database and the cloud\n")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
+from leasehold.db.engine import open_engine
 from tests.processes import prepare_database, running
 from tests.servers import KINDS
 
@@ -50,7 +50,7 @@ def database(kind: str, databases: Any, folder: Path) -> Iterator[str]:
 
 
 def build(url: str) -> None:
-    """Make the books, and a cloud with the hosts of all tests."""
+    """Make the database, and a cloud with the hosts of all tests."""
     prepare_database(url)
     names = [f"{group}-{number}" for group, count in HOSTS.items() for number in range(count)]
     engine = open_engine(url)

@@ -15,7 +15,7 @@ TABLES = ("leases", "reservations", "allocations", "events", "tasks", "outbox", 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The rows of the books at one moment, by table."""
+    """The rows of the database at one moment, by table."""
 
     rows: dict[str, list[Row]]
 
@@ -30,7 +30,7 @@ class Ledger:
         return found if lease_ids is None else [row for row in found if row["lease_id"] in lease_ids]
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the books; nothing, one hopes."""
+        """Return what is wrong with the database; nothing, one hopes."""
         return [*self._overbooked(), *self._torn(), *self._unkept(), *self._stamps()]
 
     def _overbooked(self) -> list[str]:

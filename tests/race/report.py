@@ -1,4 +1,4 @@
-"""What a storm or a soak has seen: every answer, as a table, and held against the books."""
+"""What a storm or a soak has seen: every answer, as a table, and held against the database."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StormReport:
     seed: int
     answers: Sequence[Asked]
     seconds: float
-    settled_after: float
+    idle_after: float
     work: Sequence[Mapping[str, int]]
 
     @property
@@ -46,7 +46,7 @@ class StormReport:
         return dict(sorted(found.items()))
 
     def check(self, url: str, *, tolerated: Collection[tuple[str, int]] = (), shared: bool = True) -> None:
-        """Raise AssertionError, with the seed, for an answer nobody has to expect and for all that the books belie.
+        """Raise AssertionError, with the seed, for an unexpected answer and for all that the database contradicts.
 
         `tolerated` are the answers, by method and status, that are fine beside `EXPECTED`; see `OUTAGE`. With `shared`
         every manager has to have done some of the work.
@@ -75,7 +75,7 @@ class StormReport:
         text = "\n".join("  ".join(map(_padded, line, widths)) for line in lines)
         rates = f"{len(self.answers) / self.seconds:.0f} requests/s, {self.granted / self.seconds:.1f} leases/s"
         work = "\n".join(f"manager {number}: {dict(done)}" for number, done in enumerate(self.work, 1))
-        return f"{text}\n{self.seconds:.1f} s, {rates}, settled after {self.settled_after:.1f} s\n{work}"
+        return f"{text}\n{self.seconds:.1f} s, {rates}, idle after {self.idle_after:.1f} s\n{work}"
 
 
 def _padded(cell: str, width: int) -> str:

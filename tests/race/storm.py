@@ -27,7 +27,7 @@ from tests.race import wanted
 from tests.race.fleet import fleet, work_done
 from tests.race.ledger import read_ledger
 from tests.race.report import StormReport
-from tests.race.verdict import unsettled
+from tests.race.verdict import open_work
 from tests.race.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
 from tests.race.wanted import Known, Times
 
@@ -110,14 +110,14 @@ def enrol(site: Fleet) -> None:
         assert answer.status_code == 201, answer.text
 
 
-def settle(urls: Sequence[str], within: float) -> float:
+def wait_until_idle(urls: Sequence[str], within: float) -> float:
     """Wait until the managers have nothing left to do, asked through whichever node answers; return the seconds."""
     begun = time.monotonic()
     left: Sequence[str] = ["no node of the database answers"]
     while time.monotonic() < begun + within:
         for url in urls:
             with suppress(DBAPIError):
-                left = unsettled(read_ledger(url))
+                left = open_work(read_ledger(url))
                 break
         if not left:
             return time.monotonic() - begun
@@ -137,9 +137,9 @@ def storm(
     times: Times | None = None,
     options: Options | None = None,
     meanwhile: Callable[[Fleet], None] | None = None,
-    settle_within: float = 60.0,
+    idle_within: float = 60.0,
 ) -> StormReport:
-    """Make the books in an empty database and let a storm loose on it; return the report when all has come to rest.
+    """Make the database in an empty database and let a storm loose on it; return the report when all has come to rest.
 
     It lasts `seconds`, or until so many requests were sent. Each process is given one of `urls` in turn. `meanwhile` is
     called in this thread while the clients ask; the storm lasts at least until it returns. Raises AssertionError when
@@ -158,6 +158,6 @@ def storm(
             for visit in visits:
                 visit.result()
         took = time.monotonic() - begun
-        rest = settle(urls, settle_within)
+        rest = wait_until_idle(urls, idle_within)
         work = [work_done(manager) if manager.alive else {} for manager in site.managers]
     return StormReport(seed, crowd.answers, took, rest, work)

@@ -10,15 +10,15 @@ from uuid import uuid4
 import pytest
 import requests
 
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import open_engine
 from tests.processes import prepare_database, wait_for
 from tests.race import wanted
 from tests.race.fleet import fleet
 from tests.race.ledger import read_ledger
-from tests.race.storm import settle
+from tests.race.storm import wait_until_idle
 from tests.race.verdict import audit_findings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def try_with(managers: int, database_url: str) -> None:
         assert statuses(database_url, [slow]) in (["PENDING"], ["STARTING"])
         kill_the_one_at_work(site, database_url, slow)
         wait_for(lambda: statuses(database_url, [slow]) == ["ACTIVE"], within=60)
-        settle([database_url], within=60)
+        wait_until_idle([database_url], within=60)
         assert audit_findings(database_url) == []
     engine.dispose()
 

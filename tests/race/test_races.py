@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.db.engine import open_engine
 from tests.processes import running, wait_for
 from tests.race.conftest import ANYTHING, HOSTS, VCPUS
 from tests.race.crowd import CLIENTS, all_at_once, statuses
@@ -61,7 +61,7 @@ def window(start: float, hours: float) -> dict[str, str]:
     return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(hours=hours)).isoformat()}
 
 
-def check_books(site: Site, answers: Sequence[Asked]) -> None:
+def check_answers_kept(site: Site, answers: Sequence[Asked]) -> None:
     """Compare the tables with what the clients were told; raises AssertionError."""
     ledger = read_ledger(site.database_url)
     assert ledger.problems() == []
@@ -81,7 +81,7 @@ def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
             assert answer.body["code"] == "leasehold.resources.not_enough", answer.body
             assert answer.body["details"]["largest"] == 0
             assert answer.body["details"]["nearest"], answer.body
-    check_books(site, answers)
+    check_answers_kept(site, answers)
     assert len(read_ledger(site.database_url).live({won.body["lease"]["id"]})) == 1
 
 
@@ -95,7 +95,7 @@ def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> 
     assert statuses(spread) == {("POST", 201): 15}
     same = all_at_once(site, ask(1), clients=15)
     assert statuses(same) == {("POST", 201): 5, ("POST", 409): 10}
-    check_books(site, [*spread, *same])
+    check_answers_kept(site, [*spread, *same])
 
 
 def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
@@ -104,7 +104,7 @@ def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
     fit = 2 * (VCPUS // 5)
     answers = all_at_once(site, lambda visitor: visitor.create(lease(instances)))
     assert statuses(answers) == {("POST", 201): fit, ("POST", 409): CLIENTS - fit}
-    check_books(site, answers)
+    check_answers_kept(site, answers)
 
 
 def test_one_idempotency_key_makes_one_lease(site: Site) -> None:
@@ -112,7 +112,7 @@ def test_one_idempotency_key_makes_one_lease(site: Site) -> None:
     answers = all_at_once(site, lambda visitor: visitor.create(body, **{"Idempotency-Key": key}))
     assert statuses(answers) == {("POST", 201): CLIENTS}
     assert len({answer.body["lease"]["id"] for answer in answers}) == 1
-    check_books(site, answers)
+    check_answers_kept(site, answers)
 
 
 def test_one_idempotency_key_for_different_requests_is_a_conflict(site: Site) -> None:
@@ -184,7 +184,7 @@ def check_answers(answers: Sequence[Asked], *also: tuple[str, int]) -> None:
 def test_random_creations_amendments_and_deletions_never_book_a_host_twice(site: Site) -> None:
     answers = [answer for each in all_at_once(site, Mixture("mixed", MIXED_SECONDS, far_away)) for answer in each]
     check_answers(answers)
-    check_books(site, answers)
+    check_answers_kept(site, answers)
 
 
 def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None:
@@ -196,7 +196,7 @@ def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None
         wait_for(lambda: nothing_is_due(site), within=60)
     # A lease that has begun cannot be amended like one that is to come, and a window may be over when its turn comes.
     check_answers(answers, ("PUT", 400), ("POST", 400))
-    check_books(site, answers)
+    check_answers_kept(site, answers)
     check_cloud(site)
 
 

@@ -1,4 +1,4 @@
-"""What a storm is judged by notices what it should: after a storm the books are forged, one statement at a time."""
+"""What a storm is judged by notices what it should: after a storm the database is forged, one statement at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from tests.race.ledger import Ledger
 from tests.race.storm import SEED, storm
-from tests.race.verdict import problems, unsettled
+from tests.race.verdict import open_work, problems
 from tests.race.visitor import Outcome
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def test_looking_for_servers_on_a_failed_host_is_no_unfinished_work() -> None:
     idle, busy = {**due, "claimed_by": None}, {**due, "claimed_by": "manager"}
     refused = {**idle, "last_error": "The cloud refused: no"}
     cases = [(idle, left), (idle, gone), (busy, left), (refused, left)]
-    found = [unsettled(Ledger({"tasks": [task], "allocations": [held], "leases": []})) for task, held in cases]
+    found = [open_work(Ledger({"tasks": [task], "allocations": [held], "leases": []})) for task, held in cases]
     assert list(map(bool, found)) == [False, True, True, True]
 
 

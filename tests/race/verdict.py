@@ -41,7 +41,7 @@ def problems(url: str, answers: Sequence[Asked]) -> list[str]:
     ledger = read_ledger(url)
     return [
         *ledger.problems(),
-        *unsettled(ledger),
+        *open_work(ledger),
         *_traces(url, answers),
         *_leases(ledger, answers),
         *_second_opinion(url),
@@ -58,7 +58,7 @@ def moment(value: Any) -> datetime:
 # ---------------------------------------------------------------- at rest
 
 
-def unsettled(ledger: Ledger) -> list[str]:
+def open_work(ledger: Ledger) -> list[str]:
     """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should."""
     now = datetime.now(UTC)
     watched = _watched(ledger)
@@ -209,7 +209,7 @@ def _request(part: Row | None) -> dict[str, Any]:
 
 
 def _second_opinion(url: str) -> Iterator[str]:
-    """Ask the brute-force checks of the books and of the sandbox that the stateful tests use."""
+    """Ask the brute-force checks of the database and of the sandbox that the stateful tests use."""
     world = open_service(url, clock=Clock(datetime.now(UTC)))
     try:
         for check in (audit, audit_cloud):

@@ -1,4 +1,4 @@
-"""One client of a crowd, and what it remembers of each of its requests: enough to check the books against."""
+"""One client of a crowd, and what it remembers of each of its requests: enough to check the database against."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from bench.client import Client
 from bench.deployment import fresh_service
-from bench.replay import Dates, Replay, Report, Wanted, asked_in_hosts, describe, leases_of
+from bench.replay import Ask, Dates, Replay, Report, asked_in_hosts, describe, leases_of
 from bench.replay_reference import Reference
 from bench.swf import read_trace
 from bench.workload import generate
@@ -66,11 +66,11 @@ def test_the_reference_takes_the_lowest_numbers_that_are_free_all_the_time() -> 
 
 def test_dates_are_rounded_outward_where_only_minutes_are_read() -> None:
     dates = Dates(datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC), 0, to_the_second=False)
-    start, end = dates.window(Wanted(job=1, user=1, hosts=1, start=61, length=61))
+    start, end = dates.window(Ask(job=1, user=1, hosts=1, start=61, length=61))
     assert (dates.write(start), dates.write(end)) == ("2031-05-02 10:01", "2031-05-02 10:03")
 
 
 def test_dates_are_kept_to_the_second_where_that_is_read() -> None:
     dates = Dates(datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC), 0, to_the_second=True)
-    start, end = dates.window(Wanted(job=1, user=1, hosts=1, start=61, length=61))
+    start, end = dates.window(Ask(job=1, user=1, hosts=1, start=61, length=61))
     assert (dates.write(start), dates.write(end)) == ("2031-05-02T10:01:01Z", "2031-05-02T10:02:02Z")

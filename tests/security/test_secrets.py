@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from leasehold import conf
-from leasehold.books.engine import open_engine
+from leasehold.db.engine import open_engine
 from tests.api.keystone.server import SERVICES_OWN, running_keystone
 from tests.processes import prepare_database, running, wait_for
 from tests.security.planted import (

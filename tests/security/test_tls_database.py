@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
-from leasehold.books.engine import open_engine, reading
+from leasehold.db.engine import open_engine, reading
 from tests.security.tls_proxy import make_certificate
 from tests.servers import MariaDB, PostgreSQL, Server
 

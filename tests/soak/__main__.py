@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: everything at once for ten minutes, and what the books and the cloud say afterwards."""
+"""`python -m tests.soak`: everything at once for ten minutes, and what the database and the cloud say afterwards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def main() -> None:
         sys.stdout.write(f"{args.database}, seed {args.seed}\n{report.table()}\n")
         sys.stdout.flush()
         report.check(url)
-    sys.stdout.write("audit: nothing found; every answer agrees with the books and the cloud\n")
+    sys.stdout.write("audit: nothing found; every answer agrees with the database and the cloud\n")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
-from leasehold.books.clock import utc_now
-from leasehold.books.engine import open_engine, reading
-from leasehold.books.tables import leases, reservations
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.db.clock import utc_now
+from leasehold.db.engine import open_engine, reading
+from leasehold.db.tables import leases, reservations
 from leasehold.model.resource import FLOATING_IP
 from leasehold.model.states import LeaseStatus
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.seed import add_hosts
+from leasehold.db.engine import open_engine
 from tests.processes import prepare_database
 from tests.race.fleet import answers, fleet, work_done
 from tests.race.report import OUTAGE, StormReport
-from tests.race.storm import Crowd, enrol, settle
+from tests.race.storm import Crowd, enrol, wait_until_idle
 from tests.race.wanted import Times
 from tests.servers import server_of_kind
 from tests.soak.disturbances import Disturber
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tests.servers import Server
 
 CLIENTS = 10
-SETTLED_WITHIN = 60.0
+IDLE_WITHIN = 60.0
 USUAL = ("server booted", "server deleted by its user", "host enrolled: 201", "host removed: 204")
 """What has to have happened beside requests and disturbances, or the mix was none."""
 REQUESTS = (("create", 201), ("create", 409), ("amend", 200), ("delete", 204))
@@ -50,7 +50,7 @@ class SoakReport:
     running: Mapping[str, str]
 
     def check(self, url: str) -> None:
-        """Raise AssertionError, with the seed, where books, cloud and answers disagree, or little has happened."""
+        """Raise AssertionError, with the seed, where database, cloud and answers disagree, or little has happened."""
         self.storm.check(url, tolerated=OUTAGE, shared=False)
         wrong = [*left_over(url), *lost(url, self.running)]
         assert not wrong, f"seed {self.storm.seed}: " + "\n".join(wrong[:20])
@@ -103,7 +103,7 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakR
                 visit.result()
         took = time.monotonic() - begun
         disturber.make_good()
-        rest = settle([url], SETTLED_WITHIN)
+        rest = wait_until_idle([url], IDLE_WITHIN)
         work = [work_done(manager) if answers(manager) else {} for manager in site.managers]
     engine.dispose()
     return SoakReport(

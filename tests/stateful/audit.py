@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from leasehold.books import tables
-from leasehold.books.engine import reading
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox import tables as cloud_tables
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db import tables
+from leasehold.db.engine import reading
+from leasehold.leasing.audit.db import audit_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -94,14 +94,14 @@ def seconds(moment: datetime) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
-    """Everything in the books, read at once, and grouped by hand."""
+class Database:
+    """Everything in the database, read at once, and grouped by hand."""
 
     now: datetime
     rows: Rows
 
     @classmethod
-    def read(cls, world: World) -> Books:
+    def read(cls, world: World) -> Database:
         with reading(world.engine) as connection:
             return cls(
                 world.now(),
@@ -145,31 +145,31 @@ class Books:
 
 
 def audit(world: World) -> None:
-    """Raise AssertionError for anything in the books that must never be there."""
-    books = Books.read(world)
-    _check_capacity(books)
-    for lease in books.leases():
-        _check_statuses(books, lease)
-        _check_promises(books, lease)
-        _check_work(books, lease)
-    _check_tasks(books)
-    _check_released(books)
+    """Raise AssertionError for anything in the database that must never be there."""
+    db = Database.read(world)
+    _check_capacity(db)
+    for lease in db.leases():
+        _check_statuses(db, lease)
+        _check_promises(db, lease)
+        _check_work(db, lease)
+    _check_tasks(db)
+    _check_released(db)
     with reading(world.engine) as connection:
-        found = audit_books(connection, world.now())
+        found = audit_database(connection, world.now())
     # Nobody is late here: the test itself is the manager, and works when it likes. And a cloud that refuses to take
     # something back is told of until it does.
     findings = [each for each in found if each.kind != "late" and not (each.kind == "kept" and each.mend is None)]
     assert findings == [], findings
 
 
-def _check_capacity(books: Books) -> None:
+def _check_capacity(db: Database) -> None:
     """No resource is promised beyond what it has at any instant, past or future."""
     by_resource: dict[int, list[Row[Any]]] = defaultdict(list)
-    for row in books.rows["allocations"]:
+    for row in db.rows["allocations"]:
         if row.ends_at > row.starts_at:
             by_resource[row.resource_number].append(row)
     for number, held in by_resource.items():
-        capacity = books.resource(number).capacity
+        capacity = db.resource(number).capacity
         for instant in {row.starts_at for row in held}:
             at_once = [row for row in held if row.starts_at <= instant < row.ends_at]
             if any(row.demand is None for row in at_once):
@@ -183,9 +183,9 @@ def _check_capacity(books: Books) -> None:
                 assert amount <= capacity[name], f"{amount} {name} of {capacity[name]} on resource {number}: {at_once}"
 
 
-def _check_statuses(books: Books, lease: Row[Any]) -> None:
-    start, end = books.event(lease, "start_lease"), books.event(lease, "end_lease")
-    parts = {part.status for part in books.parts(lease)}
+def _check_statuses(db: Database, lease: Row[Any]) -> None:
+    start, end = db.event(lease, "start_lease"), db.event(lease, "end_lease")
+    parts = {part.status for part in db.parts(lease)}
     allowed = COMBINATIONS[lease.status]
     found = (lease.status, parts, start.status, end.status, lease.status_reason)
     assert parts <= allowed[0], found
@@ -198,28 +198,28 @@ def _check_statuses(books: Books, lease: Row[Any]) -> None:
     if lease.status in ("TERMINATED", "ACTIVE") and start.status == "ERROR":
         assert lease.status == "TERMINATED", found
     assert "internal error" not in (lease.status_reason or ""), found
-    warnings = [row for row in books.rows["events"] if row.lease_id == lease.id and row.type == "before_end_lease"]
+    warnings = [row for row in db.rows["events"] if row.lease_id == lease.id and row.type == "before_end_lease"]
     assert all(lease.start_at <= row.time <= lease.end_at for row in warnings), found
-    assert lease.degraded >= any(part.resources_changed for part in books.parts(lease)), found
-    assert lease.degraded >= any(part.missing_resources for part in books.parts(lease)), found
+    assert lease.degraded >= any(part.resources_changed for part in db.parts(lease)), found
+    assert lease.degraded >= any(part.missing_resources for part in db.parts(lease)), found
 
 
-def _check_promises(books: Books, lease: Row[Any]) -> None:
+def _check_promises(db: Database, lease: Row[Any]) -> None:
     """Every lease has what it asked for, from now or its start to its end, or says that something is missing."""
-    if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= books.now:
+    if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= db.now:
         return
-    for part in books.parts(lease):
-        held = books.live(lease, part)
+    for part in db.parts(lease):
+        held = db.live(lease, part)
         for row in held:
             assert row.ends_at == seconds(lease.end_at), (lease, row)
-            assert row.starts_at <= max(seconds(lease.start_at), seconds(books.now)), (lease, row)
-            if lease.start_at > books.now:
+            assert row.starts_at <= max(seconds(lease.start_at), seconds(db.now)), (lease, row)
+            if lease.start_at > db.now:
                 assert row.starts_at == seconds(lease.start_at), (lease, row)
         slots = sum(row.slots for row in held)
         least, most = _bounds(part)
         assert slots <= most, (lease, part, held)
         assert slots >= least or part.missing_resources, (lease, part, held)
-        _check_places(books, part, held)
+        _check_places(db, part, held)
 
 
 def _bounds(part: Row[Any]) -> tuple[int, int]:
@@ -228,10 +228,10 @@ def _bounds(part: Row[Any]) -> tuple[int, int]:
     return part.request["amount"], part.request["amount"]
 
 
-def _check_places(books: Books, part: Row[Any], held: Sequence[Row[Any]]) -> None:
+def _check_places(db: Database, part: Row[Any], held: Sequence[Row[Any]]) -> None:
     numbers = [row.resource_number for row in held]
     for row in held:
-        resource = books.resource(row.resource_number)
+        resource = db.resource(row.resource_number)
         floating = part.resource_type == "virtual:floatingip"
         assert resource.type == ("virtual:floatingip" if floating else "physical:host")
         assert resource.deleted_at is None, (part, resource)
@@ -250,37 +250,37 @@ def _check_places(books: Books, part: Row[Any], held: Sequence[Row[Any]]) -> Non
         assert demand.items() <= json.loads(row.demand).items(), (part, row)
 
 
-def _check_work(books: Books, lease: Row[Any]) -> None:
+def _check_work(db: Database, lease: Row[Any]) -> None:
     """Nothing is lost: whatever is still to happen to a lease has a task that is due in time."""
-    (task,) = [row for row in books.rows["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
+    (task,) = [row for row in db.rows["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
     moments = [
         row.time
-        for row in books.rows["events"]
+        for row in db.rows["events"]
         if row.lease_id == lease.id
         and row.type in ("start_lease", "end_lease")
         and row.status in ("UNDONE", "IN_PROGRESS")
     ]
     if lease.status == "DELETING":
-        moments.append(books.now)
+        moments.append(db.now)
     if not moments:
         return
     assert task.due_at is not None, (lease, task)
-    if min(moments) > books.now:
+    if min(moments) > db.now:
         assert task.due_at <= min(moments), (lease, task)
 
 
-def _check_tasks(books: Books) -> None:
+def _check_tasks(db: Database) -> None:
     """One task for each lease, so that no two managers ever work on one."""
-    subjects = Counter(row.subject for row in books.rows["tasks"] if row.kind == "lease")
-    assert set(subjects) == {row.id for row in books.rows["leases"]}
+    subjects = Counter(row.subject for row in db.rows["tasks"] if row.kind == "lease")
+    assert set(subjects) == {row.id for row in db.rows["leases"]}
     assert set(subjects.values()) <= {1}
 
 
-def _check_released(books: Books) -> None:
+def _check_released(db: Database) -> None:
     """What is over is given back: nothing waits for a lease that nobody works on any more."""
-    idle = {row.subject for row in books.rows["tasks"] if row.due_at is None}
-    over = {row.id for row in books.rows["leases"] if row.status == "TERMINATED" or (row.deleted_at and row.id in idle)}
-    kept = [row for row in books.rows["allocations"] if row.lease_id in over and row.released_at is None]
+    idle = {row.subject for row in db.rows["tasks"] if row.due_at is None}
+    over = {row.id for row in db.rows["leases"] if row.status == "TERMINATED" or (row.deleted_at and row.id in idle)}
+    kept = [row for row in db.rows["allocations"] if row.lease_id in over and row.released_at is None]
     assert not kept, kept
 
 
@@ -288,23 +288,20 @@ def _check_released(books: Books) -> None:
 
 
 def audit_cloud(world: World) -> None:
-    """Raise AssertionError where the cloud is not what the books say; only when no work is left and no fault is set."""
-    books = Books.read(world)
-    state = Cloud.read(world)
-    unsettled = {
-        part.id
-        for lease in books.leases()
-        if lease.status not in (*RUNNING, "TERMINATED")
-        for part in books.parts(lease)
+    """Raise AssertionError where the cloud differs from the database; only when no work is left and no fault is set."""
+    db = Database.read(world)
+    state = CloudState.read(world)
+    unfinished = {
+        part.id for lease in db.leases() if lease.status not in (*RUNNING, "TERMINATED") for part in db.parts(lease)
     }
-    assert not [lease for lease in books.leases() if lease.status in ("STARTING", "TERMINATING", "DELETING")]
-    _check_aggregates(books, state, unsettled)
-    _check_flavors(books, state, unsettled)
-    _check_addresses(books, state, unsettled)
+    assert not [lease for lease in db.leases() if lease.status in ("STARTING", "TERMINATING", "DELETING")]
+    _check_aggregates(db, state, unfinished)
+    _check_flavors(db, state, unfinished)
+    _check_addresses(db, state, unfinished)
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
+class CloudState:
     """What the cloud has, by name."""
 
     members: Mapping[str, set[str]]
@@ -314,7 +311,7 @@ class Cloud:
     addresses: Mapping[str, str]
 
     @classmethod
-    def read(cls, world: World) -> Cloud:
+    def read(cls, world: World) -> CloudState:
         cloud = cloud_tables
         with reading(world.engine) as connection:
             rows = {table.name: list(connection.execute(select(table))) for table in cloud.metadata.sorted_tables}
@@ -336,53 +333,53 @@ class Cloud:
         )
 
 
-def _wanted(books: Books, kinds: Sequence[str], statuses: Sequence[str]) -> dict[str, tuple[Row[Any], Row[Any]]]:
+def _wanted(db: Database, kinds: Sequence[str], statuses: Sequence[str]) -> dict[str, tuple[Row[Any], Row[Any]]]:
     return {
         part.id: (lease, part)
-        for lease in books.leases()
+        for lease in db.leases()
         if lease.status in statuses
-        for part in books.parts(lease)
+        for part in db.parts(lease)
         if part.resource_type in kinds
     }
 
 
-def _service_hosts(books: Books, lease: Row[Any], part: Row[Any]) -> Counter[str]:
+def _service_hosts(db: Database, lease: Row[Any], part: Row[Any]) -> Counter[str]:
     found: Counter[str] = Counter()
-    for row in books.live(lease, part):
-        found[books.resource(row.resource_number).attributes["service_name"]] += row.slots
+    for row in db.live(lease, part):
+        found[db.resource(row.resource_number).attributes["service_name"]] += row.slots
     return found
 
 
-def _check_aggregates(books: Books, state: Cloud, unsettled: set[str]) -> None:
+def _check_aggregates(db: Database, state: CloudState, unfinished: set[str]) -> None:
     """A host is in the free pool or in the aggregate of its active reservation, and aggregates are nobody else's."""
-    expected = _wanted(books, ("physical:host", *SLOTS), ("PENDING", "ACTIVE"))
-    assert set(state.members) - unsettled == {seed.FREEPOOL, *expected}
+    expected = _wanted(db, ("physical:host", *SLOTS), ("PENDING", "ACTIVE"))
+    assert set(state.members) - unfinished == {seed.FREEPOOL, *expected}
     leased: set[str] = set()
     for name, (lease, part) in expected.items():
-        held = set(_service_hosts(books, lease, part)) if lease.status == "ACTIVE" else set()
+        held = set(_service_hosts(db, lease, part)) if lease.status == "ACTIVE" else set()
         if part.resource_type == "physical:host":
             # Nobody else gets a host that failed before the servers on it are gone.
-            held |= books.left(part)
+            held |= db.left(part)
             leased |= held
         assert state.members[name] == held, (lease, part)
-    whole = {part.id for part in books.rows["reservations"] if part.resource_type == "physical:host"}
-    quarantined = {host for name in unsettled & whole for host in state.members.get(name, ())}
+    whole = {part.id for part in db.rows["reservations"] if part.resource_type == "physical:host"}
+    quarantined = {host for name in unfinished & whole for host in state.members.get(name, ())}
     enrolled = {
         row.attributes["service_name"]
-        for row in books.rows["resources"]
+        for row in db.rows["resources"]
         if row.type == "physical:host" and row.deleted_at is None
     }
     assert state.members[seed.FREEPOOL] - quarantined == enrolled - leased - quarantined
 
 
-def _check_flavors(books: Books, state: Cloud, unsettled: set[str]) -> None:
+def _check_flavors(db: Database, state: CloudState, unfinished: set[str]) -> None:
     """Flavors, resource classes and inventories exist for exactly the reservations that use them."""
-    expected = _wanted(books, SLOTS, ("PENDING", "ACTIVE"))
+    expected = _wanted(db, SLOTS, ("PENDING", "ACTIVE"))
     public = {flavor.id for flavor in seed.FLAVORS}
-    assert set(state.flavors) - unsettled == public | set(expected)
-    names = {f"CUSTOM_RESERVATION_{name.replace('-', '_').upper()}": name for name in (*expected, *unsettled)}
+    assert set(state.flavors) - unfinished == public | set(expected)
+    names = {f"CUSTOM_RESERVATION_{name.replace('-', '_').upper()}": name for name in (*expected, *unfinished)}
     reserved = {name for name in state.classes if name.startswith("CUSTOM_RESERVATION_")}
-    assert {names.get(name, name) for name in reserved} - unsettled == set(expected)
+    assert {names.get(name, name) for name in reserved} - unfinished == set(expected)
     inventories: dict[str, dict[str, int]] = defaultdict(dict)
     for (provider, name), total in state.inventories.items():
         if name.startswith("CUSTOM_RESERVATION_"):
@@ -392,24 +389,24 @@ def _check_flavors(books: Books, state: Cloud, unsettled: set[str]) -> None:
         assert state.flavors[name] == ({lease.project_id} if active else set()), (lease, part)
         hostname = {
             row.attributes["service_name"]: row.attributes["hypervisor_hostname"]
-            for row in books.rows["resources"]
+            for row in db.rows["resources"]
             if row.type == "physical:host" and row.deleted_at is None
         }
-        held = _service_hosts(books, lease, part) if active else {}
+        held = _service_hosts(db, lease, part) if active else {}
         # Placement keeps an inventory of which servers on a host that failed still use something.
-        left = {f"blazar_{hostname[host]}" for host in books.left(part)}
+        left = {f"blazar_{hostname[host]}" for host in db.left(part)}
         offered = {provider: slots for provider, slots in inventories[name].items() if provider not in left}
         assert offered == {f"blazar_{hostname[host]}": slots for host, slots in held.items()}, (lease, part)
 
 
-def _check_addresses(books: Books, state: Cloud, unsettled: set[str]) -> None:
+def _check_addresses(db: Database, state: CloudState, unfinished: set[str]) -> None:
     """The addresses of active reservations exist, and no others of ours."""
     expected = {
-        books.resource(row.resource_number).attributes["floating_ip_address"]: f"reservation:{part.id}"
-        for lease, part in _wanted(books, ("virtual:floatingip",), ("ACTIVE",)).values()
-        for row in books.live(lease, part)
+        db.resource(row.resource_number).attributes["floating_ip_address"]: f"reservation:{part.id}"
+        for lease, part in _wanted(db, ("virtual:floatingip",), ("ACTIVE",)).values()
+        for row in db.live(lease, part)
     }
     present = {
-        address: tag for address, tag in state.addresses.items() if tag.removeprefix("reservation:") not in unsettled
+        address: tag for address, tag in state.addresses.items() if tag.removeprefix("reservation:") not in unfinished
     }
     assert present == expected

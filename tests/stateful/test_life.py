@@ -1,4 +1,4 @@
-"""The whole service through random lives: whatever people, hosts, clouds and clocks do, the books and the cloud agree.
+"""The whole service through random lives: whatever people, hosts, clouds and clocks do, database and cloud agree.
 
 Runs a few short lives by default. With LEASEHOLD_SOAK set to a number it runs that many long ones.
 """
@@ -23,18 +23,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from sqlalchemy import select
 
-from leasehold.books.audit import work_of
-from leasehold.books.tables import tasks
-from leasehold.books.task import LEASE
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
+from leasehold.db.audit import work_of
+from leasehold.db.tables import tasks
+from leasehold.db.task import LEASE
 from leasehold.leasing import create, queries
 from leasehold.leasing.audit.cloud import Pace
 from leasehold.leasing.audit.cloud import audit_cloud as leasehold_audit_cloud
 from leasehold.manager import monitor
 from leasehold.manager.reconciler import reconcile
-from leasehold.manager.settle import settle
+from leasehold.manager.task_runner import run_task
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError
 from leasehold.model.resource import HOST
@@ -141,7 +141,7 @@ class Life(RuleBasedStateMachine):
 
     def _leases(self) -> list[Lease]:
         """Return the leases in the order of their making: ids differ in every run, and the clock stands still."""
-        with self.world.service.books.reading() as connection:
+        with self.world.service.db.reading() as connection:
             made = {subject: number for number, subject in connection.execute(select(tasks.c.id, tasks.c.subject))}
         return sorted(queries.list_leases(self.world.service, None), key=lambda lease: made[lease.id])
 
@@ -317,7 +317,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         with suppress(CloudError):
-            monitor.look(self.world.service)
+            monitor.check_hosts(self.world.service)
 
     @rule(
         verb=st.sampled_from(FAULTY),
@@ -368,7 +368,7 @@ class Life(RuleBasedStateMachine):
         lease = self._some_lease(which)
         if lease is None or lease.status not in (LeaseStatus.PENDING, LeaseStatus.ACTIVE):
             return []
-        with self.world.service.books.reading() as connection:
+        with self.world.service.db.reading() as connection:
             work = work_of(connection, LEASE, lease.id)
         return [] if work is None or work.busy(self.clock.now()) else [part.id for part in lease.reservations]
 
@@ -418,7 +418,7 @@ class Life(RuleBasedStateMachine):
         self.faulty = True
         self.countdown = calls
         with suppress(Killed, CloudError):
-            settle(self.world.service, claim)
+            run_task(self.world.service, claim)
         self.behave()
         self.restart()
 
@@ -438,7 +438,7 @@ class Life(RuleBasedStateMachine):
         self.world.cloud.faults._sleep = during
         self.world.cloud.faults.set(Fault("*", latency_ms=1))
         with suppress(CloudError):
-            settle(self.world.service, claim)
+            run_task(self.world.service, claim)
         self.world.cloud.faults.clear()
         self.world.cloud.faults._sleep = self._slow
         self.faulty = False
@@ -455,7 +455,7 @@ class Life(RuleBasedStateMachine):
         self.behave()
         for _attempt in range(60):
             run_manager(self.world)
-            moment = self._unsettled()
+            moment = self._unfinished()
             if moment is None:
                 audit_cloud(self.world)
                 return
@@ -464,7 +464,7 @@ class Life(RuleBasedStateMachine):
         left = [(lease.status, lease.status_reason) for lease in self._leases()]
         raise AssertionError(f"the manager does not come to rest: {left}")
 
-    def _unsettled(self) -> datetime | None:
+    def _unfinished(self) -> datetime | None:
         """Return when work is due that is not a lease's own event, if there is such work."""
         moment = next_moment_of_work(self.world)
         if moment is None:
@@ -478,7 +478,7 @@ class Life(RuleBasedStateMachine):
     # ------------------------------------------------------------ what always holds
 
     @invariant()
-    def books_are_sound(self) -> None:
+    def database_is_sound(self) -> None:
         audit(self.world)
 
     @precondition(lambda self: not self.faulty)

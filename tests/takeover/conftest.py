@@ -1,4 +1,4 @@
-"""A world on the sandbox that looks as the recorded Blazar left its cloud, with empty books."""
+"""A world on the sandbox that looks as the recorded Blazar left its cloud, with an empty database."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _build(world: World) -> None:
 
 @pytest.fixture
 def take_over(world: World, tmp_path: Path) -> Import:
-    """Return what imports rows of Blazar's into the world's books and returns the plan."""
+    """Return what imports rows of Blazar's into the world's database and returns the plan."""
 
     def run(rows: Rows) -> Plan:
         url = make_sqlite(tmp_path / "blazar.db", as_sandbox(rows))
         plan = make_plan(read_blazar(url)[0], world.now())
-        assert write_plan(world.service.books, plan, world.now())
+        assert write_plan(world.service.db, plan, world.now())
         return plan
 
     return run

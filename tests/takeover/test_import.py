@@ -1,4 +1,4 @@
-"""What a real Blazar left becomes our books: clients see the same, and the cloud does not notice."""
+"""What a real Blazar left becomes our database: clients see the same, and the cloud does not notice."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_what_blazar_had_in_hand_is_done(world: World, take_over: Import) -> Non
 def test_the_same_again_changes_nothing(world: World, take_over: Import, tmp_path: Path) -> None:
     plan = take_over(load())
     before = dump(world.engine)
-    assert not write_plan(world.service.books, plan, world.now())
+    assert not write_plan(world.service.db, plan, world.now())
     assert dump(world.engine) == before
 
 
@@ -119,7 +119,7 @@ def test_books_with_anything_else_are_refused(world: World, tmp_path: Path) -> N
     before = dump(world.engine)
     plan = make_plan(read_blazar(make_sqlite(tmp_path / "blazar.db", load()))[0], world.now())
     with pytest.raises(TakeoverError, match="not all from that database"):
-        write_plan(world.service.books, plan, world.now())
+        write_plan(world.service.db, plan, world.now())
     assert dump(world.engine) == before
 
 
@@ -184,7 +184,7 @@ def test_one_address_in_two_spellings_is_taken_once_with_both_promises(world: Wo
     (finding,) = (each for each in plan.findings if each.id.startswith("ffffffff"))
     assert "2001:DB8:0::0001 is enrolled twice" in finding.what
     assert sum(row["floating_ip_address"] == "2001:db8::1" for row in ask(world, "floatingips")) == 1
-    promised = {each.part.id for each in plan.promises if each.resource == ("virtual:floatingip", first["id"])}
+    promised = {each.part.id for each in plan.allocations if each.resource == ("virtual:floatingip", first["id"])}
     assert promised == parts
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import create_engine, text
 
-from leasehold.books import schema
-from leasehold.books.engine import open_engine
 from leasehold.cmd import manage
 from leasehold.cmd.import_blazar import SOURCE_VARIABLE
+from leasehold.db import schema
+from leasehold.db.engine import open_engine
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.source import read_blazar
 from tests.takeover.blazar import DATA, Rows, fill, load, make_sqlite
@@ -84,13 +84,13 @@ def test_one_of_an_older_release_is_refused_with_what_to_do(tmp_path: Path) -> N
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what runs `leasehold-manage` on new books and returns exit code, output and errors."""
+    """Return what runs `leasehold-manage` on a new database and returns exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(SOURCE_VARIABLE, raising=False)
-    books = f"sqlite:///{tmp_path}/books.db"
+    db = f"sqlite:///{tmp_path}/books.db"
 
     def run_it(*arguments: str) -> tuple[int, str, str]:
-        code = manage.run(("--database-url", books, *arguments))
+        code = manage.run(("--database-url", db, *arguments))
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 
@@ -114,7 +114,7 @@ def test_a_dry_run_reports_and_writes_nothing_and_then_it_is_done_once(run: Run,
     assert "To do: Ask for another before it starts" in said
     assert run("import-blazar", "--from", source) == (
         0,
-        "The books hold all of this already, so nothing was changed.\n",
+        "The database holds all of this already, so nothing was changed.\n",
         "",
     )
     assert (tmp_path / "blazar.db").read_bytes() == before

@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy.exc import OperationalError
 
-from leasehold.books.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, Look, SharedClock
+from leasehold.db.clock import EVERY_SECONDS, RETRY_SECONDS, SLOW_SECONDS, TOLERANCE, Look, SharedClock
 from tests.factory import START
 from tests.processes import wait_for
 
@@ -164,7 +164,7 @@ def test_a_process_that_is_forked_during_a_look_makes_its_own() -> None:
 def test_a_machine_whose_clock_is_wrong_is_warned_of_once_and_until_it_is_right(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, logger="leasehold.books.clock")
+    caplog.set_level(logging.INFO, logger="leasehold.db.clock")
     database = Database(machine_gap=TOLERANCE)
     clock = database.clock()
     clock.look()

@@ -8,17 +8,17 @@ import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.metrics.census import CensusCollector
 from leasehold.metrics.cloud import TRANSIENT, count_call
 from leasehold.metrics.decision import decision
 from leasehold.metrics.request import count_request
+from leasehold.metrics.state_gauges import StateGaugesCollector
 from leasehold.model.errors import LeaseholdError, NotEnoughError
 from tests.factory import hosts, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leasehold.metrics.census import Census
+    from leasehold.metrics.state_gauges import StateGauges
     from tests.factory import World
 
 
@@ -112,11 +112,11 @@ def test_every_code_is_a_plain_word() -> None:
 
 
 def test_books_that_cannot_be_read_leave_the_rest_of_the_page() -> None:
-    def take() -> Census:
+    def take() -> StateGauges:
         raise OSError
 
     registry = CollectorRegistry()
-    registry.register(CensusCollector(take))
+    registry.register(StateGaugesCollector(take))
     page = generate_latest(registry).decode()
-    assert "leasehold_books_up 0.0" in page
+    assert "leasehold_database_up 0.0" in page
     assert "leasehold_leases" not in page

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY
 
-from leasehold.books.clock import utc_now
-from leasehold.books.turn import add_turn, take_turn
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.manager.reconciler import AUDIT_TURN, Reconciler
+from leasehold.db.clock import utc_now
+from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
+from leasehold.manager.reconciler import AUDIT_LOCK, Reconciler
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for
 
@@ -58,11 +58,11 @@ def test_rounds_go_on_and_mend_what_is_changed_meanwhile(world: World) -> None:
 
 
 def test_a_turn_that_another_manager_has_is_left_to_it(world: World) -> None:
-    transact = world.service.books.transact
-    transact(partial(add_turn, kind=AUDIT_TURN))
+    transact = world.service.db.transact
+    transact(partial(add_periodic_lock, kind=AUDIT_LOCK))
     now = utc_now()
-    assert transact(partial(take_turn, kind=AUDIT_TURN, now=now, until=now + timedelta(hours=1)))
-    assert not make(world)._take_turn()
+    assert transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=now + timedelta(hours=1)))
+    assert not make(world)._take_lock()
 
 
 def test_a_cloud_that_is_down_ends_the_round_and_the_next_one_comes(world: World) -> None:

@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import leasehold
-from leasehold.books import schema
+from leasehold.db import schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +15,7 @@ MIGRATION = '''"""A column and a table that the next version needs."""
 
 import sqlalchemy as sa
 
-from leasehold.books.migrations.steps import add_column, make_table, remove_tables
+from leasehold.db.migrations.steps import add_column, make_table, remove_tables
 
 revision = "{revision}"
 down_revision = "{before}"
@@ -34,12 +34,12 @@ leases.append_column(Column("note", String(20), default="new"))
 lease_notes = Table("lease_notes", metadata, Column("lease_id", String(36), primary_key=True), **EXACT)
 """
 INSERT = """\
-    from leasehold.books.tables import lease_notes
+    from leasehold.db.tables import lease_notes
     connection.execute(insert(lease_notes), {"lease_id": lease.id})
 """
 ADDITIONS = {
-    "books/tables.py": (TABLES, 'events = Table(\n    "events",'),
-    "books/lease.py": (INSERT, "    if lease.reservations:\n        rows = [_reservation_row("),
+    "db/tables.py": (TABLES, 'events = Table(\n    "events",'),
+    "db/lease.py": (INSERT, "    if lease.reservations:\n        rows = [_reservation_row("),
 }
 """What is added to a file, and before which of its lines; by the file's path in the package."""
 
@@ -51,7 +51,7 @@ def make_next_version(folder: Path) -> str:
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
     before = schema.head()
     revision = f"{int(before) + 1:04d}"
-    migration = package / "books" / "migrations" / "versions" / f"{revision}_the_next_version.py"
+    migration = package / "db" / "migrations" / "versions" / f"{revision}_the_next_version.py"
     migration.write_text(MIGRATION.format(revision=revision, before=before))
     for name, (added, line) in ADDITIONS.items():
         text = (package / name).read_text()

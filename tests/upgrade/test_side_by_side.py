@@ -12,8 +12,8 @@ import pytest
 import requests
 from sqlalchemy import text
 
-from leasehold.books.engine import open_engine, reading
 from leasehold.cloud.sandbox import seed
+from leasehold.db.engine import open_engine, reading
 from tests.processes import as_text, prepare_database, running, wait_for
 from tests.race.ledger import read_ledger
 from tests.upgrade.clients import VERSION, WITHIN, clients
@@ -99,7 +99,7 @@ def test_nothing_fails_and_nothing_is_lost_while_versions_run_side_by_side(datab
     assert crowd.deleted
     assert notes(database_url) == {None, "new"}
     assert read_ledger(database_url).problems() == []
-    assert manage(config, newer, "audit") == "All that is in the books and in the cloud agrees.\n"
+    assert manage(config, newer, "audit") == "No differences between the database and the cloud.\n"
 
 
 def leases(api: Program) -> list[dict[str, str]]:

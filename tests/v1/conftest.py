@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database that holds a new sandbox and empty books, to be copied."""
+    """Return a database that holds a new sandbox and empty database, to be copied."""
     path = tmp_path_factory.mktemp("planted") / "leasehold.db"
     plant(path)
     return path

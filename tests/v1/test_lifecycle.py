@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books.tables import outbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import outbox
 from tests.v1.world import HOST, INSTANCE, event
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def happened(world: World) -> list[tuple[str, str]]:
     """Return what was announced, in order: lease id and event type."""
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         return [(row.lease_id, row.event_type) for row in connection.execute(outbox.select().order_by(outbox.c.id))]
 
 

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.app import make_app
-from leasehold.books.tables import metadata
 from leasehold.cloud.sandbox import seed
 from leasehold.conf.settings import ApiSettings
+from leasehold.db.tables import metadata
 from tests.factory import Clock, make_schema, open_service, run_for
 from tests.factory import World as Inside
 from tests.web import LocalClient
@@ -129,8 +129,8 @@ class World:
         return frozenset() if found is None else found.hosts
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every row of every table of the books: what must not change when a request is refused."""
-        with self.service.books.reading() as connection:
+        """Return every row of every table of the database: what must not change when a request is refused."""
+        with self.service.db.reading() as connection:
             return {
                 name: sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
                 for name, table in metadata.tables.items()
@@ -149,20 +149,20 @@ def moment(text: str) -> datetime:
 
 
 def plant(path: Path) -> None:
-    """Make the books and plant the sandbox in a new SQLite file; copies of it are as good."""
+    """Make the database and plant the sandbox in a new SQLite file; copies of it are as good."""
     make_schema(f"sqlite:///{path}")
 
 
 @contextmanager
 def world(path: Path, *, now: datetime = NOW) -> Iterator[World]:
-    """Yield the world whose books and cloud live in a planted SQLite file."""
+    """Yield the world whose leases and cloud live in a planted SQLite file."""
     with world_at(f"sqlite:///{path}", now=now) as made:
         yield made
 
 
 @contextmanager
 def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
-    """Yield the world whose books and cloud live in a planted database of any kind."""
+    """Yield the world whose leases and cloud live in a planted database of any kind."""
     inside = open_service(url, clock=Clock(now))
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
     yield World(inside, LocalClient(app))

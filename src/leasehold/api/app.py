@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from leasehold.api import errors, metering, openapi, pipeline
+from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.cloud_waits import CloudWaits
 from leasehold.api.delete_waits import DeleteWaits
-from leasehold.api.door import Door
-from leasehold.api.health import Health
+from leasehold.api.health import HealthCheck
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
 from leasehold.api.rate_limit import RateLimit
@@ -32,7 +32,10 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 
 def make_app(
-    service: Service, settings: ApiSettings, raw: cfg.ConfigOpts | None = None, door: Door | None = None
+    service: Service,
+    settings: ApiSettings,
+    raw: cfg.ConfigOpts | None = None,
+    admission: AdmissionControl | None = None,
 ) -> App:
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
@@ -46,10 +49,10 @@ def make_app(
         authenticator=open_authenticator(settings, raw or unset()),
         policies=Policies(settings.policy),
         rates=RateLimit(settings.rates),
-        door=door or Door(settings),
+        admission=admission or AdmissionControl(settings),
         delete_waits=DeleteWaits(settings),
         cloud_waits=CloudWaits(settings),
-        health=Health(service.books),
+        health=HealthCheck(service.db),
         document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
     )
     router = Router(ROUTES)

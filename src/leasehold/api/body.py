@@ -82,7 +82,7 @@ def _too_big() -> MalformedRequestError:
 
 
 def _inspect(value: Any, depth: int) -> None:
-    """Refuse what JSON can say and the books cannot keep: NUL, half a surrogate pair, numbers out of range."""
+    """Refuse what JSON can say and the database cannot keep: NUL, half a surrogate pair, numbers out of range."""
     if depth > DEEPEST:
         raise _too_deep()
     if isinstance(value, str):

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     import falcon
 
+    from leasehold.api.admission_control import AdmissionControl, Permit
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.cloud_waits import CloudWaits
     from leasehold.api.delete_waits import DeleteWaits
-    from leasehold.api.door import Door, Place
-    from leasehold.api.health import Health
+    from leasehold.api.health import HealthCheck
     from leasehold.api.listing import Listing
     from leasehold.api.policies.enforcer import Policies
     from leasehold.api.rate_limit import RateLimit
@@ -41,10 +41,10 @@ class Api:
     authenticator: Authenticator
     policies: Policies
     rates: RateLimit
-    door: Door
+    admission: AdmissionControl
     delete_waits: DeleteWaits
     cloud_waits: CloudWaits
-    health: Health
+    health: HealthCheck
     document: Callable[[], Mapping[str, Any]]
 
 
@@ -56,7 +56,7 @@ class Call:
     request: falcon.Request
     caller: Caller
     version: Version
-    place: Place
+    permit: Permit
 
     @property
     def service(self) -> Service:

@@ -16,7 +16,7 @@ from leasehold.metrics.request import CLOUD, count_shed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leasehold.api.door import Place
+    from leasehold.api.admission_control import Permit
     from leasehold.conf.settings import ApiSettings
 
 MESSAGE = "the cloud answers slowly, and too many requests wait for it already"
@@ -35,16 +35,16 @@ class CloudWaits:
         self._shares = Shares(most_asking(settings))
 
     @contextmanager
-    def call(self, place: Place, project_id: str) -> Iterator[None]:
+    def call(self, permit: Permit, project_id: str) -> Iterator[None]:
         """Lend the request's place to others while the block calls the cloud.
 
         Raises CloudTransientError instead when too many wait already, and OverloadedError when there is no place after
         the call. The request counts as waiting until it has its place again.
         """
-        with self._shares.place(project_id) as shared:
+        with self._shares.permit(project_id) as shared:
             if not shared:
-                if place.needed:
+                if permit.needed:
                     count_shed(CLOUD)
                 raise CloudTransientError(MESSAGE)
-            with place.lent():
+            with permit.lent():
                 yield

@@ -38,7 +38,7 @@ class DeleteWaits:
 
         The first one that waits for a lease looks whether it is gone, and the others wait for its result.
         """
-        with self._shares.place(project_id) as placed:
+        with self._shares.permit(project_id) as placed:
             if not placed:
                 return
             mine = Event()

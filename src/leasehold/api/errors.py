@@ -11,10 +11,10 @@ import falcon
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from leasehold.books.store import UnknownOutcomeError
+from leasehold.db.store import UnknownOutcomeError
 from leasehold.model.errors import (
     BodyTooLargeError,
-    BooksUnavailableError,
+    DatabaseUnavailableError,
     InvalidInputError,
     LeaseholdError,
     MethodNotAllowedError,
@@ -84,7 +84,7 @@ def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer
     if isinstance(error, falcon.HTTPError):
         return _of_falcon(error)
     if isinstance(error, UnknownOutcomeError | OperationalError | PoolTimeoutError):
-        return _without_books(error)
+        return _without_database(error)
     return _unexpected(error)
 
 
@@ -124,14 +124,14 @@ def _of_falcon(error: falcon.HTTPError) -> ErrorAnswer:
     return ErrorAnswer(status, body, dict(error.headers or {}))
 
 
-def _without_books(error: Exception) -> ErrorAnswer:
+def _without_database(error: Exception) -> ErrorAnswer:
     """Return a 503 for a database that cannot be used; the log says why, the client only what to do."""
     LOG.error("The database could not be used for a request.", exc_info=error)
     if isinstance(error, UnknownOutcomeError):
         message = "The connection to the database broke during the commit: look whether the change is there."
     else:
         message = "The database cannot be used now; nothing was changed. Try again in a moment."
-    return _application(BooksUnavailableError(message))
+    return _application(DatabaseUnavailableError(message))
 
 
 def _unexpected(error: Exception) -> ErrorAnswer:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leasehold.books.store import Books
+    from leasehold.db.store import Database
 
 LOG = logging.getLogger(__name__)
 
@@ -26,12 +26,12 @@ STALE_SECONDS = 10.0
 """A success that is older says nothing: the database hangs."""
 
 
-class Health:
+class HealthCheck:
     """The last result of asking the database; shared by all threads."""
 
-    def __init__(self, books: Books, now: Callable[[], float] = clock.monotonic) -> None:
+    def __init__(self, db: Database, now: Callable[[], float] = clock.monotonic) -> None:
         """Start without a result. The thread that looks is started on demand, so that a server may fork before."""
-        self._books = books
+        self._database = db
         self._now = now
         self._lock = Lock()
         self._looking: Event | None = None
@@ -63,7 +63,7 @@ class Health:
 
     def _ask(self) -> bool:
         try:
-            with self._books.reading() as connection:
+            with self._database.reading() as connection:
                 connection.exec_driver_sql("SELECT 1")
         except Exception:
             # Whatever it is that a driver raises, this process cannot serve anybody now.

@@ -37,8 +37,8 @@ class Metering:
         _succeeded: bool,  # noqa: FBT001 - falcon's
     ) -> None:
         """Count the answer."""
-        place, _ = self._router.find(request.path)
-        route = None if place is None else next(iter(place.by_method.values())).path
+        path_routes, _ = self._router.find(request.path)
+        route = None if path_routes is None else next(iter(path_routes.by_method.values())).path
         count_request(route, request.method, response.status_code, perf_counter() - request.context.begun)
 
 

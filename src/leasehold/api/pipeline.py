@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, versions
+from leasehold.api.admission_control import OUTSIDE
 from leasehold.api.call import NOBODY, Call
-from leasehold.api.door import OUTSIDE
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.leasing import queries
@@ -39,14 +39,14 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
     response.set_header(request_ids.HEADER, request_ids.begin(request.get_header(request_ids.HEADER)))
     version = None
     try:
-        place, values = routes.find(request.path)
-        public = place is not None and place.public
-        instant = place is not None and place.instant
-        with nullcontext(OUTSIDE) if instant else api.door.passing(public=public) as turn:
+        path_routes, values = routes.find(request.path)
+        public = path_routes is not None and path_routes.public
+        instant = path_routes is not None and path_routes.instant
+        with nullcontext(OUTSIDE) if instant else api.admission.admit(public=public) as turn:
             caller = NOBODY if public else identify(api, request)
             request_ids.name(caller)
             version = versions.requested(None if public else request.get_header(versions.HEADER))
-            route = routes.choose(place, request.method, version)
+            route = routes.choose(path_routes, request.method, version)
             call = Call(api, request, caller, version, turn)
             arguments = authorize(call, route, values)
             if route.request is not None:

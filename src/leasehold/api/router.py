@@ -23,7 +23,7 @@ WORD = re.compile(rf"[^\x00-\x1f\x7f-\x9f/]{{1,{LONGEST_WORD}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathRoutes:
     """What can be asked at one path: routes by method."""
 
     by_method: Mapping[str, Route]
@@ -52,21 +52,25 @@ class Router:
                 methods["HEAD"] = route
         self._compiled = CompiledRouter()
         for path, methods in by_path.items():
-            self._compiled.add_route(path, Place(methods))
+            self._compiled.add_route(path, PathRoutes(methods))
 
-    def find(self, path: str) -> tuple[Place | None, dict[str, str]]:
+    def find(self, path: str) -> tuple[PathRoutes | None, dict[str, str]]:
         """Return the place at `path` and the values in it, or None when there is none."""
         found = self._compiled.find(path)
         if found is None or path.startswith("//"):
             return None, {}
-        place, _, values, _ = found
-        if not isinstance(place, Place) or not all(map(WORD.fullmatch, values.values())):
+        path_routes, _, values, _ = found
+        if not isinstance(path_routes, PathRoutes) or not all(map(WORD.fullmatch, values.values())):
             return None, {}
-        return place, values
+        return path_routes, values
 
-    def choose(self, place: Place | None, method: str, version: Version) -> Route:
+    def choose(self, path_routes: PathRoutes | None, method: str, version: Version) -> Route:
         """Return the route at a place; raises `UnknownRouteError`, or `MethodNotAllowedError` with what is allowed."""
-        allowed = {name: route for name, route in (place.by_method if place else {}).items() if route.since <= version}
+        allowed = {
+            name: route
+            for name, route in (path_routes.by_method if path_routes else {}).items()
+            if route.since <= version
+        }
         if not allowed:
             raise UnknownRouteError("There is nothing at this path. GET /v1/openapi.json lists what there is.")
         if method not in allowed:

@@ -22,7 +22,7 @@ class Shares:
         self._by_project: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, project_id: str) -> Iterator[bool]:
+    def permit(self, project_id: str) -> Iterator[bool]:
         """Yield whether there was a place for the project, which it has for the length of the block."""
         with self._lock:
             placed = self._by_project.total() < self._most and self._by_project[project_id] < self._most_of_one

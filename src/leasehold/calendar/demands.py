@@ -23,7 +23,7 @@ MOST_CLASSES: Final = 32
 
 
 class DemandTable:
-    """Codes for the demands of the promises in the books: small integers for {resource class: amount of one slot}."""
+    """Codes for the demands of the stored allocations: small integers for {resource class: amount of one slot}."""
 
     def __init__(self) -> None:
         """Start with the exclusive demand only."""

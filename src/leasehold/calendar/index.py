@@ -1,4 +1,4 @@
-"""The calendar: who holds what, when, for one pool (design §4). A cache of the books, in memory, without I/O."""
+"""The calendar: who holds what, when, for one pool (design §4). A cache of the database, in memory, without I/O."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Calendar:
 
         `answers` that were given for these very properties are taken over; others are of no use.
         """
-        self._store.settle()
+        self._store.flush()
         if self._tidy_at is None or now >= self._tidy_at:
             self._store.forget_before(to_seconds(now - HISTORY), unless_few=True)
             self._tidy_at = now + HISTORY / 24

@@ -83,7 +83,7 @@ class Outlines:
         self._drawn = {}
         self._size = len(self._resources), self._store.end
         count = max(1, min(MOST_STRETCHES, self._most_cells // max(1, len(self._resources))))
-        ends = self._store.ends[: self._store.settled]
+        ends = self._store.ends[: self._store.flushed]
         ends = ends[ends > now]
         far = ends.size // _FAR_SHARE + 1
         last = int(np.partition(ends, -far)[-far]) if ends.size else now

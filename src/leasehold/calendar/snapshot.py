@@ -206,11 +206,11 @@ class Snapshot:
 
         A window lies from `start - before` to `start + after`; all moments are in seconds.
         """
-        store, mine = self._store, np.ones(self._store.settled, np.bool_)
+        store, mine = self._store, np.ones(self._store.flushed, np.bool_)
         mine[self._own()] = False
-        mine &= store.ends[: store.settled] + before > start
-        starts = np.concatenate([store.starts[: store.settled][mine], self._added.starts])
-        ends = np.concatenate([store.ends[: store.settled][mine], self._added.ends])
+        mine &= store.ends[: store.flushed] + before > start
+        starts = np.concatenate([store.starts[: store.flushed][mine], self._added.starts])
+        ends = np.concatenate([store.ends[: store.flushed][mine], self._added.ends])
         frees = -(-(ends + before) // grain) * grain
         comes = (starts - after) // grain * grain + grain
         moments = np.concatenate([frees, comes])
@@ -270,7 +270,7 @@ class Snapshot:
 
     def busy_until(self) -> int:
         """Return the moment, in seconds, from which on nothing is held any more."""
-        ends = self._store.ends[: self._store.settled]
+        ends = self._store.ends[: self._store.flushed]
         return max(self._now + 1, int(ends.max(initial=0)), int(self._added.ends.max(initial=0)))
 
     def _touching(self, times: tuple[int, int]) -> _Touching:

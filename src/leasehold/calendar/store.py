@@ -3,8 +3,8 @@
 The rows of the arrays are in three parts:
 
     [0, sorted)         in the order of (resource row, start): what a search wants
-    [sorted, settled)   the tail: added since, in order of arrival, at most `most_tail` long
-    [settled, end)      arrived since the last `settle`: may repeat ids and hold cancelled promises
+    [sorted, flushed)   the tail: added since, in order of arrival, at most `most_tail` long
+    [flushed, end)      arrived since the last `flush`: may repeat ids and hold cancelled promises
 
 An allocation that changes leaves a hole (its end becomes `GONE`) and arrives again in the last part. Holes, and
 what `forget_before` drops, disappear when everything is sorted again.
@@ -103,7 +103,7 @@ class AllocationStore:
         for name, kind in _COLUMNS.items():
             setattr(self, name, np.empty(0, kind))
         self.sorted = 0
-        self.settled = 0
+        self.flushed = 0
         self.end = 0
         self._holes = 0
         self._by_id: NDArray[np.int32] = np.empty(0, np.int32)
@@ -113,7 +113,7 @@ class AllocationStore:
         self._runs: Runs | None = None
 
     def append(self, **columns: NDArray[np.generic]) -> None:
-        """Add rows; one whose id is known replaces the older one when `settle` is next called."""
+        """Add rows; one whose id is known replaces the older one when `flush` is next called."""
         count = columns["ids"].size
         end = self.end + count
         if end > self.ids.size:
@@ -140,9 +140,9 @@ class AllocationStore:
         """Give the demands other codes: `codes[old]` is the new one."""
         self.demands[: self.end] = codes[self.demands[: self.end]]
 
-    def settle(self) -> None:
+    def flush(self) -> None:
         """Make every id unique and every promise that takes nothing a hole."""
-        first, end = self.settled, self.end
+        first, end = self.flushed, self.end
         if first == end:
             return
         ids, ends = self.ids[first:end], self.ends[first:end]
@@ -160,11 +160,11 @@ class AllocationStore:
         else:
             near = (ends <= self._soon_until) & ~self.released[first:end] & ~empty
             self._soon = np.concatenate([self._soon, np.flatnonzero(near) + first])
-            self.settled = end
+            self.flushed = end
 
     def _supersede(self, ids: NDArray[np.int64]) -> None:
-        """Turn the settled rows that have one of these ids into holes."""
-        tail = self.ids[self.sorted : self.settled]
+        """Turn the flushed rows that have one of these ids into holes."""
+        tail = self.ids[self.sorted : self.flushed]
         self._supersede_in(0, self._by_id, ids)
         self._supersede_in(self.sorted, np.argsort(tail, kind="stable").astype(np.int32), ids)
 
@@ -201,7 +201,7 @@ class AllocationStore:
         del kept
         for name in _COLUMNS:
             setattr(self, name, getattr(self, name)[order])
-        self.sorted = self.settled = self.end = order.size
+        self.sorted = self.flushed = self.end = order.size
         self._holes = 0
         self._by_id = np.argsort(self.ids).astype(np.int32)
         self._soon_until = GONE
@@ -220,7 +220,7 @@ class AllocationStore:
 
     def forget_before(self, moment: int, *, unless_few: bool = False) -> None:
         """Drop the released allocations that ended at `moment` or earlier; with `unless_few` only a large share."""
-        self.settle()
+        self.flush()
         stale = self.released[: self.end] & (self.ends[: self.end] <= moment) & (self.ends[: self.end] != GONE)
         count = int(np.count_nonzero(stale))
         if unless_few and (self._holes + count) * STALE_SHARE <= self.end:
@@ -232,20 +232,20 @@ class AllocationStore:
 
     def touching(self, start: int, end: int) -> Mask:
         """Return which allocations have `starts < end` and `ends > start`, one boolean for each position."""
-        mask: Mask = self.starts[: self.settled] < end
-        mask &= self.ends[: self.settled] > start
+        mask: Mask = self.starts[: self.flushed] < end
+        mask &= self.ends[: self.flushed] > start
         return mask
 
     def rows_of(self, chosen: Mask, count: int) -> Mask:
         """Return which of `count` resource rows have at least one of the chosen allocations."""
         rows = np.zeros(count, np.bool_)
         rows[self._sorted_runs().touched(chosen[: self.sorted])] = True
-        rows[self.rows[self.sorted : self.settled][chosen[self.sorted :]]] = True
+        rows[self.rows[self.sorted : self.flushed][chosen[self.sorted :]]] = True
         return rows
 
     def positions(self, rows: Mask) -> Rows:
         """Return the positions of all allocations of these resource rows, ascending; best for few rows."""
-        tail = np.flatnonzero(rows[self.rows[self.sorted : self.settled]]) + self.sorted
+        tail = np.flatnonzero(rows[self.rows[self.sorted : self.flushed]]) + self.sorted
         return np.concatenate([self._sorted_runs().places(np.flatnonzero(rows)), tail])
 
     def _sorted_runs(self) -> Runs:
@@ -273,6 +273,6 @@ class AllocationStore:
         """Return the positions of the allocations of these reservations."""
         found = [np.empty(0, np.intp)]
         for key, rest in owners:
-            mine = np.flatnonzero(self.owners[: self.settled] == np.uint64(key))
+            mine = np.flatnonzero(self.owners[: self.flushed] == np.uint64(key))
             found.append(mine[self.owners_rest[mine] == np.uint64(rest)])
         return np.concatenate(found)

@@ -1,7 +1,7 @@
 """What would be changed: a cloud that answers from the real one, and notes every write instead of doing it.
 
 The plugins' own *converge* runs against it, so nobody describes a second time what should exist: an empty note means
-that the cloud is as the books want it. What was noted is seen by later reads of the same work.
+that the cloud is as the database wants it. What was noted is seen by later reads of the same work.
 
 Server groups are the one thing that is never noted: no verb says whether one exists.
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from threading import Event
 
+from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.app import make_app
-from leasehold.api.door import Door
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal
@@ -20,6 +20,6 @@ def main() -> None:
     with explained(PROG):
         service = build_service(config, Event())
         load_calendars(service)
-        door = Door(config.api)
-        server = listen(make_app(service, config.api, config.raw, door), config.api, door)
+        admission = AdmissionControl(config.api)
+        server = listen(make_app(service, config.api, config.raw, admission), config.api, admission)
     serve(server, stopped_by_signal(server))

@@ -1,4 +1,4 @@
-"""`leasehold-manage audit`: says whether everything in the books agrees, and whether the cloud is as they want it."""
+"""`leasehold-manage audit`: says whether the database agrees with itself, and the cloud with the database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.books import schema
-from leasehold.books.clock import shared_clock
-from leasehold.books.store import Books
 from leasehold.cloud.ports import CloudError
 from leasehold.cmd.state import state_database
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db import schema
+from leasehold.db.clock import shared_clock
+from leasehold.db.store import Database
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.audit.repair import repair
 from leasehold.resource_types.registry import PluginError
 
@@ -34,7 +34,7 @@ HALF = 3
 """The exit code when nothing was found, and nobody could look at the cloud."""
 EXIT_CODES = (
     f"Exit codes: 0 all agrees, or --repair has seen to all that did not; {FOUND} something does not agree; "
-    f"{HALF} the books agree, and the cloud could not be looked at."
+    f"{HALF} the database agrees, and the cloud could not be looked at."
 )
 
 
@@ -55,35 +55,35 @@ class _Report:
 
 def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     """Add the command to the parser of `leasehold-manage`."""
-    text = "recompute that nothing is promised twice, that no work is lost, and that the cloud is as the books want it"
+    text = "check that nothing is promised twice, that no work is lost, and that the cloud matches the database"
     parser = groups.add_parser("audit", help=text, description=f"{text}. {EXIT_CODES}")
     parser.add_argument("--repair", action="store_true", help="mend what needs no person to decide, and say how")
-    parser.add_argument("--books-only", action="store_true", help="leave the cloud alone")
+    parser.add_argument("--database-only", action="store_true", help="leave the cloud alone")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace, engine: Engine) -> int:
-    """Audit the books and the cloud, mend what may be mended when asked to, and print what does not agree."""
+    """Audit the database and the cloud, mend what may be mended when asked to, and print what does not agree."""
     schema.check(engine)
     report = _look(args, engine)
     if args.json:
         _print_json(report)
     else:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(report, books_only=args.books_only))
+        sys.stdout.writelines(f"{line}\n" for line in _lines(report, database_only=args.database_only))
     return report.code
 
 
 def _look(args: Namespace, engine: Engine) -> _Report:
     from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands answer sooner.
 
-    with Books(engine).reading() as connection:
-        found = audit_books(connection, shared_clock(engine)())
-    service, unseen = None, NOT_ASKED if args.books_only else None
+    with Database(engine).reading() as connection:
+        found = audit_database(connection, shared_clock(engine)())
+    service, unseen = None, NOT_ASKED if args.database_only else None
     try:
-        if args.repair or not args.books_only:
+        if args.repair or not args.database_only:
             service = service_on(engine, _config(args, engine), Event())
-        if service is not None and not args.books_only:
+        if service is not None and not args.database_only:
             found += audit_cloud(service, Pace())
     except (CloudError, conf.ConfigurationError, PluginError) as error:
         unseen = str(error)
@@ -104,12 +104,14 @@ def _print_json(report: _Report) -> None:
     sys.stdout.write(json.dumps({"findings": findings, "cloud": cloud}, indent=2) + "\n")
 
 
-def _lines(report: _Report, *, books_only: bool) -> Iterator[str]:
+def _lines(report: _Report, *, database_only: bool) -> Iterator[str]:
     for finding, done in report.findings:
         yield f"{finding.what} {finding.remedy if done is None else done}"
-    if report.unseen is not None and not books_only:
+    if report.unseen is not None and not database_only:
         yield f"The cloud was not looked at: {report.unseen}"
     if not report.findings:
         yield (
-            "All that is in the books agrees." if report.unseen else "All that is in the books and in the cloud agrees."
+            "No differences within the database."
+            if report.unseen
+            else "No differences between the database and the cloud."
         )

@@ -7,15 +7,15 @@ from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from leasehold.books import schema
-from leasehold.books.clock import shared_clock
-from leasehold.books.engine import open_engine
-from leasehold.books.pool import ensure_pools
-from leasehold.books.store import Books
 from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cmd import database
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
+from leasehold.db import schema
+from leasehold.db.clock import shared_clock
+from leasehold.db.engine import open_engine
+from leasehold.db.pool import ensure_pools
+from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
-    from leasehold.manager.lookout import Lookout
+    from leasehold.manager.periodic_thread import PeriodicThread
 
 SPARE_CONNECTIONS = 4
 """Beside one for each thread that serves requests or tasks: claims, renewals, health and the sandbox's own calls."""
@@ -56,7 +56,7 @@ def build_service(config: Config, wake: Event) -> Service:
         schema.check(engine)
     service = service_on(engine, config, wake)
     with database.reachable(config.database_url):
-        ensure_pools(service.books, service.types.pools())
+        ensure_pools(service.db, service.types.pools())
     keep_what_is_loaded()
     return service
 
@@ -65,7 +65,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     """Return the service that `config` describes on a database that is open already."""
     settings = config.settings
     return Service(
-        books=Books(engine, config.database.retry_seconds),
+        db=Database(engine, config.database.retry_seconds),
         calendars=Calendars(),
         types=load_types(settings.plugins),
         cloud=_open_cloud(config, engine),
@@ -78,7 +78,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
 
 def load_calendars(service: Service) -> None:
     """Read all promises before the first request does, which would keep the other processes waiting meanwhile."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         service.calendars.load(connection, service.now())
 
 
@@ -91,19 +91,19 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; what it works on is finished before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
-    lookouts: list[Lookout] = [Monitor(service)] if settings.healing else []
+    periodic: list[PeriodicThread] = [Monitor(service)] if settings.healing else []
     if settings.audit_seconds:
-        lookouts.append(Reconciler(service))
+        periodic.append(Reconciler(service))
     worker.start()
-    for lookout in lookouts:
-        lookout.start()
+    for periodic_thread in periodic:
+        periodic_thread.start()
     try:
         with metrics_served(service):
             yield
     finally:
         end = monotonic() + settings.shutdown_seconds
-        for lookout in lookouts:
-            lookout.begin_to_stop()
+        for periodic_thread in periodic:
+            periodic_thread.begin_to_stop()
         worker.stop()
-        for lookout in lookouts:
-            lookout.stop(max(0.0, end - monotonic()))
+        for periodic_thread in periodic:
+            periodic_thread.stop(max(0.0, end - monotonic()))

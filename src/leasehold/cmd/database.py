@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from leasehold import conf
-from leasehold.books.engine import open_engine
-from leasehold.books.schema import SchemaError
 from leasehold.cmd.state import state_database
+from leasehold.db.engine import open_engine
+from leasehold.db.schema import SchemaError
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

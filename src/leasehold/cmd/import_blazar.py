@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from leasehold.books import schema
-from leasehold.books.clock import shared_clock
-from leasehold.books.store import Books
 from leasehold.cmd.database import FORMS, OperatorError, explained
+from leasehold.db import schema
+from leasehold.db.clock import shared_clock
+from leasehold.db.store import Database
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.plan import make_plan
 from leasehold.takeover.source import read_blazar
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 SOURCE_VARIABLE = "BLAZAR_DATABASE_URL"
 STOPPED = (
-    "Blazar has to be stopped before the import and stay stopped: what it does afterwards is not in these books, and "
+    "Blazar has to be stopped before the import and stay stopped: what it does afterwards is not in this database, and "
     "two services on one cloud undo each other's work."
 )
 
 
 def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     """Add the command to the parser of `leasehold-manage`."""
-    text = "take over from Blazar: copy its database, which is only read, into new books"
+    text = "take over from Blazar: copy its database, which is only read, into a new database"
     parser = groups.add_parser("import-blazar", help=text, description=f"{text}. {STOPPED}")
     parser.add_argument(
         "--from",
@@ -55,15 +55,15 @@ def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
 def run(args: Namespace, engine: Engine) -> int:
     """Import, or with `--dry-run` only look, and print the report."""
     schema.check(engine)
-    books, now = Books(engine), shared_clock(engine)()
+    db, now = Database(engine), shared_clock(engine)()
     try:
         rows, others = _read(args.source)
         plan = make_plan(rows, now)
         if args.dry_run:
-            with books.reading() as connection:
+            with db.reading() as connection:
                 there = done_before(connection, plan)
         else:
-            there = not write_plan(books, plan, now)
+            there = not write_plan(db, plan, now)
     except TakeoverError as error:
         raise OperatorError(str(error)) from None
     report = _as_json if args.json else _as_text
@@ -98,7 +98,7 @@ def _as_json(plan: Plan, *, there: bool, dry_run: bool, others: int) -> Iterator
 
 def _as_text(plan: Plan, *, there: bool, dry_run: bool, others: int) -> Iterator[str]:
     if there:
-        yield "The books hold all of this already, so nothing was changed."
+        yield "The database holds all of this already, so nothing was changed."
         return
     for finding in plan.findings:
         yield f"{finding.table} {finding.id}"

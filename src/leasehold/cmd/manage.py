@@ -10,10 +10,10 @@ from getpass import getpass
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.books import history, schema
-from leasehold.books.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
 from leasehold.cmd import audit, database, import_blazar, sandbox
 from leasehold.cmd.database import OperatorError
+from leasehold.db import history, schema
+from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
 
 if TYPE_CHECKING:
     from argparse import Namespace, _SubParsersAction

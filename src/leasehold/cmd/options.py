@@ -8,9 +8,9 @@ from logging import getLogger
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.books.schema import SchemaError
 from leasehold.cmd.database import OperatorError
 from leasehold.conf import blazar, logging
+from leasehold.db.schema import SchemaError
 from leasehold.enforcement.base import UnknownFilterError
 from leasehold.resource_types.registry import PluginError
 

@@ -13,9 +13,9 @@ from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import WSGITask
 
+from leasehold.api.admission_control import PUBLIC
 from leasehold.api.cloud_waits import most_asking
 from leasehold.api.delete_waits import most_waiting
-from leasehold.api.door import PUBLIC
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, STOPPING_SECONDS, SlowReaders
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
     from waitress.task import ThreadedTaskDispatcher
 
+    from leasehold.api.admission_control import AdmissionControl
     from leasehold.api.app import App
-    from leasehold.api.door import Door
     from leasehold.conf.settings import ApiSettings
 
 log = logging.getLogger(__name__)
@@ -93,11 +93,11 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ApiServer:
     """waitress, holding its port, with all its sockets by file number."""
 
     settings: ApiSettings
-    door: Door
+    admission: AdmissionControl
     sockets: dict[int, Any]
     dispatcher: ThreadedTaskDispatcher
 
@@ -129,7 +129,7 @@ def threads_for(settings: ApiSettings) -> int:
     return settings.threads + settings.waiting + waiting_elsewhere + PUBLIC + SENDING_AWAY
 
 
-def listen(app: App, settings: ApiSettings, door: Door) -> Server:
+def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiServer:
     """Return a server that holds its port already; raises ConfigurationError when it cannot have it.
 
     It has a thread for each request that is inside the `door`, waits there, for a deletion or for the cloud, and some
@@ -156,14 +156,14 @@ def listen(app: App, settings: ApiSettings, door: Door) -> Server:
             "Stop what uses that port, or choose another with --config-file and [DEFAULT] port."
         )
         raise ConfigurationError(message) from error
-    server = Server(settings, door, sockets, found.task_dispatcher)
+    server = ApiServer(settings, admission, sockets, found.task_dispatcher)
     intake = Intake(settings)
     for listener in server.listeners():
         listener.channel_class, listener.intake = Channel, intake
     return server
 
 
-def stopped_by_signal(server: Server) -> Sequence[int]:
+def stopped_by_signal(server: ApiServer) -> Sequence[int]:
     """Return what holds the number of SIGINT or SIGTERM once it came; from here on neither ends the process."""
     stopping: list[int] = []
 
@@ -178,7 +178,7 @@ def stopped_by_signal(server: Server) -> Sequence[int]:
     return stopping
 
 
-def serve(server: Server, stopping: Sequence[int]) -> None:
+def serve(server: ApiServer, stopping: Sequence[int]) -> None:
     """Answer requests until `stopping` holds something; those under way are answered first, within a limit."""
     readers = SlowReaders()
     while not stopping:
@@ -189,15 +189,15 @@ def serve(server: Server, stopping: Sequence[int]) -> None:
     _finish(server, readers)
 
 
-def _give_notice(server: Server) -> None:
+def _give_notice(server: ApiServer) -> None:
     """Go on as before, while the health check says that this will end."""
-    server.door.closing = True
+    server.admission.closing = True
     end = monotonic() + server.settings.shutdown_notice_seconds
     while monotonic() < end:
         server.turn(TURN_SECONDS)
 
 
-def _refuse_newcomers(server: Server) -> None:
+def _refuse_newcomers(server: ApiServer) -> None:
     """Give the port back, after taking in who has been let into the kernel's queue already."""
     for listener in server.listeners():
         known = -1
@@ -208,7 +208,7 @@ def _refuse_newcomers(server: Server) -> None:
         wasyncore.dispatcher.close(listener)
 
 
-def _finish(server: Server, readers: SlowReaders) -> None:
+def _finish(server: ApiServer, readers: SlowReaders) -> None:
     """Answer what has been asked, and hang up where nothing comes or is read; then end, whatever is left."""
     end = monotonic() + server.settings.shutdown_seconds
     while (channels := server.channels()) and monotonic() < end:

@@ -6,15 +6,15 @@ import sys
 from threading import Event
 from typing import TYPE_CHECKING
 
+from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.app import make_app
-from leasehold.api.door import Door
-from leasehold.books import schema
-from leasehold.books.engine import open_engine
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal
 from leasehold.cmd.state import state_database
+from leasehold.db import schema
+from leasehold.db.engine import open_engine
 from leasehold.leasing.floatingip import enrol_floating_ip
 from leasehold.leasing.host import enrol_host
 from leasehold.leasing.queries import list_resources
@@ -56,8 +56,8 @@ def main() -> None:
         service = build_service(config, wake)
         _enrol(service)
         load_calendars(service)
-        door = Door(config.api)
-        server = listen(make_app(service, config.api, config.raw, door), config.api, door)
+        admission = AdmissionControl(config.api)
+        server = listen(make_app(service, config.api, config.raw, admission), config.api, admission)
     # Before the manager begins: what it works on has to be finished.
     stopping = stopped_by_signal(server)
     with explained(PROG), managing(service, wake):

@@ -16,5 +16,5 @@ def state_folder() -> Path:
 
 
 def state_database() -> Path:
-    """Return the file of the standalone service's books and sandbox; it need not exist."""
+    """Return the file of the standalone service's database and sandbox; it need not exist."""
     return state_folder() / DATABASE_NAME

@@ -15,10 +15,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.books import schema
 from leasehold.cmd import database
 from leasehold.cmd.database import OperatorError
 from leasehold.conf.load import FILE_NAME
+from leasehold.db import schema
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,7 +29,7 @@ UNEXPECTED = 255
 WIDTH = 80
 
 
-class Result(IntEnum):
+class CheckResult(IntEnum):
     """How a check went; the number is the exit code."""
 
     SUCCESS = 0
@@ -42,7 +42,7 @@ class Check:
     """One row: what was looked at, how it is, and a sentence about it."""
 
     name: str
-    result: Result
+    result: CheckResult
     details: str
 
 
@@ -75,19 +75,19 @@ def _checks(args: Namespace) -> Iterator[Check]:
         url = database.database_url(args)
         engine = database.open_database(url)
     except (OperatorError, conf.ConfigurationError) as error:
-        yield Check("Database", Result.FAILURE, str(error))
+        yield Check("Database", CheckResult.FAILURE, str(error))
         return
     try:
         with database.explained(url), engine.connect():
-            yield Check("Database", Result.SUCCESS, f"{database.hidden(url)} answers.")
+            yield Check("Database", CheckResult.SUCCESS, f"{database.hidden(url)} answers.")
     except OperatorError as error:
-        yield Check("Database", Result.FAILURE, str(error))
+        yield Check("Database", CheckResult.FAILURE, str(error))
         return
     try:
         with database.explained(url):
-            yield Check("Schema", Result.SUCCESS, schema.check(engine))
+            yield Check("Schema", CheckResult.SUCCESS, schema.check(engine))
     except OperatorError as error:
-        yield Check("Schema", Result.FAILURE, str(error))
+        yield Check("Schema", CheckResult.FAILURE, str(error))
     finally:
         engine.dispose()
 
@@ -96,12 +96,12 @@ def _configuration(args: Namespace) -> Check:
     try:
         config = database.load_config(args)
     except conf.ConfigurationError as error:
-        return Check("Configuration", Result.FAILURE, str(error))
+        return Check("Configuration", CheckResult.FAILURE, str(error))
     files = ", ".join(config.raw.config_file)
     if files:
-        return Check("Configuration", Result.SUCCESS, f"{files} can be used.")
+        return Check("Configuration", CheckResult.SUCCESS, f"{files} can be used.")
     missing = f"There is no {FILE_NAME} here or in /etc/leasehold, so defaults are used."
-    return Check("Configuration", Result.WARNING, missing)
+    return Check("Configuration", CheckResult.WARNING, missing)
 
 
 def _table(checks: Sequence[Check]) -> str:

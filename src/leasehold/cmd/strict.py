@@ -13,7 +13,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest, Error
 
 from leasehold.api import errors, request_ids
-from leasehold.api.door import sent_away
+from leasehold.api.admission_control import sent_away
 from leasehold.metrics.request import FULL
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LONGEST_BETWEEN_CHUNKS = 16 * 1024
 """Bytes of one chunk's size line, or of the trailer."""
 
 
-class RefusedError(Error):  # type: ignore[misc]  # waitress comes without annotations.
+class RejectedRequestError(Error):  # type: ignore[misc]  # waitress comes without annotations.
     """One of our errors, answered by the server itself in the form of the API."""
 
     def __init__(self, error: LeaseholdError) -> None:
@@ -77,5 +77,5 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
         if self.completed and self._body is not None:
             self._intake.complete(self._body)
             if self._body.refused and self.error is None:
-                self.error = RefusedError(sent_away(FULL))
+                self.error = RejectedRequestError(sent_away(FULL))
         return consumed

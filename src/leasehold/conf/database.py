@@ -1,4 +1,4 @@
-"""The options of the books: `[database] connection`, an SQLAlchemy URL as in every OpenStack service, and limits."""
+"""The options of the database: `[database] connection`, an SQLAlchemy URL as in every OpenStack service, and limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DATABASE_OPTIONS = [
         "connection",
         default="sqlite:////var/lib/leasehold/leasehold.sqlite",
         secret=True,
-        help="SQLAlchemy URL of the books: sqlite, mysql+pymysql or postgresql+psycopg.",
+        help="SQLAlchemy URL of the database: sqlite, mysql+pymysql or postgresql+psycopg.",
     ),
     cfg.IntOpt(
         "connect_timeout",
@@ -78,7 +78,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def read(conf: cfg.ConfigOpts) -> str:
-    """Return the URL of the books, which may hold a password; raises `ConfigurationError`, without it, for no URL."""
+    """Return the URL, which may hold a password; raises `ConfigurationError`, without it, for what is no URL."""
     url = str(conf.database.connection)
     if not _is_url(url):
         message = (

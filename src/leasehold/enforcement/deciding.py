@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The transaction that decides about a lease, for rules that look into the books, and its moment."""
+    """The transaction that decides about a lease, for rules that look into the database, and its moment."""
 
     connection: Connection
     now: datetime

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.books.project import (
+from leasehold.db.project import (
     MOST,
     NAMES,
     Use,

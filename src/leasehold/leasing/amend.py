@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.books.lease import find_lease, save_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.task import LEASE, hurry_task
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.task import LEASE, hurry_task
 from leasehold.enforcement.deciding import Deciding
+from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.amended import Amendment, made_whole
 from leasehold.leasing.dates import new_window
-from leasehold.leasing.promises import pools_of
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
 from leasehold.metrics.decision import decision
@@ -83,7 +83,7 @@ def amend_lease(
 
 
 def _see(service: Service, lease_id: str) -> Lease:
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         lease = find_lease(connection, lease_id)
     if lease is None:
         raise NotFoundError("lease_id", lease_id)

@@ -1,4 +1,4 @@
-"""The calendars of this process: one for each pool, brought up to date from the books before every decision."""
+"""The calendars of this process: one for each pool, brought up to date from the database before every decision."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from leasehold.books.allocation import changed_allocations
-from leasehold.books.pool import lock_order, read_pools
-from leasehold.books.resource import changed_resources
 from leasehold.calendar.index import HISTORY, AllocationColumns, Calendar
 from leasehold.calendar.properties import Answers
+from leasehold.db.allocation import changed_allocations
+from leasehold.db.pool import lock_order, read_pools
+from leasehold.db.resource import changed_resources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.pool import LockedPools, PoolState
-    from leasehold.books.store import Books
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.db.pool import LockedPools, PoolState
+    from leasehold.db.store import Database
     from leasehold.model.properties import Expression
 
 Result = TypeVar("Result")
@@ -50,7 +50,7 @@ class UnprovenCalendarError(Exception):
 
 @dataclass(slots=True)
 class _Kept:
-    """A pool's calendar, who may touch it, and what the books said when it was last brought up to date.
+    """A pool's calendar, who may touch it, and what the database said when it was last brought up to date.
 
     `loads` counts all loads, and `in_vain` those since a decision last found the calendar proved.
     """
@@ -91,7 +91,7 @@ class _Kept:
 
 
 class Calendars:
-    """A cache of the books, never the truth: what it holds was committed, and its state says up to when.
+    """A cache of the database, never the truth: what it holds was committed, and its state says up to when.
 
     The pools' rows are locked in the database before a calendar is (`lock_pools`), so waiting for the lock here is
     waiting for a decision of this process that is about to commit.
@@ -104,12 +104,12 @@ class Calendars:
 
     def transact(
         self,
-        books: Books,
+        db: Database,
         now: Callable[[], datetime],
         evaluate: Callable[[], Evaluated],
         work: Callable[[Evaluated, Connection], Result],
     ) -> Result:
-        """Run `work`, which uses `synced`, in one writing transaction (`Books.transact`).
+        """Run `work`, which uses `synced`, in one writing transaction (`Database.transact`).
 
         It is given what `evaluate` returns, which is called before the transaction begins. When it meets a calendar
         that cannot be proved, as in a new process or after the database was restored, the transaction is rolled back,
@@ -118,9 +118,9 @@ class Calendars:
         while True:
             evaluated = evaluate()
             try:
-                return books.transact(partial(work, evaluated))
+                return db.transact(partial(work, evaluated))
             except UnprovenCalendarError as error:
-                self._load_once(books, error, now())
+                self._load_once(db, error, now())
 
     def evaluate(self, conditions: Iterable[tuple[str, Expression]], check: Callable[[], None]) -> Evaluated:
         """Evaluate conditions, each on the properties of its pool as this process knows them; nothing is locked.
@@ -160,12 +160,12 @@ class Calendars:
         for pool, state in read_pools(connection).items():
             self._kept(pool).load(connection, state, now)
 
-    def _load_once(self, books: Books, error: UnprovenCalendarError, now: datetime) -> None:
+    def _load_once(self, db: Database, error: UnprovenCalendarError, now: datetime) -> None:
         """Load a pool, unless another thread has done so since the error was raised."""
         kept = self._kept(error.pool)
         with kept.loading:
             if kept.loads == error.loads:
-                with books.reading() as connection:
+                with db.reading() as connection:
                     kept.load(connection, read_pools(connection)[error.pool], now)
 
     def _kept(self, pool: str) -> _Kept:

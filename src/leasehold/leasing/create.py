@@ -9,12 +9,12 @@ from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.allocation import Grant, insert_allocations
-from leasehold.books.idempotency import find_key, keep_key
-from leasehold.books.lease import find_lease, insert_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.task import LEASE, add_task
+from leasehold.db.allocation import Grant, insert_allocations
+from leasehold.db.idempotency import find_key, keep_key
+from leasehold.db.lease import find_lease, insert_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, promised_window

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.books.allocation import end_allocations
-from leasehold.books.lease import find_lease, save_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.task import LEASE, hurry_task
-from leasehold.leasing.promises import pools_of
+from leasehold.db.allocation import end_allocations
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.task import LEASE, hurry_task
+from leasehold.leasing.allocations import pools_of
 from leasehold.model.errors import NotFoundError, StaleError
 from leasehold.model.states import LeaseStatus, ReservationStatus
 
@@ -39,13 +39,13 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
 
     Deleting a lease that is being deleted already changes nothing. Raises NotFoundError and StaleError.
     """
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         seen = find_lease(connection, lease_id)
     if seen is None:
         raise NotFoundError("lease_id", lease_id)
     if seen.status is LeaseStatus.DELETING:
         return
-    service.books.transact(_Deletion(service, seen, if_generation))
+    service.db.transact(_Deletion(service, seen, if_generation))
     service.wake()
 
 
@@ -57,7 +57,7 @@ def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            with service.books.reading() as connection:
+            with service.db.reading() as connection:
                 if find_lease(connection, lease_id) is None:
                     return True
         except SQLAlchemyError as error:

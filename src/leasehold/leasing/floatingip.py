@@ -8,10 +8,10 @@ from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.allocation import in_use
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.resource import find_resource, insert_resource, remove_resource
 from leasehold.cloud.ports import CloudError
+from leasehold.db.allocation import in_use
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import find_resource, insert_resource, remove_resource
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, InvalidInputError, NotFoundError
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
@@ -55,7 +55,7 @@ def enrol_floating_ip(service: Service, network_id: str, address: str) -> Resour
         "created_at": service.now(),
     }
     try:
-        service.books.transact(lambda connection: _insert(connection, values))
+        service.db.transact(lambda connection: _insert(connection, values))
     except IntegrityError:
         message = f"The address {wanted} is enrolled already."
         raise DuplicateError(message, field="floating_ip_address") from None
@@ -108,4 +108,4 @@ def remove_floating_ip(service: Service, ident: str) -> None:
         remove_resource(connection, enrolled.number, generations[FLOATING_IP_POOL] + 1, service.now())
         bump_pools(connection, generations)
 
-    service.books.transact(work)
+    service.db.transact(work)

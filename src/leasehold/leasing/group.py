@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.books.lease import find_lease, save_lease
-from leasehold.books.store import UnknownOutcomeError
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudError
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.store import UnknownOutcomeError
 from leasehold.resource_types.base import mark_of
 from leasehold.resource_types.slots import SERVER_GROUP, group_of
 
@@ -82,7 +82,7 @@ def _replace_group(service: Service, groups: ServerGroups, lease: Lease, part: R
         facts = {**known, SERVER_GROUP: new, TOGETHER: together}
         return save_lease(connection, present, present.with_reservations({part.id}, cloud=facts), service.now())
 
-    saved = service.books.transact(work)
+    saved = service.db.transact(work)
     superfluous = old if saved is not None else new
     if superfluous is not None:
         _remove(groups, superfluous)

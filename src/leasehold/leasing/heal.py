@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.books.allocation import Grant, end_allocations, insert_allocations, leases_on, leave_allocations
-from leasehold.books.lease import find_lease, save_lease
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.resource import list_resources
-from leasehold.books.store import GenerationRaceError, UnknownOutcomeError
-from leasehold.books.task import LEASE, hurry_task
+from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leases_on, leave_allocations
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import list_resources
+from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
+from leasehold.db.task import LEASE, hurry_task
+from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.lifecycle import Phase, phase_of
-from leasehold.leasing.promises import held_by, left_by
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
@@ -64,7 +64,7 @@ def heal_leases(service: Service) -> int:
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         broken = [host.number for host in list_resources(connection, HOST) if host.health is Health.FAILED]
         affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
     healed = sum(_heal_lease(service, lease_id, frozenset(broken)) for lease_id in affected)

@@ -6,8 +6,8 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.resource import list_resources, update_resources
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import list_resources, update_resources
 from leasehold.model.resource import HOST, HOST_POOL, Health
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def mark_hosts(service: Service, reports: Mapping[str, Hypervisor]) -> None:
             bump_pools(connection, generations)
         return found
 
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         news = bool(changes(connection))
-    for (health, _), hosts in (service.books.transact(work) if news else {}).items():
+    for (health, _), hosts in (service.db.transact(work) if news else {}).items():
         log.warning("Hosts that are %s now: %s", health, ", ".join(host.label for host in hosts))
 
 

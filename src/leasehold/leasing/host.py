@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.allocation import in_use, requests_naming, unreleased_on
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.property import define_properties
-from leasehold.books.resource import (
+from leasehold.cloud.ports import CloudError, CloudPermanentError
+from leasehold.db.allocation import in_use, requests_naming, unreleased_on
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.property import define_properties
+from leasehold.db.resource import (
     find_resource,
     hosts_behind,
     insert_resource,
@@ -20,8 +21,7 @@ from leasehold.books.resource import (
     remove_resource,
     update_resources,
 )
-from leasehold.books.task import LEASE, add_task_by, add_task_once, call_off_task, hurry_task
-from leasehold.cloud.ports import CloudError, CloudPermanentError
+from leasehold.db.task import LEASE, add_task_by, add_task_once, call_off_task, hurry_task
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import (
@@ -65,21 +65,21 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
         values = _discover(service, reference)
         _refuse_duplicate(service, values)
         by = service.now() + UNFINISHED
-        service.books.transact(lambda connection: add_task_by(connection, HOST_TASK, values["id"], by))
+        service.db.transact(lambda connection: add_task_by(connection, HOST_TASK, values["id"], by))
         _give_provider(service, values["attributes"])
         _put_into_pool(service, values["attributes"])
     except CloudError as error:
         message = f"The cloud cannot be asked about {reference} now: {error}. Try again later."
         raise CloudUnavailableError(message) from error
     try:
-        service.books.transact(lambda connection: _insert(connection, service, values, properties, by))
+        service.db.transact(lambda connection: _insert(connection, service, values, properties, by))
     except (IntegrityError, DuplicateError):
         # Whoever was first may have gone on with the host before it was put into the free pool once more.
-        service.books.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
+        service.db.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
         raise _duplicate(reference) from None
     except SharedServiceHostError:
         # Ours is let go of, and the place of the one that was first is looked at again.
-        service.books.transact(lambda connection: _hurry_behind(connection, values, service.now()))
+        service.db.transact(lambda connection: _hurry_behind(connection, values, service.now()))
         raise
     finally:
         service.wake()
@@ -148,7 +148,7 @@ def _put_into_pool(service: Service, attributes: Mapping[str, Any]) -> None:
 
 def _refuse_duplicate(service: Service, values: Mapping[str, Any]) -> None:
     """Raise before the cloud is touched: a host in use must not go back into the free pool."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         _check_new(connection, values)
 
 
@@ -214,7 +214,7 @@ def change_host(service: Service, host_id: str, properties: Mapping[str, str | N
         update_resources(connection, [host.number], generations[HOST_POOL] + 1, updated_at=service.now())
         bump_pools(connection, generations)
 
-    service.books.transact(work)
+    service.db.transact(work)
     return get_resource(service, HOST, host_id)
 
 
@@ -236,7 +236,7 @@ def _enrolled(connection: Connection, host_id: str) -> Resource:
 def remove_host(service: Service, host_id: str) -> None:
     """Take a host out of service; raises InUseError while it is promised to anybody or has servers."""
     host = get_resource(service, HOST, host_id)
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         # Said before anything about servers: they are the leases'.
         _refuse_promised(connection, host, service.now())
     try:
@@ -256,7 +256,7 @@ def remove_host(service: Service, host_id: str) -> None:
         add_task_once(connection, HOST_TASK, host_id, service.now())
         bump_pools(connection, generations)
 
-    service.books.transact(work)
+    service.db.transact(work)
     service.wake()
 
 
@@ -269,19 +269,19 @@ Standing = tuple[int, bool]
 """By which number a host was enrolled last, and whether it still is; every enrolment has a number of its own."""
 
 
-def settle_host(service: Service, host_id: str) -> Standing | None:
+def converge_host(service: Service, host_id: str) -> Standing | None:
     """Make the cloud agree about a host: one that was removed is let go of, one that is enrolled is in its place.
 
     The names are those of the enrolment: the cloud may have forgotten the hypervisor since. Returns what the host was
     when this began, to be compared with what it is at the end.
     """
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         host = last_resource(connection, HOST, host_id)
     if host is None:
         _undo_enrolment(service, host_id)
         return None
     if host.deleted_at is None:
-        _settle_enrolled(service, host)
+        _converge_enrolled(service, host)
     else:
         _let_go(service, host.attributes["service_name"], host.attributes["hypervisor_hostname"])
     return host.number, host.deleted_at is None
@@ -296,7 +296,7 @@ def _undo_enrolment(service: Service, host_id: str) -> None:
 
 def _let_go(service: Service, service_host: str, hostname: str) -> None:
     """Take a host out of the free pool, unless another one behind the same service is enrolled, whose place that is."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         others = [ident for ident, name in hosts_behind(connection, service_host) if name != hostname]
     if not others:
         service.cloud.aggregates.remove_host(service.settings.cloud.freepool, service_host)
@@ -309,7 +309,7 @@ def standing(connection: Connection, host_id: str) -> Standing | None:
     return None if host is None else (host.number, host.deleted_at is None)
 
 
-def _settle_enrolled(service: Service, host: Resource) -> None:
+def _converge_enrolled(service: Service, host: Resource) -> None:
     """Put an enrolled host into the free pool, unless it is in the aggregate of a lease, which brings it back itself.
 
     Whom it is promised to is not enough: such a lease may be deleted before it begins, and then nobody would move it.
@@ -328,12 +328,12 @@ def _settle_enrolled(service: Service, host: Resource) -> None:
         for lease_id in holders(connection, host, service.now()):
             hurry_task(connection, LEASE, lease_id, service.now())
 
-    service.books.transact(hurry)
+    service.db.transact(hurry)
 
 
 def _is_in_lease(service: Service, host: Resource) -> bool:
     """Say whether the host is in the aggregate of a reservation that has it."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         names = [held.reservation_id for held in _whole(connection, host, service.now())]
     aggregates = (service.cloud.aggregates.get(name) for name in names)
     return any(found is not None and host.attributes["service_name"] in found.hosts for found in aggregates)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import Holders, holders
-from leasehold.books.resource import find_resource
+from leasehold.db.audit import Holders, holders
+from leasehold.db.resource import find_resource
 from leasehold.model.resource import FLOATING_IP
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def free_for(service: Service, job: Job, held: FloatingIp) -> bool:
 
 def free_address(service: Service, ident: str) -> str | None:
     """Remove an enrolled address that a lease which is over has left in its project, and say so; None: it is not."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         resource = find_resource(connection, FLOATING_IP, ident)
     held = service.cloud.networks.floating_ip(*_place(resource)) if resource is not None else None
     if resource is None or held is None or not _remove(service, resource, held):
@@ -47,7 +47,7 @@ def free_address(service: Service, ident: str) -> str | None:
 
 
 def _remove(service: Service, resource: Resource, held: FloatingIp) -> bool:
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         known = holders(connection, {resource.number}, service.now()).get(resource.number, Holders())
     if held.project_id not in known.former:
         return False

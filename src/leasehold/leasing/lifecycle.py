@@ -1,6 +1,6 @@
 """The steps of a lease's life, each begun and completed in a transaction, with the cloud called in between (design §5).
 
-`begin` says what the clock and the books want to be done now; `outcome.complete` writes down how it went. Both may be
+`begin` says what the clock and the database want done now; `outcome.complete` writes down how it went. Both may be
 run by any manager, and again after a crash: a step that was begun and not completed is simply begun again.
 """
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from leasehold.books.allocation import unreleased_on
-from leasehold.books.lease import find_lease, save_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.resource import resources_by_number
-from leasehold.books.task import finish_task, still_ours
-from leasehold.leasing.promises import lasts
+from leasehold.db.allocation import unreleased_on
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.resource import resources_by_number
+from leasehold.db.task import finish_task, still_ours
+from leasehold.leasing.allocations import lasts
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.base import Holding, Job, Wanted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.task import Claim
+    from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
@@ -171,7 +171,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
         first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
         return Step(phase, begun, jobs, blocked, first)
 
-    return service.books.transact(work)
+    return service.db.transact(work)
 
 
 def _begun(lease: Lease, phase: Phase) -> Lease:

@@ -1,4 +1,4 @@
-"""What a step led to, written into the books: the next status, the next due time, what is free again (design §5)."""
+"""What a step led to, written into the database: the next status, the next due time, what is free again (design §5)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.books.allocation import end_allocations
-from leasehold.books.lease import find_lease, lock_generation, save_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.task import finish_task, still_ours
+from leasehold.db.allocation import end_allocations
+from leasehold.db.lease import find_lease, lock_generation, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.task import Claim
+    from leasehold.db.task import Claim
     from leasehold.leasing.lifecycle import Outcome, Step
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
@@ -65,7 +65,7 @@ def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outc
     When the lease was changed meanwhile, by its owner or by healing, only what is free again is written, and the
     lease is looked at once more right away.
     """
-    return service.books.transact(_Completion(service, claim, step, outcomes))
+    return service.db.transact(_Completion(service, claim, step, outcomes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books import property as property_rows
+from leasehold.db import property as property_rows
 from leasehold.model.errors import NotFoundError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from leasehold.books.property import PropertyDefinition
+    from leasehold.db.property import PropertyDefinition
     from leasehold.leasing.service import Service
 
 
@@ -20,7 +20,7 @@ def set_privacy(service: Service, resource_type: str, name: str, *, private: boo
     def work(connection: Connection) -> PropertyDefinition | None:
         return property_rows.set_privacy(connection, resource_type, name, service.now(), private=private)
 
-    definition = service.books.transact(work)
+    definition = service.db.transact(work)
     if definition is None:
         raise NotFoundError("property_name", name)
     return definition

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books import allocation as allocation_rows
-from leasehold.books import lease as lease_rows
-from leasehold.books import property as property_rows
-from leasehold.books import resource as resource_rows
+from leasehold.db import allocation as allocation_rows
+from leasehold.db import lease as lease_rows
+from leasehold.db import property as property_rows
+from leasehold.db import resource as resource_rows
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from leasehold.books.property import PropertyValues
+    from leasehold.db.property import PropertyValues
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
@@ -26,7 +26,7 @@ _ID_NAMES = {HOST: "host_id", FLOATING_IP: "floatingip_id"}
 
 def get_lease(service: Service, lease_id: str) -> Lease:
     """Return a lease; raises NotFoundError."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         lease = lease_rows.find_lease(connection, lease_id)
     if lease is None:
         raise NotFoundError("lease_id", lease_id)
@@ -41,7 +41,7 @@ def each_lease(
     They are read as they are taken, in one transaction that ends with the last. A marker may have been deleted since
     it was listed. Raises InvalidInputError for one that never was in this list.
     """
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         after = None if marker is None else lease_rows.place_of(connection, project_id, marker)
         if marker is not None and after is None:
             message = "marker has to be the id of a lease of this list: that of the last one which the page before had."
@@ -58,7 +58,7 @@ def list_leases(
 
 def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
     """Return an enrolled resource; raises NotFoundError."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         resource = resource_rows.find_resource(connection, resource_type, ident)
     if resource is None:
         raise NotFoundError(_ID_NAMES[resource_type], ident)
@@ -67,7 +67,7 @@ def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
 
 def list_resources(service: Service, resource_type: str) -> Sequence[Resource]:
     """Return all enrolled resources of a type."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         return resource_rows.list_resources(connection, resource_type)
 
 
@@ -83,7 +83,7 @@ def each_allocation(
 
     Without a lease or a reservation given, only promises that end now or later count. They are read as they are taken.
     """
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         resources = resource_rows.list_resources(connection, resource_type)
         chosen = [resource for resource in resources if resource_id in (None, resource.id)]
         if resource_id is not None and not chosen:
@@ -112,5 +112,5 @@ def list_allocations(
 
 def list_properties(service: Service, resource_type: str, *, include_private: bool) -> Sequence[PropertyValues]:
     """Return the property keys in use, with their values."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         return property_rows.list_properties(connection, resource_type, include_private=include_private)

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.enforcement.deciding import Deciding
-from leasehold.leasing.decide import Asked, promised_window
-from leasehold.leasing.offer import Offering
-from leasehold.leasing.promises import (
+from leasehold.leasing.allocations import (
     Rewriting,
     check_left,
     held_by,
@@ -18,6 +16,8 @@ from leasehold.leasing.promises import (
     rewrite,
     whole_left_by,
 )
+from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.offer import Offering
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.states import EventType, ReservationStatus
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.pool import LockedPools
+    from leasehold.db.pool import LockedPools
     from leasehold.leasing.amended import Amendment
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
-from leasehold.books.clock import utc_now
 from leasehold.conf.settings import Settings
+from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.decide import Terms
 from leasehold.model.budget import Budget
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.store import Books
     from leasehold.cloud.ports import Cloud
+    from leasehold.db.store import Database
     from leasehold.leasing.calendars import Calendars, Evaluated
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
@@ -35,13 +35,13 @@ def nobody_to_wake() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """The books, the calendars, the resource types and the cloud, with a clock.
+    """The database, the calendars, the resource types and the cloud, with a clock.
 
     `steady` tells seconds of a clock that never goes back, by which decisions are timed. `wake` tells a manager in the
     same process that work has become due.
     """
 
-    books: Books
+    db: Database
     calendars: Calendars
     types: ResourceTypes
     cloud: Cloud
@@ -63,7 +63,7 @@ class Service:
             budget = Budget(self.settings.leases.decision_seconds, self.steady)
             return self.calendars.evaluate(conditions, budget.check)
 
-        return self.calendars.transact(self.books, self.now, evaluate, work)
+        return self.calendars.transact(self.db, self.now, evaluate, work)
 
     def terms(self, window: Window, length: timedelta) -> Terms:
         """Return the terms of a decision that begins now, about what lies ahead of a lease of this length."""

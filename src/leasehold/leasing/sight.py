@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books.property import private_names
+from leasehold.db.property import private_names
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
 from leasehold.resource_types.matching import newly_named
@@ -58,5 +58,5 @@ def hidden_names(service: Service, sight: Sight, requests: Iterable[Request]) ->
     mentioned = (names for request in requests for names in newly_named(request, None).values())
     if frozenset().union(*mentioned) <= PUBLIC | IDENTIFYING:
         return frozenset()
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         return private_names(connection, HOST)

@@ -10,8 +10,8 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import owners
-from leasehold.books.strangers import past_holds, project_has_lease
+from leasehold.db.audit import owners
+from leasehold.db.strangers import past_holds, project_has_lease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def _delete_late(service: Service, numbers: Mapping[str, int], servers: Sequence
             suspects.setdefault(server.service_host, []).append(server)
     if not suspects:
         return
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         late = [each for host, found in suspects.items() for each in landed_late(connection, numbers[host], found)]
     for server in late:
         text = "Server %s of project %s landed on %s after the end of the lease that it was booted in, and is deleted"

@@ -1,1 +1,1 @@
-"""The manager: claims due work, makes the cloud match the books, watches health (design §5)."""
+"""The manager: claims due work, makes the cloud match the database, watches health (design §5)."""

@@ -1,4 +1,4 @@
-"""The manager's port for Prometheus: what this process has counted, and what the books hold now."""
+"""The manager's port for Prometheus: what this process has counted, and what the database holds now."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.books.census import take_census
 from leasehold.conf.errors import ConfigurationError
-from leasehold.metrics.census import CensusCollector
+from leasehold.db.state_gauges import read_state_gauges
 from leasehold.metrics.exposition import served
+from leasehold.metrics.state_gauges import StateGaugesCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from leasehold.leasing.service import Service
-    from leasehold.metrics.census import Census
+    from leasehold.metrics.state_gauges import StateGauges
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def metrics_served(service: Service) -> Iterator[None]:
         return
     with ExitStack() as stack:
         try:
-            stack.enter_context(served(settings.host, settings.port, CensusCollector(partial(_take, service))))
+            stack.enter_context(served(settings.host, settings.port, StateGaugesCollector(partial(_take, service))))
         except OSError as error:
             message = (
                 f"The manager cannot answer Prometheus on {settings.host}:{settings.port}: {error.strerror}. "
@@ -37,6 +37,6 @@ def metrics_served(service: Service) -> Iterator[None]:
         yield
 
 
-def _take(service: Service) -> Census:
-    with service.books.reading() as connection:
-        return take_census(connection, service.now())
+def _take(service: Service) -> StateGauges:
+    with service.db.reading() as connection:
+        return read_state_gauges(connection, service.now())

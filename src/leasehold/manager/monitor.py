@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.ports import CloudError
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.health import mark_hosts
-from leasehold.manager.lookout import Lookout
+from leasehold.manager.periodic_thread import PeriodicThread
 
 if TYPE_CHECKING:
     from leasehold.leasing.service import Service
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def look(service: Service) -> None:
+def check_hosts(service: Service) -> None:
     """Compare the cloud's hypervisors with the enrolled hosts once, and heal what has to be healed.
 
     Leases come within the healing interval as time passes, so healing is tried at every look.
@@ -25,7 +25,7 @@ def look(service: Service) -> None:
     heal_leases(service)
 
 
-class Monitor(Lookout):
+class Monitor(PeriodicThread):
     """Looks at the hosts every `health_seconds`."""
 
     def __init__(self, service: Service) -> None:
@@ -33,10 +33,10 @@ class Monitor(Lookout):
         super().__init__("monitor", service.settings.manager.health_seconds)
         self._service = service
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """Look at the hosts, and have healed what has to be."""
         try:
-            look(self._service)
+            check_hosts(self._service)
         except CloudError as error:
             log.warning("The cloud does not say how its hosts are: %s", error)
         except Exception:

@@ -1,4 +1,4 @@
-"""The periodic audit: compares the cloud with the books at a gentle rate, mends what it may, and says what it found.
+"""The periodic audit: compares the cloud with the database at a gentle rate, mends what it may, and says what it found.
 
 Every manager has one, and one of them does the round: they take turns through the database. It only looks, and makes
 work due for the lease or host that is meant; what a person has to decide is a warning in the log, in each round again.
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.turn import add_turn, keep_turn, take_turn
 from leasehold.cloud.ports import CloudError
-from leasehold.leasing.audit.books import audit_leases
+from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.db import audit_leases
 from leasehold.leasing.audit.finding import Kind
 from leasehold.leasing.audit.repair import repair
-from leasehold.manager.lookout import Lookout
+from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AUDIT_TURN = "audit"
+AUDIT_LOCK = "audit"
 LONGEST_WAIT = 30.0
 """In seconds: how often a manager looks whether the turn is open; one that just started waits as long."""
 
@@ -42,22 +42,22 @@ class _BrokenOffError(Exception):
 def reconcile(service: Service, pace: Pace) -> list[Finding]:
     """Look at everything once, mend what a service may mend, and return what was found.
 
-    Raises CloudError where the cloud cannot be looked at; what is wrong in the books has been seen to by then.
+    Raises CloudError where the cloud cannot be looked at; what is wrong in the database has been seen to by then.
     """
-    found = _in_books(service)
+    found = _in_database(service)
     _see_to(service, found)
     in_cloud = audit_cloud(service, pace)
     _see_to(service, in_cloud)
     return [*found, *in_cloud]
 
 
-def _in_books(service: Service) -> list[Finding]:
+def _in_database(service: Service) -> list[Finding]:
     """Return what is wrong in leases.
 
     What all resources are promised is left to `leasehold-manage audit`, which reads every promise there is, and work
     that is late to the metrics.
     """
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         return [found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE]
 
 
@@ -68,7 +68,7 @@ def _see_to(service: Service, findings: Sequence[Finding]) -> None:
         log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
 
 
-class Reconciler(Lookout):
+class Reconciler(PeriodicThread):
     """Takes its turns until it is stopped, which breaks a round off at the next lease."""
 
     def __init__(self, service: Service) -> None:
@@ -79,15 +79,15 @@ class Reconciler(Lookout):
         self._mine = service.now()
         super().__init__("audit", min(self._settings.audit_seconds, LONGEST_WAIT))
 
-    def look(self) -> None:
+    def run_once(self) -> None:
         """Do a round if the turn is open."""
         try:
-            if self._take_turn():
+            if self._take_lock():
                 self._round()
         except _BrokenOffError:
             return
         except CloudError as error:
-            log.warning("The cloud could not be compared with the books: %s", error)
+            log.warning("The cloud could not be compared with the database: %s", error)
             count_round(FAILED)
         except Exception:
             log.exception("The periodic audit broke off; it begins again at its next turn")
@@ -98,14 +98,14 @@ class Reconciler(Lookout):
         reconcile(self._service, pace)
         count_round(DONE)
 
-    def _take_turn(self) -> bool:
-        now, books = self._service.now(), self._service.books
+    def _take_lock(self) -> bool:
+        now, db = self._service.now(), self._service.db
         try:
-            books.transact(partial(add_turn, kind=AUDIT_TURN))
+            db.transact(partial(add_periodic_lock, kind=AUDIT_LOCK))
         except IntegrityError:
             return False
         self._mine = now + self._interval
-        return books.transact(partial(take_turn, kind=AUDIT_TURN, now=now, until=self._mine))
+        return db.transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=self._mine))
 
     def _wait(self, seconds: float) -> None:
         """Pause, and keep the turn for as long as a round takes."""
@@ -113,7 +113,7 @@ class Reconciler(Lookout):
             raise _BrokenOffError
         until = self._service.now() + self._interval
         if until > self._mine + self._interval / 2:
-            keep = partial(keep_turn, kind=AUDIT_TURN, mine=self._mine, until=until)
-            if not self._service.books.transact(keep):
+            keep = partial(keep_periodic_lock, kind=AUDIT_LOCK, mine=self._mine, until=until)
+            if not self._service.db.transact(keep):
                 raise _BrokenOffError
             self._mine = until

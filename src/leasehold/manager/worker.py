@@ -15,15 +15,15 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.books.task import claim_tasks, give_back, next_due, postpone_task, renew_claims
-from leasehold.manager.crew import Crew
-from leasehold.manager.settle import settle
+from leasehold.db.task import claim_tasks, give_back, next_due, postpone_task, renew_claims
+from leasehold.manager.task_runner import run_task
+from leasehold.manager.worker_pool import WorkerPool
 from leasehold.metrics.task import LOST, count_task
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from leasehold.books.task import Claim
+    from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
 
 log = logging.getLogger(__name__)
@@ -43,13 +43,13 @@ class Worker:
         self._stopping = Event()
         self._stopped = Event()
         self._name = f"{socket.gethostname()[:20]}:{os.getpid()}"
-        self._crew = Crew(self._settings.workers, self._work, wake.set)
+        self._pool = WorkerPool(self._settings.workers, self._work, wake.set)
         self._claiming = Thread(target=self._claim_loop, name="claims", daemon=True)
         self._renewing = Thread(target=self._renew_loop, name="renewals", daemon=True)
 
     def start(self) -> None:
         """Begin to work."""
-        self._crew.start()
+        self._pool.start()
         self._claiming.start()
         self._renewing.start()
 
@@ -59,8 +59,8 @@ class Worker:
         self._stopping.set()
         self._wake.set()
         self._claiming.join(self._settings.shutdown_seconds)
-        self._give_back(self._crew.close())
-        unfinished = self._crew.wait(max(0.0, end - monotonic()))
+        self._give_back(self._pool.close())
+        unfinished = self._pool.wait(max(0.0, end - monotonic()))
         self._stopped.set()
         if unfinished:
             subjects = ", ".join(sorted(each.subject for each in unfinished))
@@ -72,7 +72,7 @@ class Worker:
         if not claims:
             return
         try:
-            self._service.books.transact(lambda connection: give_back(connection, claims))
+            self._service.db.transact(lambda connection: give_back(connection, claims))
         except Exception:
             log.exception("Claims cannot be given back; another manager may take them when they run out")
 
@@ -95,20 +95,20 @@ class Worker:
 
         A finished task wakes the loop, so with all threads busy there is no need to look.
         """
-        free = 2 * self._settings.workers - len(self._crew.claims())
+        free = 2 * self._settings.workers - len(self._pool.claims())
         if free <= self._settings.workers // 2:
             return self._settings.poll_seconds
         claimer = f"{self._name}:{uuid4().hex[:12]}"
         lasts = timedelta(seconds=self._settings.claim_seconds)
-        claims = self._service.books.transact(
+        claims = self._service.db.transact(
             lambda connection: claim_tasks(connection, claimer, self._service.now(), lasts, free)
         )
-        self._crew.add(claims)
+        self._pool.add(claims)
         return 0.0 if claims else self._until_next()
 
     def _work(self, claim: Claim) -> None:
         try:
-            settle(self._service, claim)
+            run_task(self._service, claim)
         except Exception as error:
             log.exception("Task %s of %s failed; it will be tried again", claim.kind, claim.subject)
             count_task(claim.kind, "", LOST)
@@ -119,13 +119,13 @@ class Worker:
         pause = min(settings.retry_first_seconds * 2 ** min(claim.attempts, 20), settings.retry_most_seconds)
         due = self._service.now() + timedelta(seconds=pause)
         try:
-            self._service.books.transact(lambda connection: postpone_task(connection, claim, due, str(error)))
+            self._service.db.transact(lambda connection: postpone_task(connection, claim, due, str(error)))
         except Exception:
             log.exception("Task %s keeps its claim until that runs out, then anybody may take it", claim.id)
 
     def _until_next(self) -> float:
         now = self._service.now()
-        with self._service.books.reading() as connection:
+        with self._service.db.reading() as connection:
             due = next_due(connection, now)
         if due is None:
             return self._settings.poll_seconds
@@ -133,7 +133,7 @@ class Worker:
 
     def _renew_loop(self) -> None:
         while not self._stopped.wait(self._settings.claim_seconds / 3):
-            claims = self._crew.claims()
+            claims = self._pool.claims()
             if not claims:
                 continue
             until = self._service.now() + timedelta(seconds=self._settings.claim_seconds)
@@ -141,6 +141,6 @@ class Worker:
                 renew_claims, ids=[each.id for each in claims], claimers={each.claimer for each in claims}, until=until
             )
             try:
-                self._service.books.transact(renew)
+                self._service.db.transact(renew)
             except Exception:
                 log.exception("Claims cannot be renewed; another manager may take them over")

@@ -14,7 +14,7 @@ FAILED = "failed"
 
 FINDINGS = Counter(
     "leasehold_audit_findings",
-    "What the periodic audit of books and cloud found: `mended` by itself, or `left` to a person, in each round again.",
+    "What the periodic audit found: `mended` by itself, or `left` to a person, in each round again.",
     ["kind", "outcome"],
 )
 ROUNDS = Counter(

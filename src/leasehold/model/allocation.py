@@ -26,7 +26,7 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A promise in the books: resource x reservation x window x amount.
+    """A promise in the database: resource x reservation x window x amount.
 
     `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
     are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the host failed

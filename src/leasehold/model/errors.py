@@ -272,7 +272,7 @@ class NotEnoughFloatingIpsError(NotEnoughError):
     status = HTTPStatus.BAD_REQUEST
 
 
-class BooksUnavailableError(LeaseholdError):
+class DatabaseUnavailableError(LeaseholdError):
     """The database does not answer, or broke off during a commit; nothing more is known about the request."""
 
     code = "leasehold.database.unavailable"

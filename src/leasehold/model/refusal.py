@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FilterCount:
     """One filter of the search: what it asks, and how many resources remain after it."""
 
     name: str
@@ -52,7 +52,7 @@ class Refusal:
     largest: int
     window: Window
     nearest: Window | None = None
-    steps: tuple[Step, ...] = field(default_factory=tuple)
+    steps: tuple[FilterCount, ...] = field(default_factory=tuple)
     no_window: NoWindow = NoWindow.NEVER
 
     @property

@@ -33,7 +33,7 @@ class Health(StrEnum):
 class Resource:
     """One thing that can be leased: a host or a floating IP.
 
-    `number` is the books' own key and never reused; `id` is what the API shows (for hosts Nova's hypervisor id).
+    `number` is the database's own key and never reused; `id` is what the API shows (for hosts Nova's hypervisor id).
     `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
     `(total - reserved) * allocation_ratio`; `max_unit` to the largest share of one instance, where limited.
     `attributes` are the discovered columns (hypervisor_hostname, vcpus, ...), `properties` the operator's own keys.

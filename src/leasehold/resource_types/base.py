@@ -1,7 +1,7 @@
 """The plugin contract: what a resource type tells the core (design §6).
 
 The core owns time, conflicts, transactions, retries, events and notifications; a plugin reads requests, picks
-resources from a snapshot, and makes the cloud match what the books want.
+resources from a snapshot, and makes the cloud match what the database wants.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ def mark_of(reservation_id: str) -> str:
 
 
 Request = dict[str, Any]
-"""What was asked, as the typed JSON that the books keep; every type has its own keys."""
+"""What was asked, as the typed JSON that the database keeps; every type has its own keys."""
 
 
 class LearnedError(CloudTransientError):
-    """Something was learned that has to be in the books before converge goes on; `facts` are kept as those returned."""
+    """Something was learned that has to be stored before converge goes on; `facts` are kept as those returned."""
 
     def __init__(self, message: str, facts: Mapping[str, Any]) -> None:
-        """Say what was learned, to people and to the books."""
+        """Say what was learned, to people and to the database."""
         super().__init__(message)
         self.facts = facts
 
 
 class Wanted(StrEnum):
-    """What the books want the cloud to hold for a reservation."""
+    """What the database wants the cloud to hold for a reservation."""
 
     PREPARED = "prepared"
     ACTIVE = "active"
@@ -146,7 +146,7 @@ class ResourceType(Protocol):
 
     @property
     def pool(self) -> str:
-        """The pool that it books from; hosts, instances and flavors share one."""
+        """The pool that it takes from; hosts, instances and flavors share one."""
 
     @property
     def schema(self) -> type[BaseModel]:

@@ -13,7 +13,7 @@ from leasehold.calendar.search import earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
 from leasehold.model.properties import Comparison
-from leasehold.model.refusal import Refusal, Step
+from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
@@ -169,11 +169,11 @@ def _refusal(
     required = len(request["required_floatingips"])
     short = required > int((usable & named).sum())
     steps = [
-        Step("enrolled in the network", int(of_network.sum())),
-        Step("free in the window", int(usable.sum())),
+        FilterCount("enrolled in the network", int(of_network.sum())),
+        FilterCount("free in the window", int(usable.sum())),
     ]
     if required:
-        steps.append(Step(f"of the {required} named ones free", int((usable & named).sum())))
+        steps.append(FilterCount(f"of the {required} named ones free", int((usable & named).sum())))
     healthy = of_network & (search.snapshot.bookable() | held)
     return Refusal(
         resource_type=FLOATING_IP,

@@ -11,7 +11,7 @@ from leasehold.calendar.search import earliest_free
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError
-from leasehold.model.refusal import Refusal, Step
+from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
@@ -172,10 +172,10 @@ def _refusal(
         window=search.window,
         nearest=_nearest(request, search, healthy | (matches & held)),
         steps=(
-            Step("enrolled", int(snapshot.enrolled().sum())),
-            Step("matching", int(matches.sum())),
-            Step("healthy", int(healthy.sum())),
-            Step("free in the window", int((healthy & free).sum())),
+            FilterCount("enrolled", int(snapshot.enrolled().sum())),
+            FilterCount("matching", int(matches.sum())),
+            FilterCount("healthy", int(healthy.sum())),
+            FilterCount("free in the window", int((healthy & free).sum())),
         ),
     )
 

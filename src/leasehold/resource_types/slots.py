@@ -17,7 +17,7 @@ from leasehold.calendar.search import Spread, earliest_slots
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
-from leasehold.model.refusal import Refusal, Step
+from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.base import Explain, Wanted
 
@@ -192,10 +192,10 @@ def explain(
         window=search.window,
         nearest=_nearest(demand, amount, spread, search, able),
         steps=(
-            Step("hosts enrolled", int(snapshot.enrolled().sum())),
-            Step("matching", int(matches.sum())),
-            Step("healthy", int(healthy.sum())),
-            Step("with room in the window", int((healthy & (counts > 0)).sum())),
+            FilterCount("hosts enrolled", int(snapshot.enrolled().sum())),
+            FilterCount("matching", int(matches.sum())),
+            FilterCount("healthy", int(healthy.sum())),
+            FilterCount("with room in the window", int((healthy & (counts > 0)).sum())),
         ),
     )
 

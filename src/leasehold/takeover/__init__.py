@@ -1,1 +1,1 @@
-"""Taking over from Blazar: its database becomes our books, row by row, and what cannot is named."""
+"""Taking over from Blazar: its database becomes our database, row by row, and what cannot is named."""

@@ -14,7 +14,7 @@ class TakeoverError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ImportFinding:
     """One row that was not taken as it is."""
 
     table: str
@@ -27,8 +27,8 @@ class Finding:
 class Findings:
     """The findings so far, in the order in which they were made."""
 
-    entries: list[Finding] = field(default_factory=list)
+    entries: list[ImportFinding] = field(default_factory=list)
 
     def add(self, row: Row, what: str, remedy: str) -> None:
         """Note something about a row: a sentence of what it is, and one of what to do."""
-        self.entries.append(Finding(row.table, row.id, what, remedy))
+        self.entries.append(ImportFinding(row.table, row.id, what, remedy))

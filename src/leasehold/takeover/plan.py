@@ -6,29 +6,29 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.takeover import resources
-from leasehold.takeover.findings import Finding, Findings
+from leasehold.takeover.allocations import allocations
+from leasehold.takeover.findings import Findings, ImportFinding
 from leasehold.takeover.leases import Leases
-from leasehold.takeover.promises import promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.model.lease import Lease
-    from leasehold.takeover.promises import NewPromise
+    from leasehold.takeover.allocations import NewAllocation
     from leasehold.takeover.resources import NewResource
     from leasehold.takeover.rows import BlazarRows, PropertyRow, Row
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the books will hold."""
+    """What the database will hold."""
 
     definitions: Sequence[PropertyRow]
     resources: Sequence[NewResource]
     leases: Sequence[Lease]
-    promises: Sequence[NewPromise]
-    findings: Sequence[Finding]
+    allocations: Sequence[NewAllocation]
+    findings: Sequence[ImportFinding]
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -39,19 +39,19 @@ class Plan:
             "floating IPs": sum(each.values["type"] == "virtual:floatingip" for each in self.resources),
             "leases": len(self.leases),
             "reservations": sum(len(lease.reservations) for lease in self.leases),
-            "allocations": sum(promise.slots for promise in self.promises),
+            "allocations": sum(promise.slots for promise in self.allocations),
             "events": sum(len(lease.events) for lease in self.leases),
         }
 
 
 def make_plan(rows: BlazarRows, now: datetime) -> Plan:
-    """Return what the books will hold of these rows."""
+    """Return what the database will hold of these rows."""
     findings = Findings()
     _orphans(rows, findings)
     definitions = resources.property_definitions(rows, findings)
     found = [*resources.hosts(rows, definitions, now, findings), *resources.floating_ips(rows, now, findings)]
     leases = Leases(rows, now, findings).all()
-    promised = promises(rows, leases, found, now, findings)
+    promised = allocations(rows, leases, found, now, findings)
     return Plan(
         definitions, found, [_flagged(lease, promised.short) for lease in leases], promised.kept, findings.entries
     )

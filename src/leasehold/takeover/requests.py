@@ -31,7 +31,7 @@ FLAVOR = FlavorReservations.name
 
 
 class UnreadableError(Exception):
-    """A reservation cannot be expressed in our books; the message says why."""
+    """A reservation cannot be expressed in our database; the message says why."""
 
 
 class Requests:

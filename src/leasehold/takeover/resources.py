@@ -1,4 +1,4 @@
-"""Blazar's hosts, properties and floating IPs as resources of our books."""
+"""Blazar's hosts, properties and floating IPs as resources of our database."""
 
 from __future__ import annotations
 

@@ -59,10 +59,10 @@ def carry_on(status: str | None, events: Events) -> State:
         if events.get(EventType.START) is EventStatus.ERROR and known is LeaseStatus.TERMINATING:
             fixed[EventType.START] = EventStatus.ERROR
         return State(known, _undone(fixed, keep=True), _STEPS[known])
-    return _settled(known, status, events)
+    return _at_rest(known, status, events)
 
 
-def _settled(known: LeaseStatus | None, text: str | None, events: Events) -> State:
+def _at_rest(known: LeaseStatus | None, text: str | None, events: Events) -> State:
     """Return the stable state that the events tell, by Blazar's own rule (contract lifecycle §1.1)."""
     calm = _undone(events)
     lost = calm != events

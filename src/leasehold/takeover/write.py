@@ -1,4 +1,4 @@
-"""The import into our books: one transaction, into books that are empty."""
+"""The import into our database: one transaction, into a database that is empty."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select
 
-from leasehold.books.allocation import write_demand
-from leasehold.books.lease import insert_lease
-from leasehold.books.pool import bump_pools, lock_pools
-from leasehold.books.resource import insert_resource, put_properties
-from leasehold.books.tables import allocations, leases, property_definitions, resources, tasks
-from leasehold.books.task import LEASE
+from leasehold.db.allocation import write_demand
+from leasehold.db.lease import insert_lease
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import insert_resource, put_properties
+from leasehold.db.tables import allocations, leases, property_definitions, resources, tasks
+from leasehold.db.task import LEASE
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.takeover.findings import TakeoverError
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.books.store import Books
+    from leasehold.db.store import Database
     from leasehold.takeover.plan import Plan
 
 POOLS = frozenset({HOST_POOL, FLOATING_IP_POOL})
 
 
-def write_plan(books: Books, plan: Plan, now: datetime) -> bool:
-    """Write everything, all or nothing; returns False when all of it is in the books already.
+def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
+    """Write everything, all or nothing; returns False when all of it is in the database already.
 
-    Raises TakeoverError, without a trace, for books that hold anything else.
+    Raises TakeoverError, without a trace, for a database that holds anything else.
     """
 
     def work(connection: Connection) -> bool:
@@ -46,11 +46,11 @@ def write_plan(books: Books, plan: Plan, now: datetime) -> bool:
         bump_pools(connection, generations)
         return True
 
-    return books.transact(work)
+    return db.transact(work)
 
 
 def done_before(connection: Connection, plan: Plan) -> bool:
-    """Say whether the books hold all of this already; raises TakeoverError when they hold anything else."""
+    """Say whether the database holds all of this already; raises TakeoverError when it holds anything else."""
     held = {(row.type, row.id) for row in connection.execute(select(resources.c.type, resources.c.id))}
     known = set(connection.execute(select(leases.c.id)).scalars())
     if not held and not known:
@@ -59,7 +59,7 @@ def done_before(connection: Connection, plan: Plan) -> bool:
         return True
     total = connection.execute(select(func.count()).select_from(leases)).scalar_one()
     raise TakeoverError(
-        f"The books already hold {len(held)} hosts and floating IPs and {total} leases that are not all from that "
+        f"The database already holds {len(held)} hosts and floating IPs and {total} leases that are not all from that "
         "database, so nothing was changed. Import into a new database: make one with leasehold-manage db upgrade."
     )
 
@@ -93,7 +93,7 @@ def _write_promises(
 ) -> None:
     pools = {each.key: each.values["pool"] for each in plan.resources}
     rows = []
-    for each in plan.promises:
+    for each in plan.allocations:
         pool = pools[each.resource]
         starts_at, ends_at = each.window.seconds
         rows.append(

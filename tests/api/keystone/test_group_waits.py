@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from falcon import testing
 
+from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.app import make_app
-from leasehold.api.door import Door
 from tests.factory import instances
 from tests.processes import wait_for
 
@@ -53,9 +53,9 @@ def test_a_granted_lease_that_waits_for_its_server_group_holds_no_place(
 ) -> None:
     groups = SilentGroups()
     one = replace(settings, auth_strategy="keystone", threads=1, waiting=0, wait_seconds=0.01, cloud_seconds=WITHIN)
-    door = Door(one)
+    admission = AdmissionControl(one)
     silent = replace(service, cloud=replace(service.cloud, server_groups=groups))
-    web = testing.TestClient(make_app(silent, one, configured(), door))
+    web = testing.TestClient(make_app(silent, one, configured(), admission))
     admin = {"X-Auth-Token": keystone.issue("admin", "admin", "member", "reader")}
     assert web.simulate_post("/v1/os-hosts", json={"name": "cmp-01"}, headers=admin).status_code == 201
     body = {
@@ -74,7 +74,7 @@ def test_a_granted_lease_that_waits_for_its_server_group_holds_no_place(
         assert (other.status_code, groups.asked) == (201, 1)
         assert other.json["lease"]["reservations"][0]["server_group_id"] is None
         # The first one is answered although the only place is taken, because nobody has to wait for it any more.
-        with door.passing(public=False):
+        with admission.admit(public=False):
             groups.answers.set()
             answer = ask[0].result(WITHIN)
     assert answer.status_code == 201

@@ -20,7 +20,7 @@ from leasehold.cloud.deadline import deadline
 from leasehold.cloud.openstack.connections import Connections
 from leasehold.cloud.openstack.flavors import OpenStackFlavors
 from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
-from leasehold.cloud.openstack.rest import ATTEMPTS, Service
+from leasehold.cloud.openstack.rest import ATTEMPTS, ServiceClient
 from leasehold.cloud.openstack.servers import ONE_BY_ONE, OpenStackServers
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.conf.keystone import TIMEOUT_SECONDS
@@ -78,33 +78,33 @@ def url(script: Script) -> Iterator[str]:
     server.server_close()
 
 
-def service(tmp_path: Path, url: str) -> Service:
+def service(tmp_path: Path, url: str) -> ServiceClient:
     """Return a Nova at this URL that wants no login."""
     file = tmp_path / "leasehold.conf"
     nova = {"endpoint_override": url, "min_version": "", "max_version": ""}
     file.write_text(as_text({"cloud": {"auth_type": "none"}, "nova": nova}))
-    return Service(Connections(conf.load(["--config-file", str(file)]).raw), "nova")
+    return ServiceClient(Connections(conf.load(["--config-file", str(file)]).raw), "nova")
 
 
 @pytest.fixture
-def nova(tmp_path: Path, url: str) -> Service:
+def nova(tmp_path: Path, url: str) -> ServiceClient:
     return service(tmp_path, url)
 
 
-def test_a_blip_is_tried_again(nova: Service, script: Script) -> None:
+def test_a_blip_is_tried_again(nova: ServiceClient, script: Script) -> None:
     script.answers = [(503, ""), (502, "<html>"), (200, {"x": 1})]
     assert nova.get("things.get", "/things", "2.1") == {"x": 1}
     assert {headers["OpenStack-API-Version"] for _, _, headers in script.asked} == {"compute 2.1"}
 
 
-def test_a_service_that_stays_away_is_transient(nova: Service, script: Script) -> None:
+def test_a_service_that_stays_away_is_transient(nova: ServiceClient, script: Script) -> None:
     script.answers = [(503, {"message": "Back soon."})]
     with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered 503: Back soon$"):
         nova.get("things.get", "/things")
     assert len(script.asked) == ATTEMPTS
 
 
-def test_what_may_have_had_an_effect_is_not_repeated(nova: Service, script: Script) -> None:
+def test_what_may_have_had_an_effect_is_not_repeated(nova: ServiceClient, script: Script) -> None:
     script.answers = [(503, "")]
     with pytest.raises(CloudTransientError):
         nova.call("things.create", "POST", "/things", json={})
@@ -112,14 +112,14 @@ def test_what_may_have_had_an_effect_is_not_repeated(nova: Service, script: Scri
 
 
 @pytest.mark.parametrize("status", [401, 409, 429, 500])
-def test_what_may_pass_is_transient(nova: Service, script: Script, status: int) -> None:
+def test_what_may_pass_is_transient(nova: ServiceClient, script: Script, status: int) -> None:
     script.answers = [(status, NOVA_SAYS)]
     with pytest.raises(CloudTransientError, match=f"answered {status}: No such thing$"):
         nova.get("things.get", "/things")
 
 
 @pytest.mark.parametrize("status", [400, 403, 404, 410])
-def test_what_will_not_pass_is_permanent(nova: Service, script: Script, status: int) -> None:
+def test_what_will_not_pass_is_permanent(nova: ServiceClient, script: Script, status: int) -> None:
     script.answers = [(status, NOVA_SAYS)]
     with pytest.raises(CloudPermanentError, match=f"answered {status}: No such thing$"):
         nova.get("things.get", "/things")
@@ -130,7 +130,7 @@ CLIENTS = "req-" + str(UUID(int=7))
 
 @pytest.mark.parametrize(("sent", "forwarded"), [(CLIENTS, CLIENTS), ("made up", None), (None, None)])
 def test_an_action_can_be_followed_through_the_services(
-    nova: Service, script: Script, sent: str | None, forwarded: str | None
+    nova: ServiceClient, script: Script, sent: str | None, forwarded: str | None
 ) -> None:
     """The client's id of it goes on to the cloud, or that of our own request where the client gave none."""
     script.answers = [(200, {})]
@@ -141,7 +141,7 @@ def test_an_action_can_be_followed_through_the_services(
     assert script.asked[1][2]["X-Auth-Token"] == "token"
 
 
-def test_what_nobody_asked_for_has_no_request_id(nova: Service, script: Script) -> None:
+def test_what_nobody_asked_for_has_no_request_id(nova: ServiceClient, script: Script) -> None:
     """A manager acts by itself."""
     script.answers = [(200, {})]
     with ThreadPoolExecutor(1) as another:
@@ -149,7 +149,7 @@ def test_what_nobody_asked_for_has_no_request_id(nova: Service, script: Script) 
     assert "X-OpenStack-Request-ID" not in script.asked[0][2]
 
 
-def test_a_status_may_be_fine_or_pass_later(nova: Service, script: Script) -> None:
+def test_a_status_may_be_fine_or_pass_later(nova: ServiceClient, script: Script) -> None:
     script.answers = [(404, NOVA_SAYS)]
     assert nova.get("things.get", "/things", none_on=(404,)) is None
     assert nova.call("things.delete", "DELETE", "/things/1", fine=(404,)).status_code == 404
@@ -157,14 +157,14 @@ def test_a_status_may_be_fine_or_pass_later(nova: Service, script: Script) -> No
         nova.call("things.delete", "DELETE", "/things/1", later=(404,))
 
 
-def test_pages_are_followed_as_long_as_there_is_a_link(nova: Service, script: Script) -> None:
+def test_pages_are_followed_as_long_as_there_is_a_link(nova: ServiceClient, script: Script) -> None:
     more = {"things_links": [{"rel": "next", "href": "elsewhere"}]}
     script.answers = [(200, {"things": [{"id": 1}, {"id": 2}], **more}), (200, {"things": [{"id": 3}]})]
     assert [row["id"] for row in nova.pages("things.list", "/things", "things")] == [1, 2, 3]
     assert "marker=2" in script.asked[1][1]
 
 
-def test_a_user_is_answered_for_with_their_own_token(nova: Service, script: Script) -> None:
+def test_a_user_is_answered_for_with_their_own_token(nova: ServiceClient, script: Script) -> None:
     script.answers = [(200, {})]
     as_user = nova.as_user("a-secret")
     as_user.get("things.get", "/things")
@@ -180,13 +180,15 @@ def test_nobody_there_is_transient_and_the_message_names_no_address(tmp_path: Pa
     assert str(port) not in str(caught.value)
 
 
-def test_an_answer_that_is_not_json_is_transient(nova: Service, script: Script) -> None:
+def test_an_answer_that_is_not_json_is_transient(nova: ServiceClient, script: Script) -> None:
     script.answers = [(200, "<html>We are moving.</html>")]
     with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered with something that is no"):
         nova.get("things.get", "/things")
 
 
-def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(nova: Service, script: Script) -> None:
+def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(
+    nova: ServiceClient, script: Script
+) -> None:
     """Cells number their hypervisors on their own, and Nova shows the first one that has a number."""
     row = {
         "id": 1,
@@ -232,7 +234,7 @@ def row_of(number: str, host: str | None, *, preemptible: bool) -> dict[str, Any
     return {**row, "flavor": flavor, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": None}
 
 
-def test_the_servers_of_many_hosts_are_one_listing(nova: Service, script: Script) -> None:
+def test_the_servers_of_many_hosts_are_one_listing(nova: ServiceClient, script: Script) -> None:
     rows = [row_of("a", "h1", preemptible=False), row_of("b", "h2", preemptible=True)]
     rows += [row_of("c", "elsewhere", preemptible=False), row_of("d", None, preemptible=False)]
     script.answers = [(200, {"servers": rows})]
@@ -243,7 +245,7 @@ def test_the_servers_of_many_hosts_are_one_listing(nova: Service, script: Script
     assert not any("host=" in path for _, path, _ in script.asked)
 
 
-def test_the_servers_of_few_hosts_are_asked_for_by_host(nova: Service, script: Script) -> None:
+def test_the_servers_of_few_hosts_are_asked_for_by_host(nova: ServiceClient, script: Script) -> None:
     script.answers = [(200, {"servers": []})]
     servers = OpenStackServers(nova, OpenStackFlavors(nova))
     assert servers.on_hosts({"h1", "h2"}) == []

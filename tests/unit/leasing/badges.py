@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from leasehold.books.pool import bump_pools, create_pools, lock_pools
-from leasehold.books.resource import insert_resource
+from leasehold.db.pool import bump_pools, create_pools, lock_pools
+from leasehold.db.resource import insert_resource
 from leasehold.model.allocation import Pick
 from leasehold.model.refusal import Refusal
 from leasehold.resource_types.base import Wanted
@@ -96,7 +96,7 @@ def given(world: World) -> set[str]:
 
 def with_badges(world: World, amount: int = 3) -> World:
     """Return the world with the plugin and its pool, and so many badges enrolled."""
-    world.service.books.transact(lambda connection: create_pools(connection, {POOL}))
+    world.service.db.transact(lambda connection: create_pools(connection, {POOL}))
 
     def enrol(connection: Connection) -> None:
         generations = lock_pools(connection, {POOL})
@@ -112,7 +112,7 @@ def with_badges(world: World, amount: int = 3) -> World:
             insert_resource(connection, {**values, "generation": generations[POOL] + 1})
         bump_pools(connection, generations)
 
-    world.service.books.transact(enrol)
+    world.service.db.transact(enrol)
     return with_types(world, {**world.service.types.by_name, BADGE: Badges()})
 
 

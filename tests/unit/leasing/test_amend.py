@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import outbox
 from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.db.tables import outbox
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseChanges, LeaseDraft
@@ -364,7 +364,7 @@ def test_a_warning_that_was_given_is_given_again_for_the_new_end(world: World) -
     assert warning(world, lease) == (world.hour(4), "UNDONE")
     run_until(world, world.hour(4))
     assert warning(world, lease) == (world.hour(4), "DONE")
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         told = list(connection.execute(select(outbox.c.event_type).order_by(outbox.c.id)).scalars())
     assert told[3:] == ["lease.update", "lease.event.before_end_lease.stop", "lease.event.before_end_lease"]
 

@@ -1,4 +1,4 @@
-"""The audit says nothing of books that agree, and names what has been spoilt in them."""
+"""The audit says nothing of a database that agrees, and names what has been spoilt in it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from leasehold.books import tables
-from leasehold.books.engine import reading, writing
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db import tables
+from leasehold.db.engine import reading, writing
+from leasehold.leasing.audit.db import audit_database
 from tests.factory import flavors, floating_ips, hosts, instances, run_manager, run_until
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def findings(world: World) -> list[Finding]:
     with reading(world.engine) as connection:
-        return audit_books(connection, world.now())
+        return audit_database(connection, world.now())
 
 
 def spoil(world: World, statement: Executable) -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from leasehold.books import tables
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, inventories, providers, traits
+from leasehold.db import tables
+from leasehold.db.engine import reading, writing
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.queries import list_leases

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import delete
 
-from leasehold.books.engine import writing
 from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.db.engine import writing
 from leasehold.leasing.host import remove_host
 from leasehold.manager.reconciler import reconcile
 from leasehold.resource_types.slots import child_provider

@@ -1,4 +1,4 @@
-"""What the audit of the books finds is mended where a service may decide that by itself."""
+"""What the audit of the database finds is mended where a service may decide that by itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import delete, insert, select, update
 
-from leasehold.books import tables
-from leasehold.books.engine import reading, writing
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db import tables
+from leasehold.db.engine import reading, writing
+from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.audit.repair import repair
 from leasehold.manager.reconciler import reconcile
 from tests.factory import run_manager, run_until
@@ -33,7 +33,7 @@ def test_lost_work_is_brought_back(world: World, lease: Lease) -> None:
     run_until(world, world.hour(4.5))
     assert world.get(lease).status == "TERMINATED"
     with reading(world.engine) as connection:
-        assert audit_books(connection, world.now()) == []
+        assert audit_database(connection, world.now()) == []
 
 
 def test_what_a_deleted_lease_keeps_is_given_back(world: World, lease: Lease) -> None:
@@ -46,7 +46,7 @@ def test_what_a_deleted_lease_keeps_is_given_back(world: World, lease: Lease) ->
     assert (found.kind, found.subject) == ("kept", lease.id)
     run_manager(world)
     with reading(world.engine) as connection:
-        assert audit_books(connection, world.now()) == []
+        assert audit_database(connection, world.now()) == []
 
 
 def test_an_overbooking_is_never_mended_by_taking_a_lease_away(world: World, lease: Lease) -> None:
@@ -55,6 +55,6 @@ def test_an_overbooking_is_never_mended_by_taking_a_lease_away(world: World, lea
         assert row is not None
         connection.execute(insert(tables.allocations), {key: row._mapping[key] for key in row._mapping if key != "id"})
     with reading(world.engine) as connection:
-        found = audit_books(connection, world.now())
+        found = audit_database(connection, world.now())
     assert {each.kind for each in found} == {"overbooked"}
     assert [repair(world.service, each) for each in found] == [None]

@@ -1,4 +1,4 @@
-"""A process's calendars are a cache: whatever happened to the books meanwhile, the next decision is right."""
+"""A process's calendars are a cache: whatever happened to the database meanwhile, the next decision is right."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import event
 
-from leasehold.books.history import purge
 from leasehold.conf.settings import LeaseSettings, Settings
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db.history import purge
+from leasehold.leasing.audit.db import audit_database
 from leasehold.model.errors import NotEnoughError
 from tests.factory import Clock, hosts, make_service, open_service, run_for, run_manager
 
@@ -33,8 +33,8 @@ def backed_up(folder: Path) -> Iterator[Callable[[], None]]:
 
 
 def findings(world: World) -> list[Finding]:
-    with world.service.books.reading() as connection:
-        return list(audit_books(connection, world.now()))
+    with world.service.db.reading() as connection:
+        return list(audit_database(connection, world.now()))
 
 
 def test_a_process_that_slept_through_a_purge_forgets_what_was_purged(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_process_that_has_loaded_its_calendars_reads_no_promise_again_to_decid
     with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as one:
         first = one.lease(hosts(), start=1, end=2)
         other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
-        with other.service.books.reading() as connection:
+        with other.service.db.reading() as connection:
             other.service.calendars.load(connection, other.now())
         asked: list[str] = []
         event.listen(other.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
@@ -98,7 +98,7 @@ def test_a_process_whose_clock_goes_back_gives_no_time_a_second_time(tmp_path: P
         run_for(one, hours=1 + hours_back)
         clock = Clock(one.now())
         other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=clock)
-        with other.service.books.reading() as connection:
+        with other.service.db.reading() as connection:
             other.service.calendars.load(connection, other.now())
         clock.moment = one.hour(1) - timedelta(seconds=1)
         with pytest.raises(NotEnoughError):

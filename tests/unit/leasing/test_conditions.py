@@ -41,7 +41,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @contextmanager
 def other_process(world: World) -> Iterator[World]:
-    """Yield a service on the same books, which the first one hears of under the lock only."""
+    """Yield a service on the same database, which the first one hears of under the lock only."""
     other = open_service(str(world.engine.url), clock=world.clock)
     try:
         yield replace(other, hosts=world.hosts)

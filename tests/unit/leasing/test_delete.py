@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import allocations, leases, outbox, tasks
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import allocations, leases, outbox, tasks
 from leasehold.leasing.delete import delete_lease, wait_until_gone
 from leasehold.model.errors import NotFoundError, StaleError
 from tests.factory import (
@@ -58,7 +58,7 @@ def test_a_deleted_lease_leaves_nothing_in_the_cloud_and_everything_in_the_books
     run_for(world, minutes=2)
     assert not world.exists(lease)
     assert cloud_state(world.engine) == beginning
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         row = connection.execute(select(leases).where(leases.c.id == lease.id)).one()
         task = connection.execute(select(tasks).where(tasks.c.subject == lease.id)).one()
         kept = connection.execute(select(allocations).where(allocations.c.lease_id == lease.id)).all()

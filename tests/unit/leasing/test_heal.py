@@ -11,7 +11,7 @@ import pytest
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.health import mark_hosts
-from leasehold.manager.monitor import look
+from leasehold.manager.monitor import check_hosts
 from tests.factory import (
     ALT,
     during_a_step,
@@ -140,7 +140,7 @@ def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> 
 
 
 def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> None:
-    """The second time no flag changes any more, and the books still have to be carried out."""
+    """The second time no flag changes any more, and the database still has to be applied."""
     lease = world.lease(hosts(), start=0, end=2)
     run_manager(world)
     for name, replacement in (("cmp-01", "cmp-02"), ("cmp-02", "cmp-06"), ("cmp-06", "cmp-07")):
@@ -261,7 +261,7 @@ def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) ->
     world.cloud.faults.clear()
     run_for(world, minutes=1)
     assert world.get(lease).status == "ACTIVE"
-    look(world.service)
+    check_hosts(world.service)
     run_manager(world)
     assert world.members(lease.reservations[0].id) == {"cmp-02"}
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import delete
 
-from leasehold.books.engine import writing
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.db.engine import writing
 from leasehold.leasing.host import change_host, enrol_host, remove_host
 from leasehold.leasing.queries import list_allocations
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError

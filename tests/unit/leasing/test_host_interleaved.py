@@ -1,4 +1,4 @@
-"""Enrolling and removing one host at the same time: whatever runs between what, the host ends where the books say."""
+"""Enrolling and removing one host at the same time: in any order, the host ends where the database says."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.books.store import Books
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.host import enrol_host, remove_host, settle_host
-from leasehold.manager.settle import settle
+from leasehold.db.store import Database
+from leasehold.leasing.host import converge_host, enrol_host, remove_host
+from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
 from leasehold.resource_types.slots import child_provider
 from tests.factory import claim_one, hosts, run_for, run_manager
@@ -53,9 +53,9 @@ def at_call(world: World, number: int, work: Callable[[], Any], during: Callable
 
 
 def before_commit(world: World, during: Callable[[], Any]) -> World:
-    """Return the world with books that do something before the first transaction that may write."""
+    """Return the world with a database that does something before the first transaction that may write."""
 
-    class Late(Books):
+    class Late(Database):
         def transact(self, work: Any) -> Any:
             if not waited:
                 waited.append(True)
@@ -63,13 +63,13 @@ def before_commit(world: World, during: Callable[[], Any]) -> World:
             return super().transact(work)
 
     waited: list[bool] = []
-    return replace(world, service=replace(world.service, books=Late(world.engine)))
+    return replace(world, service=replace(world.service, db=Late(world.engine)))
 
 
 def work_once(world: World) -> None:
     claim = claim_one(world)
     assert claim is not None
-    settle(world.service, claim)
+    run_task(world.service, claim)
 
 
 def enrol(world: World) -> None:
@@ -122,7 +122,7 @@ def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World
         if removed:
             remove_host(world.service, "1")
 
-    settle(before_commit(world, meanwhile).service, claim)
+    run_task(before_commit(world, meanwhile).service, claim)
     check(world, free=not removed, enrolled=not removed)
 
 
@@ -177,6 +177,6 @@ def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(worl
     """The lease is deleted before it begins, so that it never gives the host back."""
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     lease = world.lease(hosts(), start=0, end=2)
-    settle_host(world.service, next(host.id for host in world.listed() if host.label == "cmp-01"))
+    converge_host(world.service, next(host.id for host in world.listed() if host.label == "cmp-01"))
     world.delete(lease)
     check(world, free=True, enrolled=True)

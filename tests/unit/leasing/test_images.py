@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import outbox
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db.tables import outbox
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.db import audit_database
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from tests.factory import hosts, open_service, run_for, run_manager, run_until
 
@@ -59,13 +59,13 @@ def there(world: World) -> set[str]:
 
 
 def told(world: World) -> list[str]:
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         return list(connection.execute(select(outbox.c.event_type).order_by(outbox.c.id)).scalars())
 
 
 def audited(world: World) -> list[str]:
-    with world.service.books.reading() as connection:
-        found = audit_books(connection, world.now())
+    with world.service.db.reading() as connection:
+        found = audit_database(connection, world.now())
     return [each.what for each in (*found, *audit_cloud(world.service, AT_ONCE))]
 
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import insert
 
-from leasehold.books.engine import writing
 from leasehold.cloud.sandbox import tables
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import writing
 from tests.counts.meter import CallCounter
 from tests.factory import ALT, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings

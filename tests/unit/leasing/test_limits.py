@@ -97,7 +97,7 @@ def test_a_lease_that_is_being_deleted_is_not_open(world: World) -> None:
 def test_a_failed_lease_is_open_until_it_is_gone(world: World) -> None:
     world = limited(world, open_leases=1)
     lease = world.lease(hosts(), start=0, end=1)
-    world.service.books.transact(
+    world.service.db.transact(
         lambda connection: connection.exec_driver_sql("UPDATE leases SET status = 'ERROR'").rowcount
     )
     refused(world, TooManyLeasesError, lambda: world.lease(start=3, end=4))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books.lease import find_lease
-from leasehold.books.pool import lock_pools
-from leasehold.books.project import enter
-from leasehold.books.task import LEASE, hurry_task
+from leasehold.db.lease import find_lease
+from leasehold.db.pool import lock_pools
+from leasehold.db.project import enter
+from leasehold.db.task import LEASE, hurry_task
 from tests.factory import DEMO, floating_ips, hosts, run_for
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def test_a_lock_out_of_order_is_seen(world: World, first: int) -> None:
         IN_ORDER[first - 1][1](connection)
 
     with pytest.raises(AssertionError, match="is locked after"):
-        world.service.books.transact(work)
+        world.service.db.transact(work)
 
 
 def test_locks_in_order_are_fine_and_may_be_taken_again(world: World) -> None:
@@ -45,7 +45,7 @@ def test_locks_in_order_are_fine_and_may_be_taken_again(world: World) -> None:
         for _, lock in reversed(IN_ORDER):
             lock(connection)
 
-    world.service.books.transact(work)
+    world.service.db.transact(work)
 
 
 def test_the_life_of_a_lease_takes_its_locks_in_order(world: World) -> None:

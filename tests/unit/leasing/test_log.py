@@ -41,7 +41,7 @@ def test_what_is_refused_often_is_a_warning(world: World, caplog: pytest.LogCapt
     lease = world.lease(hosts(), start=0, end=3)
     run_until_refused_often(world)
     assert world.get(lease).status == "ERROR"
-    (record,) = (each for each in caplog.records if each.name == "leasehold.manager.settle")
+    (record,) = (each for each in caplog.records if each.name == "leasehold.manager.task_runner")
     assert record.levelno == logging.WARNING
     assert record.getMessage().startswith(
         f"Lease {lease.id}: start fails, and will be tried again: The cloud refused: "

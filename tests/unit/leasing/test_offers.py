@@ -37,7 +37,7 @@ LAST = 20
 NOBODY = "00000000-0000-0000-0000-00000000000f"
 
 
-# ---------------------------------------------------------------- any books, any lease
+# ---------------------------------------------------------------- any database, any lease
 
 
 def minutes(start: int, end: int) -> tuple[int, int]:
@@ -98,9 +98,9 @@ def asked_of(raw: Mapping[str, Any], place: int) -> Asked:
     return Asked(kind, kind.parse(raw), place=f"reservations[{place}]")
 
 
-def snapshots_of(books: Mapping[str, tuple[Sequence[Resource], Sequence[Row]]], now: datetime) -> dict[str, Snapshot]:
+def snapshots_of(db: Mapping[str, tuple[Sequence[Resource], Sequence[Row]]], now: datetime) -> dict[str, Snapshot]:
     found = {}
-    for pool, (resources, rows) in books.items():
+    for pool, (resources, rows) in db.items():
         calendar = Calendar(pool)
         calendar.update(1, resources, columns(rows))
         found[pool] = calendar.snapshot(now)
@@ -146,8 +146,8 @@ def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
     seconds: int,
 ) -> None:
     now = DAY + timedelta(seconds=seconds)
-    books = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
-    snapshots = snapshots_of(books, now)
+    db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
+    snapshots = snapshots_of(db, now)
     start, end = max(from_seconds(window[0]), now), from_seconds(window[1])
     asked = [asked_of(raw, place) for place, raw in enumerate(parts)]
     length = end - from_seconds(window[0])

@@ -11,10 +11,10 @@ from sqlalchemy import insert, update
 
 from leasehold.api.versions import Version
 from leasehold.api.views.lease import show_lease
-from leasehold.books.tables import reservations, tasks
 from leasehold.cloud.ports import Cloud
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.tables import reservations, tasks
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
@@ -64,7 +64,7 @@ def orphan(world: World, lease: Lease) -> None:
     """Let the first reservation of a lease be of a type that nobody here knows."""
     which = reservations.c.id == lease.reservations[0].id
     change = update(reservations).where(which).values(resource_type=GONE)
-    world.service.books.transact(lambda connection: connection.execute(change))
+    world.service.db.transact(lambda connection: connection.execute(change))
 
 
 def forgetting(world: World, name: str) -> World:
@@ -355,7 +355,7 @@ def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
 ) -> None:
     caplog.set_level(logging.WARNING)
     row = {"kind": "of tomorrow", "subject": "x", "due_at": world.now(), "attempts": 0}
-    world.service.books.transact(lambda connection: connection.execute(insert(tasks), row))
+    world.service.db.transact(lambda connection: connection.execute(insert(tasks), row))
     assert run_manager(world) == 1
     assert ["of tomorrow" in message for message in caplog.messages] == [True]
     due = next_moment_of_work(world)

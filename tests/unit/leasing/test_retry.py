@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 
-from leasehold.books import tables
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudPermanentError
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.leasing.audit.books import audit_books
+from leasehold.db import tables
+from leasehold.db.engine import reading, writing
 from leasehold.leasing.audit.cloud import Pace
+from leasehold.leasing.audit.db import audit_database
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.states import EventType
 from tests.factory import (
@@ -49,7 +49,7 @@ def refuse(world: World, verb: str, times: int | None = None) -> None:
 
 def findings(world: World) -> list[Finding]:
     with reading(world.engine) as connection:
-        return audit_books(connection, world.now())
+        return audit_database(connection, world.now())
 
 
 def statuses(world: World, lease: Lease) -> list[str]:

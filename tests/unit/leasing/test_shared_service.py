@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 
-from leasehold.books import tables
-from leasehold.books.engine import writing
+from leasehold.db import tables
+from leasehold.db.engine import writing
 from leasehold.leasing.host import enrol_host, remove_host
 from leasehold.model.errors import SharedServiceHostError
 from leasehold.resource_types.slots import child_provider

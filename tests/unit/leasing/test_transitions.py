@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from leasehold.books.tables import outbox
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.manager.settle import settle
+from leasehold.db.tables import outbox
+from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import BusyError, InvalidInputError
 from leasehold.model.states import EventType, LeaseStatus, may_move
 from tests.factory import START, Killed, World, claim_one, floating_ips, hosts, instances, run_manager, run_until
@@ -54,7 +54,7 @@ def killed_in_a_step(world: World) -> None:
     world.cloud.faults.set(Fault("*", latency_ms=1))
     world.cloud.faults._sleep = die
     with pytest.raises(Killed):
-        settle(world.service, claim)
+        run_task(world.service, claim)
     world.cloud.faults.clear()
 
 
@@ -154,7 +154,7 @@ def test_every_move_that_is_notified_follows_the_table(world: World) -> None:
     run_until(world, world.hour(5))
     world.delete(lease)
     run_manager(world)
-    with world.service.books.reading() as connection:
+    with world.service.db.reading() as connection:
         rows = connection.execute(select(outbox).order_by(outbox.c.id)).all()
     told = [(row.event_type, row.payload["status"]) for row in rows]
     assert told == [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
-from leasehold.manager.settle import settle
+from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import NotEnoughError
 from tests.factory import ALT, Killed, claim_one, floating_ips, hosts, instances, run_for, run_manager, run_until
 
@@ -132,7 +132,7 @@ def test_a_manager_that_dies_is_replaced_when_its_claim_runs_out(world: World) -
     world.cloud.faults.set(Fault("aggregates.remove_host", latency_ms=1))
     world.cloud.faults._sleep = die
     with pytest.raises(Killed):
-        settle(world.service, claim)
+        run_task(world.service, claim)
     world.cloud.faults.clear()
     assert run_manager(world) == 0
     world.clock.advance(seconds=world.service.settings.manager.claim_seconds + 1)

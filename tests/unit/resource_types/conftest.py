@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.books.engine import open_engine
+from leasehold.db.engine import open_engine
 from tests.unit.resource_types.scene import Scene
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from uuid import uuid4
 
 from sqlalchemy import insert, select
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox import seed, tables
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import reading, writing
 from leasehold.resource_types.base import Holding, Job
 from tests.contract.lab import new_sandbox
 from tests.factory import Clock

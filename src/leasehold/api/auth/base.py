@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller
 
 LONGEST_ID = 255
-"""The books keep user and project ids of up to this length."""
+"""The database keeps user and project ids of up to this length."""
 
 
 class Authenticator(Protocol):

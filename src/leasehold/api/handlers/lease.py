@@ -73,7 +73,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
 
 def _share_groups(call: Call, service: Service, lease: Lease) -> Lease:
     """Return the lease with its server groups. It is committed, so its answer waits for no place any more."""
-    call.place.needed = False
+    call.permit.needed = False
     return share_groups(service, lease, call.token, call.caller.project_id)
 
 
@@ -83,7 +83,7 @@ def _asking_once(call: Call) -> Iterator[Service]:
 
     While it waits for an answer its place is for others.
     """
-    waiting = partial(call.api.cloud_waits.call, call.place, call.caller.project_id)
+    waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
     with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
         yield replace(call.service, cloud=cloud)
 

@@ -24,7 +24,7 @@ def show_document(call: Call) -> Reply:
 
 def check_health(call: Call) -> Reply:
     """Say whether this process serves: 200, or 503 so that a load balancer asks another one."""
-    if call.api.door.closing:
+    if call.api.admission.closing:
         body = {"status": "draining", "error_message": "This process is about to stop. Ask another one."}
         return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)
     if not call.api.health.is_well():

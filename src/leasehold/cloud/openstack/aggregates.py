@@ -14,7 +14,7 @@ from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransient
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.1"
 PATH = "/os-aggregates"
@@ -24,7 +24,7 @@ ZONE = "availability_zone"
 class OpenStackAggregates:
     """Implements `ports.Aggregates`."""
 
-    def __init__(self, nova: Service) -> None:
+    def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
 
     def get(self, name: str) -> Aggregate | None:

@@ -12,7 +12,7 @@ from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
 from leasehold.cloud.openstack.images import OpenStackImages
 from leasehold.cloud.openstack.networks import OpenStackNetworks
 from leasehold.cloud.openstack.placement import OpenStackProviders
-from leasehold.cloud.openstack.rest import Service
+from leasehold.cloud.openstack.rest import ServiceClient
 from leasehold.cloud.openstack.server_groups import OpenStackServerGroups
 from leasehold.cloud.openstack.servers import OpenStackServers
 from leasehold.cloud.ports import Cloud
@@ -31,7 +31,7 @@ class OpenStackCloud(Cloud):
 def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
     """Return the cloud that `conf` names; nothing is called yet. Raises `ConfigurationError` without an account."""
     connections = Connections(conf)
-    nova = Service(connections, "nova")
+    nova = ServiceClient(connections, "nova")
     flavors = OpenStackFlavors(nova)
     return OpenStackCloud(
         hypervisors=OpenStackHypervisors(nova),
@@ -39,7 +39,7 @@ def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
         flavors=flavors,
         servers=OpenStackServers(nova, flavors),
         images=OpenStackImages(nova),
-        providers=OpenStackProviders(Service(connections, "placement")),
+        providers=OpenStackProviders(ServiceClient(connections, "placement")),
         server_groups=OpenStackServerGroups(nova),
-        networks=OpenStackNetworks(Service(connections, "neutron")),
+        networks=OpenStackNetworks(ServiceClient(connections, "neutron")),
     )

@@ -12,7 +12,7 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flav
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.61"
 """Flavors are shown with their extra specs since then."""
@@ -24,7 +24,7 @@ PUBLIC = "os-flavor-access:is_public"
 class OpenStackFlavors:
     """Implements `ports.Flavors`."""
 
-    def __init__(self, nova: Service) -> None:
+    def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
 
     def get(self, flavor_id: str) -> Flavor | None:

@@ -15,7 +15,7 @@ from leasehold.cloud.ports import CloudPermanentError, Hypervisor
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.33"
 """In pages since then."""
@@ -28,7 +28,7 @@ LONGEST_NUMBER = 9
 class OpenStackHypervisors:
     """Implements `ports.Hypervisors`."""
 
-    def __init__(self, nova: Service) -> None:
+    def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
 
     def list(self) -> Sequence[Hypervisor]:

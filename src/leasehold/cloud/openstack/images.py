@@ -9,7 +9,7 @@ from leasehold.cloud.ports import COMPLETE, FAILED, RESERVATION_OF_IMAGE, SAVING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.35"
 SERVER_OF_IMAGE = "leasehold_server"
@@ -21,7 +21,7 @@ _STATUSES = {"ACTIVE": COMPLETE, "SAVING": SAVING, "ERROR": FAILED, "DELETED": F
 class OpenStackImages:
     """Implements `ports.Images`."""
 
-    def __init__(self, nova: Service) -> None:
+    def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
 
     def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:

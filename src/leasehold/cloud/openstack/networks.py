@@ -12,7 +12,7 @@ from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError, Floating
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 PATH = "/floatingips"
 
@@ -20,7 +20,7 @@ PATH = "/floatingips"
 class OpenStackNetworks:
     """Implements `ports.Networks`. Paths are below v2.0, where the discovered endpoint leads."""
 
-    def __init__(self, neutron: Service) -> None:
+    def __init__(self, neutron: ServiceClient) -> None:
         self._neutron = neutron
 
     def get(self, network_id: str) -> Network | None:

@@ -19,7 +19,7 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "1.29"
 """Nested providers (1.14), answers with bodies (1.20), and codes of errors (1.23)."""
@@ -45,7 +45,7 @@ _until_it_holds = tenacity.retry(
 class OpenStackProviders:
     """Implements `ports.Providers`."""
 
-    def __init__(self, placement: Service) -> None:
+    def __init__(self, placement: ServiceClient) -> None:
         self._placement = placement
 
     def names(self) -> frozenset[str]:

@@ -47,14 +47,14 @@ class _BlipError(CloudTransientError):
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServiceClient:
     """One service of the cloud; `name` is what messages call it. With a `token` it is called as somebody else."""
 
     connections: Connections = field(repr=False)
     name: str
     token: str | None = field(default=None, repr=False)
 
-    def as_user(self, token: str) -> Service:
+    def as_user(self, token: str) -> ServiceClient:
         """Return the same service, called as the user of a token."""
         return replace(self, token=token)
 

@@ -11,7 +11,7 @@ from leasehold.cloud.ports import ServerGroup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.64"
 """One policy for each group since then."""
@@ -21,7 +21,7 @@ PATH = "/os-server-groups"
 class OpenStackServerGroups:
     """Implements `ports.ServerGroups`."""
 
-    def __init__(self, nova: Service) -> None:
+    def __init__(self, nova: ServiceClient) -> None:
         self._nova = nova
 
     def list(self) -> Sequence[ServerGroup]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from leasehold.cloud.openstack.flavors import OpenStackFlavors
-    from leasehold.cloud.openstack.rest import Service
+    from leasehold.cloud.openstack.rest import ServiceClient
 
 WITH_FLAVOR_ID = "2.46"
 WITH_EXTRA_SPECS = "2.47"
@@ -37,7 +37,7 @@ ONE_BY_ONE = 10
 class OpenStackServers:
     """Implements `ports.Servers`."""
 
-    def __init__(self, nova: Service, flavors: OpenStackFlavors) -> None:
+    def __init__(self, nova: ServiceClient, flavors: OpenStackFlavors) -> None:
         self._nova = nova
         self._flavors = flavors
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, bindparam, delete, exists, insert, select, update
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import STILL_THERE, Port
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,10 +20,10 @@ from sqlalchemy import bindparam, delete, event, insert, select, update
 from sqlalchemy.exc import IntegrityError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox import tables
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
 from leasehold.cloud.sandbox.tables import flavor_access, flavors
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

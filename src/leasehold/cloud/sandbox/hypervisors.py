@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, or_, select, update
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudPermanentError, Hypervisor
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
 from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from sqlalchemy import bindparam, insert, select, update
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import (
     COMPLETE,
     FAILED,
@@ -21,6 +20,7 @@ from leasehold.cloud.ports import (
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, setting
 from leasehold.cloud.sandbox.tables import servers, snapshots
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from sqlalchemy import bindparam, delete, insert, select
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import (
     RESERVATION_TAG,
     CloudPermanentError,
@@ -22,6 +21,7 @@ from leasehold.cloud.ports import (
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
 from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, subnets
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

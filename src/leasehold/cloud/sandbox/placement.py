@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import STILL_THERE, Port
 from leasehold.cloud.sandbox.tables import inventories, providers, resource_classes, servers, traits, usages
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

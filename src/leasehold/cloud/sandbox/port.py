@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sqlalchemy import bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.sandbox import tables
+from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,11 +12,11 @@ from uuid import NAMESPACE_DNS, uuid5
 
 from sqlalchemy import insert, select
 
-from leasehold.books.engine import writing
 from leasehold.cloud.ports import Flavor, Inventory
 from leasehold.cloud.sandbox import tables
 from leasehold.cloud.sandbox.placement import FIELDS, STANDARD_CLASSES
 from leasehold.cloud.sandbox.port import locked
+from leasehold.db.engine import writing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
-from leasehold.books.engine import reading, writing
 from leasehold.cloud.ports import CloudPermanentError, Flavor, Server
 from leasehold.cloud.sandbox.faults import database_errors, verb
 from leasehold.cloud.sandbox.flavors import find_flavor
@@ -17,6 +16,7 @@ from leasehold.cloud.sandbox.images import lose_uploads
 from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, locked, setting, utc_now
 from leasehold.cloud.sandbox.scheduler import choose, needs_of
 from leasehold.cloud.sandbox.tables import servers, usages
+from leasehold.db.engine import reading, writing
 from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The sandbox cloud's own tables; they stand beside the books and share nothing with them.
+"""The sandbox cloud's own tables; they stand beside the database and share nothing with them.
 
 Rows here are the present: a cloud forgets what is removed. Names compare exactly on every database, as they do in
 Nova and Placement, which is what `EXACT` asks of MariaDB.
@@ -23,7 +23,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from leasehold.books.types import COUNTED, EXACT, BigKey, UtcDateTime
+from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

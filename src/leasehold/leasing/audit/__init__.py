@@ -1,1 +1,1 @@
-"""Does everything agree? The books with themselves, the cloud with the books; and what can be done about the rest."""
+"""Does everything agree? The database with itself, the cloud with the database; and what can be done about the rest."""

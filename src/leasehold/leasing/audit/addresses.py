@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import holders, owners
-from leasehold.books.resource import list_resources
+from leasehold.db.audit import holders, owners
+from leasehold.db.resource import list_resources
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import leases_addresses, reservation_of
 from leasehold.model.resource import FLOATING_IP
@@ -25,14 +25,14 @@ def audit_addresses(service: Service) -> Iterator[Finding]:
     """
     if not leases_addresses(service):
         return
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         networks = {each.attributes["floating_network_id"] for each in list_resources(connection, FLOATING_IP)}
     there = {
         (network, each.address): each
         for network in sorted(networks)
         for each in service.cloud.networks.list_network(network)
     }
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         enrolled = {}
         for each in list_resources(connection, FLOATING_IP):
             found = there.get((each.attributes["floating_network_id"], each.attributes["floating_ip_address"]))

@@ -1,4 +1,4 @@
-"""The audit's other half: what exists in the cloud equals what the books want (features E9, idea 19).
+"""The audit's other half: what exists in the cloud equals what the database wants (features E9, idea 19).
 
 What should exist is nowhere written a second time: the plugins' own converge runs against a cloud that only notes what
 it would change. What moves is left alone: a lease or a host with work under way is that work's affair. And because
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import standing_lease_ids, work_of
-from leasehold.books.lease import find_lease
-from leasehold.books.task import LEASE
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError, CloudPermanentError, StrangersError
+from leasehold.db.audit import standing_lease_ids, work_of
+from leasehold.db.lease import find_lease
+from leasehold.db.task import LEASE
 from leasehold.leasing.audit.addresses import audit_addresses
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
+from leasehold.leasing.audit.host_membership import audit_host_membership
 from leasehold.leasing.audit.leftovers import audit_leftovers
-from leasehold.leasing.audit.places import audit_places
 from leasehold.leasing.audit.plugins import audit_plugins
 from leasehold.leasing.audit.strangers import audit_strangers
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
@@ -48,7 +48,7 @@ class Pace:
 
 
 def audit_cloud(service: Service, pace: Pace) -> list[Finding]:
-    """Return where the cloud is not what the books want.
+    """Return where the cloud is not what the database wants.
 
     Raises CloudError when the cloud cannot be asked; nothing is known then.
     """
@@ -61,12 +61,12 @@ def audit_cloud(service: Service, pace: Pace) -> list[Finding]:
 
 def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
     observation = Observation(service.cloud)
-    yield from audit_places(service, observation)
+    yield from audit_host_membership(service, observation)
     yield from audit_leftovers(service, observation)
     yield from audit_addresses(service)
     yield from audit_strangers(service, observation)
     yield from audit_plugins(service)
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         standing = standing_lease_ids(connection)
     for lease_id in standing:
         yield from audit_drift(service, observation, lease_id)
@@ -77,7 +77,7 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
     """Look again at what was suspected, each lease with eyes of its own: an old listing would accuse the innocent."""
     kinds = {kind for kind, _ in suspected}
     if Kind.PLACE in kinds:
-        yield from audit_places(service, Observation(service.cloud))
+        yield from audit_host_membership(service, Observation(service.cloud))
         yield from audit_strangers(service, Observation(service.cloud))
     if Kind.LEFTOVER in kinds:
         yield from audit_leftovers(service, Observation(service.cloud))
@@ -157,7 +157,7 @@ def _changes(service: Service, observation: Observation, step: Step, bugs: list[
 def _standing(service: Service, lease_id: str) -> Step | None:
     """Return what the manager would do to keep the lease as it is; None while it moves or nothing is to be kept."""
     now = service.now()
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         lease, work = find_lease(connection, lease_id), work_of(connection, LEASE, lease_id)
         if lease is None or work is None or work.busy(now) or phase_of(lease, now) is not Phase.KEEP:
             return None

@@ -2,7 +2,7 @@
 
 A thing is ours when it has both our name and our mark: an aggregate named by a reservation's id with the owner's key, a
 flavor of that id with our extra spec, a floating IP with our tags; of a resource class or a server group the name is
-all there is. Only what belongs to a reservation that the books know to be over is ever removed, and it never comes
+all there is. Only what belongs to a reservation that the database knows to be over is ever removed, and it never comes
 back. The others may be another installation's, or of before a restore of the database.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import IDLE, owners, work_of
-from leasehold.books.resource import list_resources
-from leasehold.books.task import LEASE
+from leasehold.db.audit import IDLE, owners, work_of
+from leasehold.db.resource import list_resources
+from leasehold.db.task import LEASE
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.model.resource import FLOATING_IP
 from leasehold.resource_types.base import MARK, mark_of
@@ -66,7 +66,7 @@ def audit_leftovers(service: Service, observation: Observation) -> Iterator[Find
     for thing in things_of_ours(service, observation):
         things.setdefault(thing.reservation_id, []).append(thing)
     now = service.now()
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         known = owners(connection, things.keys())
         over = {ident: owner.lease_id for ident, owner in known.items() if owner.over}
         leases = sorted(set(over.values()))
@@ -110,7 +110,7 @@ def leases_addresses(service: Service) -> bool:
         return True
     if FLOATING_IP in service.settings.manager.forgotten_plugins:
         return False
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         return bool(list_resources(connection, FLOATING_IP))
 
 

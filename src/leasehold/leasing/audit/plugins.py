@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.books.audit import leases_using, types_in_use
+from leasehold.db.audit import leases_using, types_in_use
 from leasehold.leasing.audit.finding import Finding, Kind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _REMEDY = (
 
 def audit_plugins(service: Service) -> Iterator[Finding]:
     """Yield the resource types that unfinished reservations have, and whose plugins cannot be used."""
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         missing = [name for name in types_in_use(connection) if service.types.find(name) is None]
         using = {name: leases_using(connection, name) for name in missing}
     for name, leases in using.items():

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.books.allocation import unreleased_on
-from leasehold.books.audit import IDLE, owners, work_of
-from leasehold.books.lease import find_lease
-from leasehold.books.outbox import put_event
-from leasehold.books.resource import last_resource, list_resources
-from leasehold.books.store import UnknownOutcomeError
-from leasehold.books.task import LEASE, add_task_once
 from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
+from leasehold.db.allocation import unreleased_on
+from leasehold.db.audit import IDLE, owners, work_of
+from leasehold.db.lease import find_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.resource import last_resource, list_resources
+from leasehold.db.store import UnknownOutcomeError
+from leasehold.db.task import LEASE, add_task_once
 from leasehold.leasing.audit.finding import Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import Sort, Thing, is_of_hosts, things_of_ours
 from leasehold.leasing.host import HOST_TASK
@@ -81,7 +81,7 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
         add_task_once(connection, LEASE, lease.id, now)
         return HURRIED
 
-    done = service.books.transact(work)
+    done = service.db.transact(work)
     service.wake()
     return done
 
@@ -94,7 +94,7 @@ def _hurry_host(service: Service, finding: Finding) -> str | None:
         add_task_once(connection, HOST_TASK, known.id, service.now())
         return HURRIED
 
-    done = service.books.transact(work)
+    done = service.db.transact(work)
     service.wake()
     return done
 
@@ -116,7 +116,7 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
         find_lease(connection, owner.lease_id, lock=True, gone=True)
         return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
 
-    if not service.books.transact(is_over):
+    if not service.db.transact(is_over):
         return None
     observation = Observation(service.cloud)
     things = [each for each in things_of_ours(service, observation) if each.reservation_id == reservation_id]
@@ -150,7 +150,7 @@ def _leaving(service: Service, observation: Observation, thing: Thing) -> list[s
 def _remove_aggregate(service: Service, observation: Observation, thing: Thing) -> None:
     """Remove an aggregate; the enrolled hosts in it go back to the free pool first, unless a lease has them."""
     aggregates, pool = service.cloud.aggregates, service.settings.cloud.freepool
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         enrolled = {host.number: host.attributes["service_name"] for host in list_resources(connection, HOST)}
         held = unreleased_on(connection, enrolled, service.now()) if enrolled else []
     leased = {enrolled[each.resource_number] for each in held if each.demand is None}

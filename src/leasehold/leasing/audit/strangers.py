@@ -10,9 +10,9 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.books.allocation import unreleased_on
-from leasehold.books.audit import owners
-from leasehold.books.resource import list_resources
+from leasehold.db.allocation import unreleased_on
+from leasehold.db.audit import owners
+from leasehold.db.resource import list_resources
 from leasehold.leasing.audit.finding import Finding, Kind
 from leasehold.leasing.audit.leftovers import is_of_hosts
 from leasehold.model.resource import HOST
@@ -45,7 +45,7 @@ def audit_strangers(service: Service, observation: Observation) -> Iterator[Find
     """
     ours = [each for each in observation.aggregates.values() if is_of_hosts(service, each)]
     arrived = {host for each in ours for host in each.hosts}
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         enrolled = list_resources(connection, HOST)
     names = {host.attributes["service_name"] for host in enrolled} - arrived
     found = _nobodys(service, names) if names else {}
@@ -65,7 +65,7 @@ def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
     """Return the numbers of those of these hosts that are to be a lease's alone, from now on or soon."""
     if not hosts:
         return frozenset()
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         held = unreleased_on(connection, [host.number for host in hosts], service.now() + AHEAD)
     return frozenset(each.resource_number for each in held if each.demand is None)
 
@@ -73,7 +73,7 @@ def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
 def _nobodys(service: Service, names: Collection[str]) -> Mapping[str, list[Server]]:
     """Return, by service host, the servers that no reservation accounts for."""
     there = [each for each in service.cloud.servers.on_hosts(names) if not each.preemptible]
-    with service.books.reading() as connection:
+    with service.db.reading() as connection:
         known = owners(connection, {server.flavor_id for server in there})
     found: dict[str, list[Server]] = defaultdict(list)
     for server in there:

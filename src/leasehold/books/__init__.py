@@ -1,1 +1,0 @@
-"""The books: what is promised to whom, when. Tables, units of work, queries and migrations."""

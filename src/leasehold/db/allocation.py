@@ -1,0 +1,242 @@
+"""Allocations in the database: the promises, stamped with the generation in which they last changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, bindparam, case, insert, or_, select, update
+
+from leasehold.db.tables import allocations, leases, reservations
+from leasehold.model.allocation import Allocation
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window, to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+    from leasehold.model.allocation import Pick
+
+CHUNK = 20_000
+LISTED = 2_000
+"""Rows of a list that are read at a time: lists are not in a hurry, and several may be read at once."""
+_CHANGED = (
+    select(
+        allocations.c.id,
+        allocations.c.resource_number,
+        allocations.c.starts_at,
+        allocations.c.ends_at,
+        allocations.c.slots,
+        allocations.c.demand,
+        allocations.c.reservation_id,
+        allocations.c.released_at.is_not(None),
+    )
+    .where(allocations.c.pool == bindparam("pool"), allocations.c.generation > bindparam("since"))
+    .order_by(allocations.c.id)
+)
+_CURRENT = _CHANGED.where(
+    or_(allocations.c.ends_at > bindparam("moment"), allocations.c.released_at.is_(None)),
+)
+
+_UNRELEASED = select(allocations).where(
+    allocations.c.resource_number.in_(bindparam("numbers", expanding=True)),
+    allocations.c.released_at.is_(None),
+    allocations.c.starts_at <= bindparam("moment"),
+)
+
+
+def write_demand(demand: Mapping[str, int] | None) -> str | None:
+    """Return the canonical text of a demand, equal for equal demands; None for a whole resource."""
+    return None if demand is None else json.dumps(dict(demand), sort_keys=True, separators=(",", ":"))
+
+
+def read_demand(text: str | None) -> dict[str, int] | None:
+    """Return the demand that `write_demand` wrote."""
+    return None if text is None else json.loads(text)
+
+
+def changed_allocations(
+    connection: Connection, pool: str, since: int, moment: datetime
+) -> Iterator[tuple[Sequence[Any], ...]]:
+    """Yield what changed in a pool after a generation, as chunks of columns.
+
+    Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
+    (`since` -1) leaves out what ended before `moment` and is released.
+    """
+    parameters = {"pool": pool, "since": since}
+    if since < 0:
+        # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+        everything = {**parameters, "moment": to_seconds(moment)}
+        result = connection.execute(_CURRENT, everything, execution_options={"yield_per": CHUNK})
+    else:
+        # Few rows, read while everybody waits for the pool; on PostgreSQL a cursor means more round trips for them.
+        result = connection.execute(_CHANGED, parameters)
+    for rows in result.partitions(CHUNK):
+        yield tuple(zip(*rows, strict=True))
+
+
+def as_allocation(row: Row[Any]) -> Allocation:
+    """Return the value of a row of the allocations table."""
+    return Allocation(
+        id=row.id,
+        reservation_id=row.reservation_id,
+        lease_id=row.lease_id,
+        pool=row.pool,
+        resource_number=row.resource_number,
+        window=Window.of_seconds(row.starts_at, max(row.starts_at, row.ends_at)),
+        slots=row.slots,
+        demand=read_demand(row.demand),
+        released_at=row.released_at,
+        left_at=row.left_at,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a reservation is promised of a pool, from a generation of the pool on."""
+
+    pool: str
+    generation: int
+    reservation_id: str
+    pick: Pick
+
+
+def insert_allocations(connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant]) -> None:
+    """Write the promises of a lease, of whatever pools, in one statement."""
+    start, end = window.seconds
+    rows = [
+        {
+            "pool": grant.pool,
+            "reservation_id": grant.reservation_id,
+            "lease_id": lease_id,
+            "resource_number": grant.pick.resource_number,
+            "starts_at": start,
+            "ends_at": end,
+            "slots": grant.pick.slots,
+            "demand": write_demand(grant.pick.demand),
+            "generation": grant.generation,
+        }
+        for grant in grants
+    ]
+    if rows:
+        connection.execute(insert(allocations), rows)
+
+
+def move_allocations(connection: Connection, ids: Collection[int], generation: int, window: Window) -> None:
+    """Give promises another window."""
+    start, end = window.seconds
+    connection.execute(
+        update(allocations).where(allocations.c.id.in_(ids)).values(starts_at=start, ends_at=end, generation=generation)
+    )
+
+
+def end_allocations(
+    connection: Connection, ids: Collection[int], generation: int, now: datetime, *, released: bool
+) -> None:
+    """End promises now: one that has not begun becomes empty, a running one stops at `now`.
+
+    `released` says that the resource was never touched or is clean, so nobody has to wait for it.
+    """
+    moment = to_seconds(now)
+    stop = case(
+        (allocations.c.ends_at <= moment, allocations.c.ends_at),
+        (allocations.c.starts_at >= moment, allocations.c.starts_at),
+        else_=moment,
+    )
+    values: dict[str, Any] = {"ends_at": stop, "generation": generation}
+    if released:
+        values["released_at"] = now
+    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(**values))
+
+
+def leave_allocations(connection: Connection, ids: Collection[int], generation: int, now: datetime) -> None:
+    """Write that promises are no longer used; until they are released, nobody else gets what they hold."""
+    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(left_at=now, generation=generation))
+
+
+def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
+    """Return the promises on these resources that have begun and are not released, whether over or not."""
+    parameters = {"numbers": list(numbers), "moment": to_seconds(now)}
+    return [as_allocation(row) for row in connection.execute(_UNRELEASED, parameters)]
+
+
+def in_use(connection: Connection, number: int, now: datetime) -> bool:
+    """Say whether a resource is promised now or later, or not yet released."""
+    ahead = and_(allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    # A promise that ended in the second in which it began is empty, and may have servers to be removed all the same.
+    live = or_(ahead, allocations.c.released_at.is_(None))
+    query = select(allocations.c.id).where(allocations.c.resource_number == number, live).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def each_allocation(
+    connection: Connection,
+    pools: Collection[str],
+    *,
+    lease_id: str | None,
+    reservation_id: str | None,
+    since: datetime,
+    number: int | None = None,
+) -> Iterator[tuple[int, list[Allocation]]]:
+    """Yield the promises of existing leases by resource number, in the order of their start, with the lease's dates.
+
+    With a `number` those of this resource alone. Without a lease or a reservation given, only those that end at `since`
+    or later (contract http-api §6.1). What was given back is left out, and all that a lease had which has ended
+    (contract resources §2, "Effects"). Few rows are held at a time: they are read as they are taken.
+    """
+    query = (
+        select(allocations, leases.c.start_at, leases.c.end_at)
+        .join(leases, leases.c.id == allocations.c.lease_id)
+        .where(
+            allocations.c.pool.in_(pools),
+            allocations.c.ends_at > allocations.c.starts_at,
+            allocations.c.released_at.is_(None),
+            leases.c.deleted_at.is_(None),
+            leases.c.status != LeaseStatus.TERMINATED,
+        )
+    )
+    if number is not None:
+        query = query.where(allocations.c.resource_number == number)
+    if lease_id is not None:
+        query = query.where(allocations.c.lease_id == lease_id)
+    if reservation_id is not None:
+        query = query.where(allocations.c.reservation_id == reservation_id)
+    if lease_id is None and reservation_id is None:
+        query = query.where(allocations.c.ends_at >= to_seconds(since))
+    ordered = query.order_by(allocations.c.resource_number, allocations.c.starts_at, allocations.c.id)
+    # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+    rows = connection.execute(ordered, execution_options={"yield_per": LISTED})
+    for each, held in groupby(rows, attrgetter("resource_number")):
+        yield each, [replace(as_allocation(row), window=Window(row.start_at, row.end_at)) for row in held]
+
+
+def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:
+    """Return the leases promised one of these resources between now and `until` (None: ever), soonest first."""
+    query = select(allocations.c.lease_id).where(
+        allocations.c.resource_number.in_(numbers),
+        allocations.c.ends_at > to_seconds(now),
+        allocations.c.ends_at > allocations.c.starts_at,
+        allocations.c.released_at.is_(None),
+        allocations.c.left_at.is_(None),
+    )
+    if until is not None:
+        query = query.where(allocations.c.starts_at < to_seconds(until))
+    query = query.order_by(allocations.c.starts_at, allocations.c.id)
+    return list(dict.fromkeys(connection.execute(query).scalars()))
+
+
+def requests_naming(connection: Connection, number: int, now: datetime) -> list[dict[str, Any]]:
+    """Return the requests of current and future reservations that hold a resource."""
+    query = (
+        select(reservations.c.request)
+        .join(allocations, allocations.c.reservation_id == reservations.c.id)
+        .where(allocations.c.resource_number == number, allocations.c.ends_at > to_seconds(now))
+        .where(allocations.c.ends_at > allocations.c.starts_at)
+    )
+    return list(connection.execute(query).scalars())

@@ -1,0 +1,219 @@
+"""What an audit reads: everything that is promised or deferred, row by row, without the calendar's help.
+
+And who a reservation or a host is, or was, that something in the cloud is named after.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, or_, select
+
+from leasehold.db.allocation import as_allocation
+from leasehold.db.resource import resources_by_number
+from leasehold.db.tables import allocations, leases, reservations, resources, tasks
+from leasehold.db.task import LEASE
+from leasehold.model.resource import HOST
+from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.resource import Resource
+
+BATCH = 10_000
+FEW = 500
+"""Ids in one question, so that no database finds it too long."""
+_WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts, tasks.c.refusals, tasks.c.last_error)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A row of deferred work, until when somebody has claimed it, and how often it was tried in vain.
+
+    `refusals` are the tries that the cloud refused, `last_error` says what came of the last one.
+    """
+
+    due_at: datetime | None
+    claim_until: datetime | None
+    attempts: int = 0
+    refusals: int = 0
+    last_error: str | None = None
+
+    def claimed(self, now: datetime) -> bool:
+        """Say whether somebody is at it."""
+        return self.claim_until is not None and self.claim_until > now
+
+    def busy(self, now: datetime) -> bool:
+        """Say whether it is being done, or is to be done, or waits for another try."""
+        return self.claimed(now) or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
+
+
+IDLE = Work(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The lease that a reservation belongs to, and whether the reservation is over: it never comes back then."""
+
+    lease_id: str
+    over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a lease keeps although it is over: whose it is, how it stands, since when it is over, and the resources."""
+
+    project_id: str
+    status: str
+    since: datetime
+    resources: tuple[Resource, ...]
+
+
+def kept_allocations(connection: Connection, now: datetime) -> Iterator[tuple[Resource, list[Allocation]]]:
+    """Yield each resource with all that is promised on it now or later, by start; promises of no time are none."""
+    lasting = (allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    numbers = connection.execute(select(allocations.c.resource_number).where(*lasting).distinct()).scalars()
+    resources = resources_by_number(connection, numbers)
+    query = select(allocations).where(*lasting).order_by(allocations.c.resource_number, allocations.c.starts_at)
+    rows = connection.execute(query.execution_options(yield_per=BATCH))
+    for number, held in groupby(rows, attrgetter("resource_number")):
+        yield resources[number], [as_allocation(row) for row in held]
+
+
+def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
+    """Return the tasks of a kind by their subject; those of these subjects, if some are named."""
+    query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
+    wanted = None if subjects is None else sorted(subjects)
+    questions = (
+        [query]
+        if wanted is None
+        else [query.where(tasks.c.subject.in_(wanted[place : place + FEW])) for place in range(0, len(wanted), FEW)]
+    )
+    found: dict[str, list[Work]] = defaultdict(list)
+    for question in questions:
+        for subject, *values in connection.execute(question):
+            found[subject].append(Work(*values))
+    return found
+
+
+def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
+    """Return the task of one subject, or None when there is none."""
+    row = connection.execute(select(*_WORK).where(tasks.c.kind == kind, tasks.c.subject == subject)).first()
+    return None if row is None else Work(*row)
+
+
+def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
+    """Return what leases keep whose time is over, or that are deleted or being deleted, by their ids."""
+    over = or_(
+        leases.c.deleted_at.is_not(None),
+        leases.c.end_at <= now,
+        leases.c.status.in_((LeaseStatus.TERMINATED, LeaseStatus.DELETING)),
+    )
+    query = (
+        select(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at, allocations.c.resource_number)
+        .join(allocations, allocations.c.lease_id == leases.c.id)
+        .where(over, allocations.c.released_at.is_(None), allocations.c.ends_at > allocations.c.starts_at)
+        .order_by(leases.c.end_at, leases.c.id)
+    )
+    rows = connection.execute(query).all()
+    resources = resources_by_number(connection, {row.resource_number for row in rows})
+    return {
+        lease_id: Kept(first.project_id, first.status, min(first.end_at, now), _by_label(resources, (first, *rest)))
+        for lease_id, (first, *rest) in groupby(rows, attrgetter("id"))
+    }
+
+
+def _by_label(resources: Mapping[int, Resource], rows: Iterable[Any]) -> tuple[Resource, ...]:
+    found = {resources[row.resource_number].label: resources[row.resource_number] for row in rows}
+    return tuple(found[label] for label in sorted(found))
+
+
+def without_lease(connection: Connection, kind: str) -> list[str]:
+    """Return the subjects of tasks of a kind that should be leases, and of which there is none, deleted or not."""
+    query = select(tasks.c.subject).where(
+        tasks.c.kind == kind, ~select(leases.c.id).where(leases.c.id == tasks.c.subject).exists()
+    )
+    return sorted(set(connection.execute(query).scalars()))
+
+
+def standing_lease_ids(connection: Connection) -> list[str]:
+    """Return the leases that the cloud is kept ready for, oldest first: those to come and those that run."""
+    standing = (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
+    query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.status.in_(standing))
+    return list(connection.execute(query.order_by(leases.c.created_at, leases.c.id)).scalars())
+
+
+_UNFINISHED = (
+    tasks.c.kind == LEASE,
+    tasks.c.due_at.is_not(None),
+    or_(reservations.c.status != ReservationStatus.DELETED, leases.c.deleted_at.is_not(None)),
+)
+_ENDING = reservations.join(leases).join(tasks, tasks.c.subject == leases.c.id)
+
+
+def types_in_use(connection: Connection) -> list[str]:
+    """Return the resource types of the reservations for which something is still to be done, be it their removal."""
+    query = select(reservations.c.resource_type).select_from(_ENDING).where(*_UNFINISHED).distinct()
+    return sorted(connection.execute(query).scalars())
+
+
+def leases_using(connection: Connection, resource_type: str) -> list[str]:
+    """Return the leases of these reservations of a type."""
+    query = select(leases.c.id).select_from(_ENDING).where(*_UNFINISHED, reservations.c.resource_type == resource_type)
+    return sorted(set(connection.execute(query).scalars()))
+
+
+def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:
+    """Return the owners of those of these reservations that there are or were."""
+    query = select(reservations.c.id, reservations.c.lease_id, reservations.c.status, leases.c.deleted_at).join(leases)
+    found: dict[str, Owner] = {}
+    wanted = sorted(reservation_ids)
+    for begin in range(0, len(wanted), FEW):
+        for row in connection.execute(query.where(reservations.c.id.in_(wanted[begin : begin + FEW]))):
+            over = row.deleted_at is not None or row.status == ReservationStatus.DELETED
+            found[row.id] = Owner(row.lease_id, over)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Projects that a resource is or was promised to: now, or until it was given back."""
+
+    present: frozenset[str] = frozenset()
+    former: frozenset[str] = frozenset()
+
+
+def holders(connection: Connection, numbers: Collection[int], now: datetime) -> dict[int, Holders]:
+    """Return who has and had each of these resources; what was never in use, or purged since, is left out."""
+    query = select(allocations.c.resource_number, allocations.c.released_at, leases.c.project_id)
+    query = query.join(leases, leases.c.id == allocations.c.lease_id)
+    begun = and_(allocations.c.starts_at <= to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
+    query = query.where(or_(begun, allocations.c.released_at.is_(None)))
+    present: dict[int, set[str]] = defaultdict(set)
+    former: dict[int, set[str]] = defaultdict(set)
+    wanted = sorted(numbers)
+    for begin in range(0, len(wanted), FEW):
+        rows = connection.execute(query.where(allocations.c.resource_number.in_(wanted[begin : begin + FEW])))
+        for row in rows:
+            (present if row.released_at is None else former)[row.resource_number].add(row.project_id)
+    return {
+        number: Holders(frozenset(present[number]), frozenset(former[number] - present[number])) for number in wanted
+    }
+
+
+def removed_hosts(connection: Connection) -> dict[str, Mapping[str, Any]]:
+    """Return the attributes of the hosts that were enrolled once and are no longer, by their ids."""
+    query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == HOST)
+    rows = connection.execute(query.order_by(resources.c.number)).all()
+    enrolled = {row.id for row in rows if row.alive}
+    return {row.id: row.attributes for row in rows if row.id not in enrolled}

@@ -1,0 +1,204 @@
+"""Connections, with the same promise on each database: a transaction sees what was committed before it asked.
+
+Who writes does so in READ COMMITTED on MariaDB and PostgreSQL, because a decision locks a pool first and must then read
+what the previous holder of the lock committed; MariaDB's default would show an older snapshot. Who only reads sees one
+moment, however many statements that takes, so a lease never shows half of an amendment. SQLite gets WAL, so that
+readers never wait for the writer, and a writer takes its lock at BEGIN, so that two of them queue instead of failing
+half-way.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, nullcontext
+from datetime import datetime
+from functools import lru_cache
+from threading import Lock, get_ident
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import NullPool, create_engine, event, make_url
+from sqlalchemy.exc import InvalidatePoolError
+
+from leasehold.conf.database import IMPATIENT, PATIENT
+from leasehold.db.galera import attend_to_galera
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
+
+    from leasehold.conf.database import DatabaseSettings
+
+SQLITE_WAIT_SECONDS = 30
+TRUSTED_SECONDS = 1.0
+"""A connection that was used so lately is used again without asking whether it still stands."""
+COMMITTED = "committed"
+"""The mark of a connection whose transaction has come to its end, so that there is nothing to roll back."""
+_READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
+"""The twin of an engine whose connections only read: saying so once a connection saves a round trip a request."""
+_WRITERS: WeakKeyDictionary[Engine, _Writer] = WeakKeyDictionary()
+"""SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
+
+
+class NestedWriteError(RuntimeError):
+    """A thread that writes to an SQLite database asks to write to it once more, and would wait for itself for ever."""
+
+
+class _Writer:
+    """The turn to write to an SQLite database: one thread has it at a time, and knows that it has."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._thread: int | None = None
+
+    def __enter__(self) -> None:
+        # Only this thread can have written its own number there.
+        if self._thread == get_ident():
+            message = (
+                "A transaction that writes to this SQLite database is open in this thread already. A call to the "
+                "sandbox cloud, which keeps its state in the same database, belongs before or after it."
+            )
+            raise NestedWriteError(message)
+        self._lock.acquire()
+        self._thread = get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._thread = None
+        self._lock.release()
+
+
+def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = PATIENT) -> Engine:
+    """Return an engine for `url` (SQLAlchemy form: sqlite, mysql+pymysql or postgresql+psycopg)."""
+    backend = make_url(url).get_backend_name()
+    if backend == "sqlite":
+        return _open_sqlite(url)
+    options: dict[str, Any] = {
+        "connect_args": _driver_options(make_url(url), settings),
+        "pool_size": pool_size,
+        "pool_reset_on_return": None,
+        "max_overflow": pool_size,
+        "pool_recycle": 1800,
+    }
+    engine = create_engine(url, isolation_level="READ COMMITTED", **options)
+    reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
+    event.listen(engine, "engine_disposed", lambda _engine: reader.dispose())
+    for each in (engine, reader):
+        _spare_round_trips(each)
+        if backend == "mysql":
+            attend_to_galera(each, settings.wsrep_sync_wait)
+    return engine
+
+
+def reader_of(engine: Engine) -> Engine:
+    """Return the engine on which `reading` works; SQLite needs no other: every transaction there sees one moment."""
+    return _READERS.get(engine, engine)
+
+
+def open_aside(url: URL) -> Engine:
+    """Return an engine for a rare question to a server, each on a connection of its own that is soon given up."""
+    options = _driver_options(url, IMPATIENT)
+    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options)
+
+
+def _spare_round_trips(engine: Engine) -> None:
+    """Roll back only what was not committed, and have only those connections prove that they stand that were idle.
+
+    SQLAlchemy's own way is both for each transaction, of which the start of a lease has seven. A connection that broke
+    within the second costs a transaction that is run again, or a read that is answered with 503.
+    """
+
+    @event.listens_for(engine, "reset")
+    def roll_back(connection: Any, record: ConnectionPoolEntry, state: PoolResetState) -> None:
+        if not (state.transaction_was_reset or state.terminate_only or record.info.pop(COMMITTED, False)):
+            connection.rollback()
+
+    @event.listens_for(engine, "checkin")
+    def note(_connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info["idle_since"] = monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def check(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+        idle_since = record.info.get("idle_since")
+        if idle_since is None or monotonic() - idle_since < TRUSTED_SECONDS:
+            return
+        try:
+            stands = engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error:
+            stands = False
+        if not stands:
+            raise InvalidatePoolError
+
+
+def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
+    """Return what the driver is told beside the URL, which is stronger."""
+    if url.get_backend_name() == "mysql":
+        silence = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
+        options = {**_pymysql_options(), **silence}
+    else:
+        options = _silence_of_the_network(settings.read_timeout) if settings.read_timeout else {}
+    options["connect_timeout"] = settings.connect_timeout
+    return {name: value for name, value in options.items() if name not in url.query}
+
+
+def _silence_of_the_network(seconds: int) -> dict[str, Any]:
+    """Return after how long libpq finds a machine gone, be it one that should answer or one that should take data."""
+    pause = max(1, seconds // 4)
+    probes = {"keepalives_idle": pause, "keepalives_interval": pause, "keepalives_count": 3}
+    return {**probes, "tcp_user_timeout": seconds * 1000}
+
+
+def _pymysql_options() -> dict[str, Any]:
+    """Return how PyMySQL reads dates: its own way takes them apart with a regular expression, in Python.
+
+    A list of a thousand leases has sixteen thousand dates, so this is a third of the time that the driver takes. Most
+    of them are the moment at which a lease was made, of which its parts each tell once more: read once, they are kept.
+    """
+    from pymysql.constants import FIELD_TYPE  # noqa: PLC0415 - not loaded where another database is used.
+    from pymysql.converters import conversions  # noqa: PLC0415
+
+    return {"conv": {**conversions, FIELD_TYPE.DATETIME: _utc}}
+
+
+@lru_cache(maxsize=4096)
+def _utc(text: str) -> datetime:
+    return datetime.fromisoformat(f"{text}+00:00")
+
+
+def _open_sqlite(url: str) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False})
+    _WRITERS[engine] = _Writer()
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # The begin hook below speaks; the driver must not start transactions itself.
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("leasehold_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that only reads, and sees the database as they were at its first statement."""
+    with reader_of(engine).connect() as connection:
+        with connection.begin():
+            yield connection
+        connection.info[COMMITTED] = True
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Open a transaction that writes: committed when the block ends, rolled back when it raises."""
+    turn: AbstractContextManager[Any] = _WRITERS.get(engine, nullcontext())
+    with turn, engine.connect().execution_options(leasehold_writes=True) as connection:
+        with connection.begin():
+            yield connection
+        connection.info[COMMITTED] = True

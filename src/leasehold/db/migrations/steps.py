@@ -1,0 +1,88 @@
+"""What revisions are written with: types as they were when they were written, and steps that may be run again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+from alembic import op
+from sqlalchemy.dialects import mysql
+
+from leasehold.db.schema import SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+BIG_KEY: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+"""A 64-bit key that the database counts up."""
+
+MOMENT: Final = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
+"""A moment in UTC with microseconds."""
+
+
+def make_table(
+    name: str,
+    *parts: sa.Column[Any] | sa.Constraint,
+    indexes: Iterable[Sequence[str]] = (),
+    counted: bool = False,
+) -> None:
+    """Make a table with its indexes, as far as they are not there yet.
+
+    `counted` keeps SQLite from giving a key twice. Raises SchemaError when a table of this name lacks one of these
+    columns, so is somebody else's.
+    """
+    found = sa.inspect(op.get_bind())
+    known: set[str | None] = set()
+    if found.has_table(name):
+        wanted = {part.name for part in parts if isinstance(part, sa.Column)}
+        # It may have columns that a later revision adds.
+        if not wanted <= {column["name"] for column in found.get_columns(name)}:
+            raise SchemaError(
+                f"The database has a table {name} that is not ours: give Leasehold a database of its own."
+            )
+        known = {index["name"] for index in found.get_indexes(name)}
+    else:
+        op.create_table(name, *parts, sqlite_autoincrement=counted, **_exact())
+    for columns in indexes:
+        index = f"ix_{name}_{'_'.join(columns)}"
+        if index not in known:
+            op.create_index(index, name, list(columns))
+
+
+def _exact() -> dict[str, Any]:
+    """Return the options that let MariaDB and MySQL compare names exactly, blanks at the end included."""
+    dialect = op.get_bind().dialect
+    maria = getattr(dialect, "is_mariadb", False)
+    return {
+        "mysql_engine": "InnoDB",
+        "mysql_charset": "utf8mb4",
+        "mysql_collate": "utf8mb4_nopad_bin" if maria else "utf8mb4_0900_bin",
+    }
+
+
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    """Add a column to a table unless it is there already; rows that exist, and those of old code, get its default."""
+    known = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)}
+    if column.name not in known:
+        op.add_column(table, column)
+
+
+def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows whose `key` is not in the table yet; all have the same columns."""
+    table = sa.table(name, *(sa.column(column) for column in rows[0]))
+    known = set(op.get_bind().scalars(sa.select(table.c[key])))
+    missing = [row for row in rows if row[key] not in known]
+    if missing:
+        op.bulk_insert(table, missing)
+
+
+def need_code_of(revision: str) -> None:
+    """State that from now on only code that knows this revision works on the schema (a contraction begins with it)."""
+    table = sa.table("schema_compatibility", sa.column("oldest"))
+    op.execute(sa.update(table).values(oldest=revision))
+
+
+def remove_tables(names: Iterable[str]) -> None:
+    """Remove those of the tables that are there, with their indexes, in this order."""
+    for name in names:
+        op.drop_table(name, if_exists=True)

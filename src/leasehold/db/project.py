@@ -1,0 +1,190 @@
+"""What projects use: how many leases each has open, and how much of everything these are promised at a time.
+
+The row of a project in `project_use` is where its decisions wait for each other, before they lock any pool: who sends
+many requests at a time stands in the queue for the pools once. It keeps upper bounds: each decision adds what it asks
+for, and what is given back is seen when all is counted anew, at a limit or after `COUNTED_FOR`. So a decision costs
+one statement, however many leases there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import BigInteger, bindparam, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.db.allocation import read_demand
+from leasehold.db.store import GenerationRaceError
+from leasehold.db.tables import allocations, leases, project_use
+from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.model.windows import Window
+
+OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+"""What is no longer open: it has ended, or its owner has asked for its end."""
+COUNTED_FOR: Final = timedelta(hours=1)
+"""How long upper bounds are believed: what nobody counted, as an import, is counted by then."""
+MOST: Final = 2**53
+"""What stands for no limit: more than there is of anything, and sums of some of it are no problem for a database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How much a project uses: open leases, whole hosts, and of its instances the vCPUs and MiB; and floating IPs."""
+
+    leases: int = 0
+    hosts: int = 0
+    vcpus: int = 0
+    memory_mb: int = 0
+    floating_ips: int = 0
+
+    def __add__(self, other: Use) -> Use:
+        """Return the sum of each."""
+        return Use(*(min(MOST, mine + theirs) for mine, theirs in zip(self.amounts, other.amounts, strict=True)))
+
+    @property
+    def amounts(self) -> tuple[int, ...]:
+        """The amounts in the order of the fields."""
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+    def growth(self, before: Use) -> Use:
+        """Return how much more this is than before, 0 where it is not."""
+        pairs = zip(self.amounts, before.amounts, strict=True)
+        return Use(*(max(0, mine - theirs) for mine, theirs in pairs))
+
+    def within(self, most: Use) -> bool:
+        """Say whether nothing is more than `most`."""
+        return all(mine <= limit for mine, limit in zip(self.amounts, most.amounts, strict=True))
+
+
+NAMES: Final = tuple(each.name for each in fields(Use))
+_TAKE = (
+    update(project_use)
+    .where(
+        project_use.c.project_id == bindparam("project"),
+        project_use.c.counted_at > bindparam("since"),
+        *(project_use.c[name] <= bindparam(f"room_{name}", type_=BigInteger) for name in NAMES),
+    )
+    .values({name: project_use.c[name] + bindparam(f"more_{name}", type_=BigInteger) for name in NAMES})
+)
+_ENTER = (
+    update(project_use).where(project_use.c.project_id == bindparam("project")).values(turns=project_use.c.turns + 1)
+)
+_KEEP = (
+    update(project_use)
+    .where(project_use.c.project_id == bindparam("project"))
+    .values({name: bindparam(f"now_{name}") for name in NAMES} | {"counted_at": bindparam("now")})
+)
+_OPEN = (
+    leases.c.project_id == bindparam("project"),
+    leases.c.deleted_at.is_(None),
+    leases.c.status.not_in(OVER),
+)
+_COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
+_PROMISED = (
+    select(
+        allocations.c.pool,
+        allocations.c.demand,
+        allocations.c.starts_at,
+        allocations.c.ends_at,
+        func.sum(allocations.c.slots).label("slots"),
+    )
+    .select_from(leases.join(allocations, allocations.c.lease_id == leases.c.id))
+    .where(*_OPEN, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at)
+    .group_by(allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at)
+)
+
+
+def take_use(connection: Connection, project_id: str, more: Use, most: Use, now: datetime) -> bool:
+    """Add to what the project uses and return True, if what is known of it says that it stays within `most`.
+
+    No other transaction adds anything until this one ends. False means that `enter` and a count have to decide.
+    """
+    values: dict[str, int] = {}
+    for name, amount, limit in zip(NAMES, more.amounts, most.amounts, strict=True):
+        values |= {f"more_{name}": amount, f"room_{name}": limit - amount}
+    return connection.execute(_TAKE, {"project": project_id, "since": now - COUNTED_FOR, **values}).rowcount == 1
+
+
+def enter(connection: Connection, project_id: str) -> None:
+    """Let no other transaction add to what the project uses until this one ends.
+
+    Raises GenerationRaceError when another one makes the project's row at this moment. A write rather than a lock,
+    because on Galera only what is written keeps two nodes apart.
+    """
+    if connection.execute(_ENTER, {"project": project_id}).rowcount == 0:
+        try:
+            connection.execute(insert(project_use), {"project_id": project_id, "turns": 1})
+        except IntegrityError as error:
+            raise GenerationRaceError(project_id) from error
+
+
+def keep_use(connection: Connection, project_id: str, use: Use, now: datetime) -> None:
+    """Write what was counted, of a project that was entered."""
+    values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}
+    connection.execute(_KEEP, {"project": project_id, "now": now, **values})
+
+
+def count_open_leases(connection: Connection, project_id: str) -> int:
+    """Return how many leases of the project are neither over nor deleted."""
+    count: int = connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
+    return count
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """What the open leases of a project are promised at the same times: from `start` to `end`, in seconds."""
+
+    start: int
+    end: int
+    use: Use
+
+
+def promised_to(connection: Connection, project_id: str, *, but: str = "") -> list[Promised]:
+    """Return what the open leases of a project are promised, those of one lease left out."""
+    rows = connection.execute(_PROMISED, {"project": project_id, "but": but})
+    return [Promised(row.starts_at, row.ends_at, _use_of(row.pool, row.demand, int(row.slots))) for row in rows]
+
+
+def _use_of(pool: str, text: str | None, slots: int) -> Use:
+    demand = read_demand(text)
+    if demand is not None:
+        return use_of_slots(demand, slots)
+    return Use(hosts=slots if pool == HOST_POOL else 0, floating_ips=slots if pool == FLOATING_IP_POOL else 0)
+
+
+def use_of_slots(demand: dict[str, int], slots: int) -> Use:
+    """Return what so many instances use, each of which takes `demand` by resource class."""
+    vcpus = demand.get("VCPU", 0) + demand.get("PCPU", 0)
+    return Use(vcpus=min(MOST, slots * vcpus), memory_mb=min(MOST, slots * demand.get("MEMORY_MB", 0)))
+
+
+def total(promised: list[Promised]) -> Use:
+    """Return the sum of all, whenever they are."""
+    return sum((each.use for each in promised), Use())
+
+
+def peak(promised: list[Promised], window: Window) -> Use:
+    """Return the most of each that is promised at any moment of the window."""
+    start, end = to_seconds(window.start), to_seconds(window.end)
+    changes = []
+    for each in promised:
+        if each.start < end and each.end > start:
+            changes.append((max(start, each.start), 1, each.use.amounts))
+            changes.append((each.end, -1, each.use.amounts))
+    running, most = [0] * len(NAMES), [0] * len(NAMES)
+    # What ends at a moment is over before what begins then.
+    for _, sign, amounts in sorted(changes):
+        for place, amount in enumerate(amounts):
+            running[place] += sign * amount
+            most[place] = max(most[place], running[place])
+    return Use(*most)

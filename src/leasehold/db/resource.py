@@ -1,0 +1,167 @@
+"""Resources in the database: what is enrolled, with properties, and what changed since a generation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from leasehold.db.tables import resource_properties, resources
+from leasehold.model.resource import HOST, Health, Resource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row, Select
+
+_BY_POOL = (
+    select(resources)
+    .where(resources.c.pool == bindparam("pool"), resources.c.generation > bindparam("since"))
+    .order_by(resources.c.number)
+)
+_PROPERTIES_BY_POOL = (
+    select(resource_properties)
+    .join(resources, resources.c.number == resource_properties.c.resource_number)
+    .where(resources.c.pool == bindparam("pool"), resources.c.generation > bindparam("since"))
+)
+
+_BY_NUMBER = select(resources).where(resources.c.number.in_(bindparam("numbers", expanding=True)))
+_PROPERTIES_BY_NUMBER = select(resource_properties).where(
+    resource_properties.c.resource_number.in_(bindparam("numbers", expanding=True))
+)
+
+
+def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
+    return Resource(
+        number=row.number,
+        id=row.id,
+        type=row.type,
+        pool=row.pool,
+        capacity=row.capacity,
+        max_unit=row.max_unit,
+        attributes=row.attributes,
+        properties=properties,
+        traits=frozenset(row.traits),
+        reservable=row.reservable,
+        health=_health(row),
+        down_since=row.down_since,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        deleted_at=row.deleted_at,
+    )
+
+
+def _health(row: Row[Any]) -> Health:
+    """Return the health of a row; one that nobody has looked at since the column was added says only `reservable`."""
+    if row.health is None:
+        return Health.HEALTHY if row.reservable else Health.DISABLED
+    return Health(row.health)
+
+
+def _assemble(rows: Iterable[Row[Any]], properties: Iterable[Row[Any]]) -> list[Resource]:
+    by_number: dict[int, dict[str, str]] = {}
+    for entry in properties:
+        by_number.setdefault(entry.resource_number, {})[entry.name] = entry.value
+    return [_resource(row, by_number.get(row.number, {})) for row in rows]
+
+
+def changed_resources(connection: Connection, pool: str, since: int) -> list[Resource]:
+    """Return the pool's resources that changed after a generation, removed ones included; two statements at most."""
+    parameters = {"pool": pool, "since": since}
+    rows = connection.execute(_BY_POOL, parameters).all()
+    if not rows:
+        return []
+    return _assemble(rows, connection.execute(_PROPERTIES_BY_POOL, parameters))
+
+
+def _alive(resource_type: str) -> Select[Any]:
+    return select(resources).where(resources.c.type == resource_type, resources.c.alive == 1)
+
+
+def list_resources(connection: Connection, resource_type: str) -> list[Resource]:
+    """Return all enrolled resources of a type in the order of their enrolment."""
+    rows = connection.execute(_alive(resource_type).order_by(resources.c.number)).all()
+    of_type = (
+        select(resource_properties)
+        .join(resources, resources.c.number == resource_properties.c.resource_number)
+        .where(resources.c.type == resource_type, resources.c.alive == 1)
+    )
+    return _assemble(rows, connection.execute(of_type)) if rows else []
+
+
+def hosts_behind(connection: Connection, service_host: str) -> list[tuple[str, str]]:
+    """Return id and hypervisor hostname of the enrolled hosts of a compute service, in the order of their enrolment."""
+    columns = (resources.c.id, resources.c.reference, resources.c.attributes)
+    query = select(*columns).where(resources.c.type == HOST, resources.c.alive == 1).order_by(resources.c.number)
+    rows = connection.execute(query)
+    return [(row.id, row.reference) for row in rows if row.attributes["service_name"] == service_host]
+
+
+def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
+    """Return the enrolled resource with this API id, or None."""
+    return _one(connection, _alive(resource_type).where(resources.c.id == ident))
+
+
+def last_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
+    """Return the resource that has this API id, or was the last one to have it before it was removed."""
+    query = select(resources).where(resources.c.type == resource_type, resources.c.id == ident)
+    return _one(connection, query.order_by(resources.c.number.desc()).limit(1))
+
+
+def resources_by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, Resource]:
+    """Return resources by their number, also those that were removed since."""
+    wanted = sorted(set(numbers))
+    if not wanted:
+        return {}
+    rows = connection.execute(_BY_NUMBER, {"numbers": wanted}).all()
+    properties = connection.execute(_PROPERTIES_BY_NUMBER, {"numbers": wanted})
+    return {resource.number: resource for resource in _assemble(rows, properties)}
+
+
+def _one(connection: Connection, query: Select[Any]) -> Resource | None:
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        return None
+    properties = connection.execute(
+        select(resource_properties).where(resource_properties.c.resource_number == row.number)
+    )
+    return _assemble([row], properties)[0]
+
+
+def insert_resource(connection: Connection, values: Mapping[str, Any]) -> int:
+    """Enrol a resource and return its number; IntegrityError when its id or reference is enrolled already."""
+    result = connection.execute(insert(resources).values(alive=1, **values))
+    key = result.inserted_primary_key
+    if key is None:
+        message = "The database did not return the key of a new resource."
+        raise RuntimeError(message)
+    return int(key[0])
+
+
+def update_resources(connection: Connection, numbers: Sequence[int], generation: int, **values: Any) -> None:
+    """Change columns of resources and stamp the generation, so that every calendar notices."""
+    connection.execute(update(resources).where(resources.c.number.in_(numbers)).values(generation=generation, **values))
+
+
+def remove_resource(connection: Connection, number: int, generation: int, now: datetime) -> None:
+    """Take a resource out of service; its row stays for history."""
+    update_resources(connection, [number], generation, alive=None, deleted_at=now, reservable=False)
+
+
+def put_properties(connection: Connection, number: int, properties: Mapping[str, str | None]) -> None:
+    """Set properties of a resource, and take those away whose value is None; the others stay."""
+    if not properties:
+        return
+    connection.execute(
+        delete(resource_properties).where(
+            resource_properties.c.resource_number == number, resource_properties.c.name.in_(list(properties))
+        )
+    )
+    rows = [
+        {"resource_number": number, "name": name, "value": value}
+        for name, value in properties.items()
+        if value is not None
+    ]
+    if rows:
+        connection.execute(insert(resource_properties), rows)

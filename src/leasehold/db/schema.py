@@ -1,0 +1,243 @@
+"""The schema of the database: brought up to date by migrations, and checked at every start.
+
+Old processes go on while the schema is upgraded, and new ones start beside them (`leasehold.db.migrations`). So the
+database itself says since which revision code works on it; a process refuses a newer schema only when it is older.
+
+Alembic takes longer to import than all else here takes to run, so only what migrates loads it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import column, inspect, select, table, text
+from sqlalchemy.exc import DBAPIError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
+from leasehold.db.engine import reading, writing
+from leasehold.db.galera import is_galera
+from leasehold.db.store import error_number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from alembic.config import Config
+    from sqlalchemy import Connection, Engine
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+BASE = "base"
+LOCK_NUMBER = 0x1EA5E401D
+LOCK_SECONDS = 120
+TABLE_LOCK_SECONDS = 3
+"""How long a migration waits for a table; whoever wants that table meanwhile waits behind it."""
+MADE_MEANWHILE = frozenset({1050, 1061, 1062, 1213, 1412, 1684})
+"""A table, an index or a row that is there already, a lost race, and a table that is just being changed."""
+MARIADB_LOCKED = frozenset({1205, 1213})
+POSTGRESQL_LOCKED = frozenset({"55P03", "40P01"})
+"""A lock that did not come in time, and a deadlock."""
+
+_VERSION = table("alembic_version", column("version_num"))
+_COMPATIBILITY = table("schema_compatibility", column("oldest"))
+_TAKE_LOCK = text("SELECT GET_LOCK(CONCAT('leasehold.', MD5(DATABASE())), :seconds)")
+_GIVE_LOCK = text("SELECT RELEASE_LOCK(CONCAT('leasehold.', MD5(DATABASE())))")
+
+
+class SchemaError(Exception):
+    """The tables are not what this version needs; the message says what to run."""
+
+
+def revisions() -> dict[str, str]:
+    """Return all revisions that this version knows, oldest first, each with what it is in a few words."""
+    names = (path.stem.partition("_") for path in sorted((MIGRATIONS / "versions").glob("[0-9]*_*.py")))
+    return {number: words.replace("_", " ") for number, _, words in names}
+
+
+def head() -> str:
+    """Return the revision that this version needs."""
+    known = revisions()
+    if not known:
+        raise SchemaError(f"There are no migrations in {MIGRATIONS}: install the package again.")
+    return list(known)[-1]
+
+
+def current(engine: Engine) -> str | None:
+    """Return the revision that the database has, None for one without our tables."""
+    with reading(engine) as connection:
+        return _current(connection)
+
+
+def _current(connection: Connection) -> str | None:
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    found: str | None = connection.execute(select(_VERSION.c.version_num)).scalar()
+    return found
+
+
+def check(engine: Engine) -> str:
+    """Return in a sentence why this version can run on the database's schema.
+
+    Raises SchemaError, which says what to do, when it cannot.
+    """
+    with reading(engine) as connection:
+        found, needed = _current(connection), head()
+        if found == needed:
+            return f"The schema is {found}, which is what this version needs."
+        if _newer(connection, found):
+            return f"The schema is {found}, which is newer than this version and works with it."
+    raise SchemaError(
+        f"The database has schema {found or 'none'}, and this version needs {needed}: run leasehold-manage db upgrade."
+    )
+
+
+def _newer(connection: Connection, found: str | None) -> bool:
+    """Say whether the schema is one that a newer version made for this version, too.
+
+    Raises SchemaError when it is unknown, and nothing says that this version works on it.
+    """
+    if found is None or found in revisions():
+        return False
+    oldest = _oldest(connection)
+    if oldest in revisions():
+        return True
+    if oldest is not None:
+        raise SchemaError(
+            f"The database has schema {found}, which works with versions that know schema {oldest}, and this one knows "
+            f"{head()} at most: start the newer version that made it."
+        )
+    raise SchemaError(
+        f"The database has schema {found}, which this version does not know. A newer Leasehold or another service "
+        "made it: install that version, or give Leasehold a database of its own. Blazar's database can only be "
+        "read: leasehold-manage import-blazar copies it into a new one."
+    )
+
+
+def _oldest(connection: Connection) -> str | None:
+    """Return the revision since which code works on this schema; None where nothing says so."""
+    if not inspect(connection).has_table(_COMPATIBILITY.name):
+        return None
+    found: str | None = connection.execute(select(_COMPATIBILITY.c.oldest)).scalar()
+    return found
+
+
+def upgrade(engine: Engine) -> None:
+    """Bring the schema to what this version needs; of several processes at once one does it, the others find it done.
+
+    A newer schema that this version can run on stays as it is. What broke off half-way is taken up again. Raises
+    SchemaError for a database that is not ours.
+    """
+    attempts = Retrying(
+        retry=retry_if_exception(partial(_worth_another_try, engine)),
+        wait=wait_random(0.1, 1.0),
+        stop=stop_after_delay(LOCK_SECONDS),
+        reraise=True,
+    )
+    while attempts(_upgrade_once, engine):
+        pass
+
+
+def _upgrade_once(engine: Engine) -> bool:
+    """Carry out the next migration, and say whether there may be another one.
+
+    Each has a transaction of its own: with several, it would hold the tables of the first while it waits for others.
+    In a database that nobody uses yet all are one transaction.
+    """
+    if current(engine) == head():
+        return False
+    with writing(engine) as connection, _alone(connection), _impatient(connection):
+        found = _current(connection)
+        if found == head() or _newer(connection, found):
+            return False
+        from alembic import command  # noqa: PLC0415 - slow, see above.
+
+        known = list(revisions())
+        following = known[known.index(found) + 1] if found else head()
+        command.upgrade(_config(connection), following)
+        return following != head()
+
+
+def _worth_another_try(engine: Engine, error: BaseException) -> bool:
+    """Say whether a migration gave way to those who use the tables, or met another one."""
+    if isinstance(error, DBAPIError):
+        sqlstate = getattr(error.orig, "sqlstate", None)
+        if error_number(error) in MARIADB_LOCKED or sqlstate in POSTGRESQL_LOCKED:
+            return True
+    return _met_another(engine, error)
+
+
+def _met_another(engine: Engine, error: BaseException) -> bool:
+    """Say whether somebody migrates through another node of a Galera cluster, on which our lock is none.
+
+    One of the two is refused at every table, and finds it there when it tries again: the steps take up what is begun.
+    """
+    from alembic.util import CommandError  # noqa: PLC0415 - slow, see above.
+
+    # The latter is how Alembic says that its table has another revision than a moment ago.
+    same = (isinstance(error, DBAPIError) and error_number(error) in MADE_MEANWHILE) or isinstance(error, CommandError)
+    if not same:
+        return False
+    with reading(engine) as connection:
+        return is_galera(connection)
+
+
+def downgrade(engine: Engine, revision: str) -> None:
+    """Take the schema back to `revision`; `BASE` removes all tables with what is in them."""
+    with writing(engine) as connection, _alone(connection):
+        found = _current(connection)
+        if _newer(connection, found):
+            raise SchemaError(f"The database has schema {found}: go back with the newer version that made it.")
+        from alembic import command  # noqa: PLC0415 - slow, see above.
+
+        command.downgrade(_config(connection), revision)
+
+
+def _config(connection: Connection) -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - slow, see above.
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """Keep others from migrating the same database meanwhile; SQLite's writer lock does so by itself."""
+    if connection.dialect.name == "postgresql":
+        # Held until the transaction ends, so nobody sees half a migration.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
+        yield
+    elif connection.dialect.name in ("mysql", "mariadb"):
+        # MariaDB commits at every CREATE TABLE, so the lock belongs to the connection and has to be given back.
+        if connection.scalar(_TAKE_LOCK, {"seconds": LOCK_SECONDS}) != 1:
+            raise SchemaError(
+                f"Somebody else has been migrating this database for {LOCK_SECONDS} s: "
+                "wait for that, then run leasehold-manage db upgrade again."
+            )
+        try:
+            yield
+        finally:
+            connection.execute(_GIVE_LOCK)
+    else:
+        yield
+
+
+@contextmanager
+def _impatient(connection: Connection) -> Iterator[None]:
+    """Give up soon when a table is in use, because everybody else who wants it waits behind a migration that waits.
+
+    SQLite has one writer at a time, and nobody waits for a table.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SET LOCAL lock_timeout = '{TABLE_LOCK_SECONDS}s'"))
+        yield
+    elif connection.dialect.name in ("mysql", "mariadb"):
+        connection.execute(text(f"SET SESSION lock_wait_timeout = {TABLE_LOCK_SECONDS}"))
+        try:
+            yield
+        finally:
+            connection.execute(text("SET SESSION lock_wait_timeout = DEFAULT"))
+    else:
+        yield

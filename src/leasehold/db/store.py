@@ -1,0 +1,121 @@
+"""The unit of work: one transaction, run again as a whole when another one came first.
+
+Every transaction locks rows in `LOCK_ORDER`, so that no two wait for each other; a row that it has locked it may write
+again. Of several pools the order is `lock_order` (`db/pool.py`); no transaction locks leases one after another.
+`tests/locks.py` watches this in every test of a use case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
+
+from leasehold.db.engine import reading, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from sqlalchemy import Connection, Engine
+
+Result = TypeVar("Result")
+
+LOCK_ORDER = ("project_use", "pools", "leases", "tasks")
+"""The tables whose rows transactions wait for, in the order in which all lock them."""
+RETRY_SECONDS = 30.0
+MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 2006, 2013})
+"""Lock wait timeout, deadlock, changed since read, and a connection that went away."""
+MARIADB_NOT_COMMITTED = frozenset({1213, 1047})
+"""What says that a commit has failed for certain: it lost a race on Galera, or the node took no statement at all. After
+any other error, such as 1180 of a node that lost the others meanwhile, nobody here knows."""
+POSTGRESQL_TRY_AGAIN = frozenset({"40001", "40P01", "57P01"})
+"""Serialization failure, deadlock and a server that is being shut down."""
+
+
+class GenerationRaceError(Exception):
+    """Another transaction moved a pool's generation first, so everything decided here is void."""
+
+
+class UnknownOutcomeError(Exception):
+    """The database was lost while a transaction was committed, so nobody knows whether it was."""
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """Say whether running the whole transaction again may work."""
+    if isinstance(error, GenerationRaceError):
+        return True
+    if not isinstance(error, DBAPIError) or isinstance(error, IntegrityError):
+        return False
+    if error.connection_invalidated:
+        return True
+    original = error.orig
+    locked = isinstance(error, OperationalError) and "database is locked" in str(original)
+    return (
+        locked
+        or error_number(error) in MARIADB_TRY_AGAIN
+        or getattr(original, "sqlstate", None) in POSTGRESQL_TRY_AGAIN
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database, seen as transactions."""
+
+    engine: Engine
+    retry_seconds: float = RETRY_SECONDS
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that only reads."""
+        return reading(self.engine)
+
+    def transact(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` in one writing transaction and commit it; after a lost race roll back and run all of it again.
+
+        Whatever `work` raises leaves no trace in the database. Gives up, raising the last error, after
+        `retry_seconds`. Raises UnknownOutcomeError, without another try, when the commit fails in a way that leaves
+        its outcome open: what was written may be there, and writing it again would grant the same lease twice.
+        """
+        attempts = Retrying(
+            retry=retry_if_exception(worth_retrying),
+            wait=wait_random_exponential(multiplier=0.005, max=0.5),
+            stop=stop_after_delay(self.retry_seconds),
+            reraise=True,
+        )
+        result: Result = attempts(self._once, work)
+        return result
+
+    def _once(self, work: Callable[[Connection], Result]) -> Result:
+        refused: DBAPIError | None = None
+        try:
+            with writing(self.engine) as connection:
+                result = work(connection)
+                try:
+                    connection.commit()
+                except DBAPIError as error:
+                    refused = error
+                    raise
+        except DBAPIError as error:
+            if refused is None:
+                raise
+            if _leaves_open(refused):
+                message = "The connection to the database broke during a commit; look what is there, then try again."
+                raise UnknownOutcomeError(message) from refused
+            # Rolling back may have failed too, which says less.
+            raise refused from error.__cause__
+        return result
+
+
+def _leaves_open(refused: DBAPIError) -> bool:
+    """Say whether what a refused commit wrote may be there all the same."""
+    number = error_number(refused)
+    if isinstance(number, int):
+        return number not in MARIADB_NOT_COMMITTED
+    return refused.connection_invalidated
+
+
+def error_number(error: DBAPIError) -> object:
+    """Return what the driver puts first: PyMySQL the number of the error, the others a text."""
+    return error.orig.args[0] if error.orig is not None and error.orig.args else None

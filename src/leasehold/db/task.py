@@ -1,0 +1,185 @@
+"""Tasks: deferred work as rows that any worker can claim (design §5).
+
+One row per subject, so a lease has at most one task running by construction. `due_at` NULL means nothing is due.
+Whoever changes a lease sets its task due in the same transaction; whoever worked on it sets the next due time only if
+the lease is still as it was when the work began.
+
+Claims are shared out among projects, so that thousands of tasks of one delay no other: everybody's longest due comes
+first, then everybody's second. Tasks without a project, as those of hosts, share one turn.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlalchemy import bindparam, case, delete, func, insert, literal_column, or_, select, update
+
+from leasehold.db.tables import tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime, timedelta
+
+    from sqlalchemy import Connection
+
+LEASE = "lease"
+LONGEST_ERROR = 4_000
+"""In characters; MariaDB refuses texts of more than 64 KiB, and a task that could not be given back would be stuck."""
+_FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
+LOOKAHEAD = 10_000
+"""Due tasks, longest due first, that a claim shares out; more than that late makes each claim cost no more."""
+_WAITING = (
+    select(tasks.c.id, tasks.c.project_id, tasks.c.due_at)
+    .where(tasks.c.due_at <= bindparam("now"), _FREE)
+    .order_by(tasks.c.due_at, tasks.c.id)
+    .limit(literal_column(str(LOOKAHEAD)))
+    .subquery()
+)
+_OWN_ORDER = func.row_number().over(partition_by=_WAITING.c.project_id, order_by=(_WAITING.c.due_at, _WAITING.c.id))
+_PLACED = select(_WAITING.c.id, _WAITING.c.due_at, _OWN_ORDER.label("place")).subquery()
+_DUE = select(_PLACED.c.id).order_by(_PLACED.c.place, _PLACED.c.due_at, _PLACED.c.id).limit(bindparam("most"))
+_CLAIM = (
+    update(tasks)
+    .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.due_at <= bindparam("now"), _FREE)
+    .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), attempts=tasks.c.attempts + 1)
+)
+_CLAIMED = select(tasks).where(
+    tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer")
+)
+
+_HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
+_FINISH = (
+    update(tasks)
+    .where(tasks.c.id == bindparam("key"), tasks.c.claimed_by == bindparam("claimer"))
+    .values(
+        claimed_by=None,
+        claim_until=None,
+        due_at=bindparam("due"),
+        attempts=bindparam("attempts"),
+        refusals=bindparam("refusals"),
+        last_error=bindparam("error"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A piece of work that belongs to one worker until the claim runs out.
+
+    `attempts` counts this try and those before it that failed, `refusals` how many of them the cloud refused.
+    `made_at` is when the worker began to ask for it, by its own steady clock: others wait from then on at least.
+    """
+
+    id: int
+    kind: str
+    subject: str
+    claimer: str
+    attempts: int
+    due_at: datetime
+    refusals: int = 0
+    made_at: float = field(default_factory=time.monotonic, compare=False)
+
+
+def add_task(connection: Connection, kind: str, subject: str, due_at: datetime, project_id: str | None = None) -> None:
+    """Write a task, due at a moment; `project_id` says in whose turn it is claimed."""
+    row = {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0, "project_id": project_id}
+    connection.execute(insert(tasks), row)
+
+
+def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
+    """Make a task due at a moment and forget that it failed before; say whether there is such a task."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    hurry = update(tasks).where(*mine).values(due_at=due_at, attempts=0, refusals=0)
+    return connection.execute(hurry).rowcount > 0
+
+
+def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
+    """Claim up to `most` due tasks that nobody holds: each project's longest due, then each one's second, and so on.
+
+    The update is the compare-and-swap that decides who gets one.
+    `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
+    """
+    made_at = time.monotonic()
+    ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
+    if not ids:
+        return []
+    values = {"ids": ids, "now": now, "claimer": claimer, "until": now + lasts}
+    if connection.execute(_CLAIM, values).rowcount == 0:
+        return []
+    won = {row.id: row for row in connection.execute(_CLAIMED, {"ids": ids, "claimer": claimer})}
+    rows = (won[each] for each in ids if each in won)
+    return [
+        Claim(row.id, row.kind, row.subject, claimer, row.attempts, row.due_at, row.refusals, made_at) for row in rows
+    ]
+
+
+def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> int:
+    """Extend claims that are still ours, and return how many are."""
+    return connection.execute(
+        update(tasks).where(tasks.c.id.in_(ids), tasks.c.claimed_by.in_(claimers)).values(claim_until=until)
+    ).rowcount
+
+
+def still_ours(connection: Connection, claim: Claim) -> bool:
+    """Say whether the claim was not taken over by somebody else, and lock it for this transaction."""
+    return connection.execute(_HOLDER, {"key": claim.id}).scalar_one_or_none() == claim.claimer
+
+
+def finish_task(
+    connection: Connection,
+    claim: Claim,
+    due_at: datetime | None,
+    *,
+    error: str | None = None,
+    attempts: int = 0,
+    refusals: int = 0,
+) -> None:
+    """Give the claim back and set when the task is due next; None: not before somebody makes it due.
+
+    `attempts` and `refusals` are the failed tries that the next one comes after. Does nothing when the claim has been
+    lost. `error` is cut to what people read and every database takes.
+    """
+    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "refusals": refusals}
+    connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
+
+
+def give_back(connection: Connection, claims: Collection[Claim]) -> None:
+    """Let anybody have these claims at once; what was not finished because its manager stopped has not failed."""
+    ours = (tasks.c.id.in_([each.id for each in claims]), tasks.c.claimed_by.in_({each.claimer for each in claims}))
+    attempts = case((tasks.c.attempts > 0, tasks.c.attempts - 1), else_=0)
+    connection.execute(update(tasks).where(*ours).values(claimed_by=None, claim_until=None, attempts=attempts))
+
+
+def next_due(connection: Connection, now: datetime) -> datetime | None:
+    """Return when the next task that nobody holds is due."""
+    query = select(func.min(tasks.c.due_at)).where(tasks.c.due_at.is_not(None), _FREE)
+    due: datetime | None = connection.execute(query, {"now": now}).scalar_one()
+    return due
+
+
+def add_task_once(connection: Connection, kind: str, subject: str, due_at: datetime) -> None:
+    """Make a task due, writing it when it does not exist yet."""
+    if not hurry_task(connection, kind, subject, due_at):
+        add_task(connection, kind, subject, due_at)
+
+
+def add_task_by(connection: Connection, kind: str, subject: str, latest: datetime) -> None:
+    """See to it that a task is due at a moment or before; one that is due sooner stays as it is."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    due = func.coalesce(case((tasks.c.due_at < latest, tasks.c.due_at)), latest)
+    if connection.execute(update(tasks).where(*mine).values(due_at=due)).rowcount == 0:
+        add_task(connection, kind, subject, latest)
+
+
+def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
+    """Remove a task that is still due at this moment and that nobody has claimed; say whether there was one."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
+    untouched = (tasks.c.due_at == due_at, tasks.c.claimed_by.is_(None))
+    return connection.execute(delete(tasks).where(*mine, *untouched)).rowcount > 0
+
+
+def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
+    """Give a claim back unfinished, due again at a moment."""
+    finish_task(connection, claim, due_at, error=error, attempts=claim.attempts, refusals=claim.refusals)

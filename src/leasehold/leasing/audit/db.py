@@ -1,0 +1,198 @@
+"""The database half: do all tables agree? Recomputed from the rows, without the calendar (feature E9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
+from leasehold.db.lease import CHUNK, each_lease
+from leasehold.db.task import LEASE
+from leasehold.leasing.audit.finding import DEFECT, REPAIR, Finding, Kind, Mend
+from leasehold.leasing.lifecycle import next_moment
+from leasehold.leasing.outcome import REFUSALS_TO_SHOW
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.db.audit import Work
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.lease import Lease
+    from leasehold.model.resource import Resource
+
+LATE = timedelta(minutes=5)
+"""Work that nobody has taken up for so long is waiting for a manager that does not come."""
+STUCK = timedelta(minutes=15)
+"""So long after a lease's end what it keeps is worth a look: servers do not take that long to be removed."""
+PATIENCE = timedelta(hours=1)
+"""Work that is due already waits for another try, but never for so long."""
+
+_PARTS = ReservationStatus
+_ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
+_ANY_EVENT = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS, EventStatus.DONE, EventStatus.ERROR})
+
+AGREEING: Mapping[LeaseStatus, tuple[frozenset[ReservationStatus], frozenset[EventStatus], frozenset[EventStatus]]] = {
+    LeaseStatus.PENDING: (
+        frozenset({_PARTS.PENDING}),
+        frozenset({EventStatus.UNDONE}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.STARTING: (
+        frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.ERROR}),
+        frozenset({EventStatus.IN_PROGRESS}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.ACTIVE: (
+        frozenset({_PARTS.ACTIVE}),
+        frozenset({EventStatus.DONE}),
+        frozenset({EventStatus.UNDONE}),
+    ),
+    LeaseStatus.TERMINATING: (_ANY_PART, _ANY_EVENT, frozenset({EventStatus.IN_PROGRESS})),
+    LeaseStatus.TERMINATED: (
+        frozenset({_PARTS.DELETED}),
+        frozenset({EventStatus.DONE, EventStatus.ERROR}),
+        frozenset({EventStatus.DONE}),
+    ),
+    LeaseStatus.ERROR: (
+        _ANY_PART,
+        frozenset({EventStatus.DONE, EventStatus.ERROR}),
+        frozenset({EventStatus.UNDONE, EventStatus.ERROR, EventStatus.DONE}),
+    ),
+    LeaseStatus.DELETING: (_ANY_PART, _ANY_EVENT, _ANY_EVENT),
+}
+"""What the reservations, the start and the end of a lease may be in each of its statuses (contract lifecycle §1.1)."""
+
+
+def audit_database(connection: Connection, now: datetime) -> list[Finding]:
+    """Return all that does not agree in the database; an empty list when all is well.
+
+    The connection should see one moment only, or what others change meanwhile looks like a disagreement.
+    """
+    return [*_overbooked(connection, now), *audit_leases(connection, now)]
+
+
+def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
+    """Return what does not agree in the leases and their work; unlike all that is promised it is read in no time."""
+    found: list[Finding] = []
+    leases = each_lease(connection, None)
+    while chunk := list(islice(leases, CHUNK)):
+        work = work_for(connection, LEASE, [lease.id for lease in chunk])
+        found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
+    return [*found, *_orphaned(connection), *_kept(connection, now)]
+
+
+# ------------------------------------------------------------ capacity
+
+
+def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
+    for resource, held in kept_allocations(connection, now):
+        clash = _first_clash(resource, held)
+        if clash is not None:
+            yield clash
+
+
+def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | None:
+    """Go through the promises on a resource by their starts, and return the first instant that has too many."""
+    there: list[Allocation] = []
+    for each in held:
+        there = [other for other in there if other.window.end > each.window.start]
+        there.append(each)
+        excess = _excess(resource, there)
+        if excess:
+            names = ", ".join(sorted({other.reservation_id for other in there}))
+            what = f"{resource.label} is promised beyond what it has from {each.window.start:%Y-%m-%d %H:%M}: {excess}"
+            what = f"{what}, by the reservations {names}."
+            return Finding(Kind.OVERBOOKED, resource.label, what, "Delete or move one of the leases.")
+    return None
+
+
+def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
+    if any(each.demand is None for each in there):
+        return "as a whole and again" if len(there) > 1 else ""
+    taken: Counter[str] = Counter()
+    for each in there:
+        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+    return ", ".join(
+        f"{amount} {name} of {resource.capacity.get(name, 0)}"
+        for name, amount in sorted(taken.items())
+        if amount > resource.capacity.get(name, 0)
+    )
+
+
+# ------------------------------------------------------------ statuses
+
+
+def _statuses(lease: Lease) -> Iterator[Finding]:
+    parts, starts, ends = AGREEING[lease.status]
+    for part in lease.reservations:
+        if part.status not in parts:
+            yield _disagreement(lease, f"its reservation {part.id} is {part.status}")
+        if (part.missing_resources or part.resources_changed) and not lease.degraded:
+            yield _disagreement(lease, f"its reservation {part.id} lost resources and it is not degraded")
+    for kind, allowed in ((EventType.START, starts), (EventType.END, ends)):
+        event = lease.event(kind)
+        if event is None:
+            yield _disagreement(lease, f"it has no event {kind}")
+        elif event.status not in allowed:
+            yield _disagreement(lease, f"its event {kind} is {event.status}")
+        elif event.time != (lease.window.start if kind is EventType.START else lease.window.end):
+            yield _disagreement(lease, f"its event {kind} has another time than the lease")
+
+
+def _disagreement(lease: Lease, text: str, kind: Kind = Kind.STATUS) -> Finding:
+    what = f"Lease {lease.id} is {lease.status}, but {text}."
+    return Finding(kind, lease.id, what, f"{DEFECT} Deleting the lease always works.")
+
+
+# ------------------------------------------------------------ deferred work
+
+
+def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -> Iterator[Finding]:
+    """Nothing is lost: what is still to happen to a lease has a task that is due in time, and somebody to do it."""
+    moment = now if lease.status is LeaseStatus.DELETING else next_moment(lease)
+    tasks = work.get(lease.id, ())
+    if len(tasks) > 1:
+        yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", Kind.WORK)
+    due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
+    if moment is not None and (due is None or due > (moment if moment > now else now + PATIENCE)):
+        what = f"Lease {lease.id} is {lease.status}, but no task brings it to what is due next."
+        yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
+    for task in tasks:
+        if task.due_at is not None and task.due_at < now - LATE and not task.claimed(now):
+            what = f"Nobody has taken up the work for lease {lease.id} that is due since {task.due_at:%Y-%m-%d %H:%M}."
+            yield Finding(Kind.LATE, lease.id, what, "Look whether a manager runs and reaches the database.")
+
+
+def _orphaned(connection: Connection) -> Iterator[Finding]:
+    for subject in without_lease(connection, LEASE):
+        what = f"A task is for lease {subject}, which does not exist."
+        yield Finding(Kind.WORK, subject, what, DEFECT)
+
+
+def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
+    """Say what keeps resources that others may be waiting for, and why: they are not given back by themselves soon."""
+    over_and_keeping = kept_by(connection, now)
+    work = work_for(connection, LEASE, over_and_keeping)
+    for lease_id, kept in over_and_keeping.items():
+        labels = ", ".join(resource.label for resource in kept.resources)
+        over = f"{kept.status}, over since {kept.since:%Y-%m-%d %H:%M}"
+        what = f"Lease {lease_id} of project {kept.project_id} is {over}, and still keeps {labels}"
+        pending = [task for task in work.get(lease_id, ()) if task.due_at is not None]
+        if not pending:
+            what = f"{what}, and no work is left that frees them."
+            yield Finding(Kind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
+        for task in pending:
+            if _is_stuck(task, kept.since, now):
+                again = f"Mend what it says; it is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
+                yield Finding(Kind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
+
+
+def _is_stuck(task: Work, since: datetime, now: datetime) -> bool:
+    """Say whether the cloud refuses to take resources back, or does not come to it for long."""
+    return task.refusals >= REFUSALS_TO_SHOW or (task.attempts > 0 and since < now - STUCK)

@@ -1,0 +1,232 @@
+"""Blazar's allocations as promises of our database, which never promise one thing to two leases at once.
+
+Blazar does, when two requests come together. What runs keeps what it has; of the rest the older promise stays, and the
+younger one is left out: its reservation is marked as missing resources, and the operator is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.windows import Window
+from leasehold.resource_types.instance import demand_of
+from leasehold.takeover.findings import ImportFinding
+from leasehold.takeover.requests import FLAVOR, INSTANCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.takeover.findings import Findings
+    from leasehold.takeover.resources import NewResource
+    from leasehold.takeover.rows import BlazarRows, FloatingIpAllocationRow, HostAllocationRow, Row
+
+Key = tuple[str, str]
+
+_PROMISED = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE})
+"""Leases that are promised what they asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewAllocation:
+    """A promise to be written, and the rows that it was made of."""
+
+    resource: Key
+    part: Reservation
+    lease: Lease
+    window: Window
+    demand: Mapping[str, int] | None
+    rows: tuple[Row, ...]
+    released_at: datetime | None
+    now: datetime
+
+    @property
+    def slots(self) -> int:
+        """How many slots of the resource: Blazar keeps a row for each."""
+        return 1 if self.demand is None else len(self.rows)
+
+    @property
+    def running(self) -> bool:
+        """Say whether the resource is in use for this reservation now."""
+        return self.part.status is ReservationStatus.ACTIVE and self.released_at is None
+
+    @property
+    def stays(self) -> bool:
+        """Say whether the promise stays whatever else was promised: what is in use within its time is never taken."""
+        return self.running and not self.over
+
+    @property
+    def over(self) -> bool:
+        """Say whether the time is over although nobody has given the resource back."""
+        return self.window.end <= self.now and self.released_at is None
+
+    def meets(self, other: NewAllocation) -> bool:
+        """Say whether both cover some moment; what runs also meets what has not been given back in time."""
+        if (self.over and other.running) or (other.over and self.running):
+            return True
+        return self.window.start < other.window.end and other.window.start < self.window.end
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What is promised, and which reservations do not get all that Blazar promised them."""
+
+    kept: Sequence[NewAllocation]
+    short: frozenset[str]
+
+
+def allocations(
+    rows: BlazarRows, leases: Sequence[Lease], resources: Iterable[NewResource], now: datetime, findings: Findings
+) -> Promises:
+    """Return the promises that our database can hold."""
+    by_key = {resource.key: resource for resource in resources}
+    candidates: dict[Key, list[NewAllocation]] = defaultdict(list)
+    keys = {(kind, ident): each.key for each in by_key.values() for kind, ident in each.keys}
+    for each in _read(rows, leases, keys, now, findings):
+        candidates[each.resource].append(each)
+    kept: list[NewAllocation] = []
+    short: set[str] = set()
+    for key, each_of in candidates.items():
+        room = _room(by_key[key])
+        here: list[NewAllocation] = []
+        for each in sorted(each_of, key=_seniority):
+            rival = None if each.released_at else _rival(each, here, room)
+            if rival is None:
+                here.append(each)
+                continue
+            _note(each, rival, by_key[key], findings)
+            if each.stays:
+                here.append(each)
+            else:
+                short.add(each.part.id)
+        kept.extend(here)
+    short |= _lacking(leases, kept, short, now, findings)
+    return Promises(kept, frozenset(short))
+
+
+def _lacking(
+    leases: Iterable[Lease], kept: Iterable[NewAllocation], known: set[str], now: datetime, findings: Findings
+) -> set[str]:
+    """Return the reservations that Blazar itself kept too few rows for, as a removed host or an interruption leaves."""
+    slots: Counter[str] = Counter()
+    for promise in kept:
+        slots[promise.part.id] += promise.slots
+    found = set()
+    for lease in leases:
+        for part in lease.reservations if lease.status in _PROMISED and lease.window.end > now else ():
+            least = part.request["min" if part.resource_type == HOST else "amount"]
+            if slots[part.id] < least and not part.missing_resources and part.id not in known:
+                what = f"The reservation of lease {lease.name} asks for {least} and has {slots[part.id]} in Blazar."
+                remedy = "It is marked missing_resources; ask for the rest with openstack reservation lease set."
+                if part.status is ReservationStatus.ACTIVE:
+                    remedy += " Whatever else it has in the cloud is taken away when the manager starts."
+                findings.entries.append(ImportFinding("reservations", part.id, what, remedy))
+                found.add(part.id)
+    return found
+
+
+def _seniority(promise: NewAllocation) -> tuple[bool, bool, str, str]:
+    first = promise.rows[0]
+    return (not promise.running, promise.over, str(first.created_at or ""), first.id)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _read(
+    rows: BlazarRows, leases: Iterable[Lease], known: Mapping[Key, Key], now: datetime, findings: Findings
+) -> Iterable[NewAllocation]:
+    """Yield the promises; `known` maps what a row may name to the resource that it is."""
+    parts = {part.id: (lease, part) for lease in leases for part in lease.reservations}
+    grouped: dict[tuple[Key, str], list[Row]] = defaultdict(list)
+    for row, key in _allocated(rows):
+        if row.reservation_id not in parts or key not in known:
+            lacking = "reservation" if row.reservation_id not in parts else "host or address"
+            what = f"An allocation of {key[1]} to reservation {row.reservation_id} has no {lacking} in the import."
+            findings.add(row, what, "Nothing, unless its reservation or host is named above.")
+        else:
+            grouped[known[key], row.reservation_id or ""].append(row)
+    for (key, reservation_id), found in grouped.items():
+        lease, part = parts[reservation_id]
+        yield _promise(key, lease, part, tuple(found), now)
+
+
+def _allocated(rows: BlazarRows) -> Iterable[tuple[HostAllocationRow | FloatingIpAllocationRow, Key]]:
+    for host in rows.host_allocations:
+        yield host, (HOST, host.compute_host_id or "")
+    for address in rows.floating_ip_allocations:
+        yield address, (FLOATING_IP, address.floatingip_id or "")
+
+
+def _promise(key: Key, lease: Lease, part: Reservation, rows: tuple[Row, ...], now: datetime) -> NewAllocation:
+    over = lease.status is LeaseStatus.TERMINATED or part.status is ReservationStatus.DELETED
+    window, released_at = lease.window, None
+    if over:
+        # Blazar keeps a row of an address for as long as the lease: that is history, and holds nothing.
+        end = max(window.start, min(window.end, now))
+        window, released_at = Window(window.start, end), min(lease.updated_at or end, now)
+    return NewAllocation(key, part, lease, window, _demand(part), rows, released_at, now)
+
+
+def _demand(part: Reservation) -> Mapping[str, int] | None:
+    if part.resource_type == INSTANCE:
+        return demand_of(dict(part.request))
+    demand: Mapping[str, int] | None = part.request["demand"] if part.resource_type == FLAVOR else None
+    return demand
+
+
+# ---------------------------------------------------------------- judging
+
+
+def _room(resource: NewResource) -> dict[str, int]:
+    """Return what may be promised: Blazar counted instances by the hypervisor's own figures, flavors by Placement's."""
+    attributes = resource.values["attributes"]
+    raw = {
+        "VCPU": attributes.get("vcpus", 0),
+        "MEMORY_MB": attributes.get("memory_mb", 0),
+        "DISK_GB": attributes.get("local_gb", 0),
+    }
+    offered = resource.values["capacity"]
+    return {name: max(raw.get(name, 0), offered.get(name, 0)) for name in {*raw, *offered}}
+
+
+def _rival(promise: NewAllocation, here: Sequence[NewAllocation], room: Mapping[str, int]) -> NewAllocation | None:
+    """Return the promise that leaves no place for this one; None when there is place."""
+    met = [each for each in here if each.released_at is None and each.meets(promise)]
+    whole = next((each for each in met if each.demand is None or promise.demand is None), None)
+    if whole is not None or not met:
+        return whole
+    moments = [promise.window.start, *(each.window.start for each in met if each.window.start > promise.window.start)]
+    for moment in moments:
+        taken: Counter[str] = Counter()
+        at_once = [each for each in met if each.window.start <= moment < each.window.end]
+        for each in (promise, *at_once):
+            taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+        if at_once and any(amount > room.get(name, 0) for name, amount in taken.items()):
+            return at_once[-1]
+    return None
+
+
+def _note(promise: NewAllocation, rival: NewAllocation, resource: NewResource, findings: Findings) -> None:
+    label = resource.values["attributes"].get("hypervisor_hostname") or resource.values["reference"]
+    span = f"{promise.window.start:%Y-%m-%d %H:%M} to {promise.window.end:%Y-%m-%d %H:%M} UTC"
+    both = f"Blazar promised {label} twice: to lease {rival.lease.name} ({rival.lease.id}) and to lease "
+    mine = f"{promise.lease.name} ({promise.lease.id}), {span}. "
+    if promise.stays:
+        fate = "Both are in use, so both stay."
+        remedy = (
+            "Before the manager is started, decide with the owners which of the two leases to delete, or let both be."
+        )
+    else:
+        fate = f"The first keeps it; reservation {promise.part.id} of the second is marked missing_resources."
+        remedy = (
+            f"Ask for another before it starts (openstack reservation lease set --reservation id={promise.part.id},... "
+            f"{promise.lease.id}, with what the reservation asked for), or delete one of the two leases."
+        )
+    findings.add(promise.rows[0], both + mine + fate, remedy)

@@ -1,0 +1,150 @@
+"""What each use case costs the database: statements, commits, parameters and rows, on one database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.db.task import claim_tasks
+from leasehold.leasing import queries
+from leasehold.leasing.audit.db import audit_database
+from leasehold.leasing.delete import wait_until_gone
+from leasehold.manager import monitor
+from leasehold.manager.task_runner import run_task
+from leasehold.model.errors import NotEnoughError
+from tests.counts.meter import Meter
+from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leasehold.db.task import Claim
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+ADDRESSES = range(200, 205)
+LISTED = 20
+"""Leases in the list whose statements are counted: enough that one statement for each would show."""
+ALL_FOUR = (hosts(1), instances(2), flavors(1), floating_ips(1))
+
+
+def count_costs(url: str) -> dict[str, dict[str, int]]:
+    """Return the costs of every use case on an empty database."""
+    with make_service(url, hosts=HOSTS, addresses=ADDRESSES) as world:
+        meter = Meter(world.engine)
+        # Loads both calendars, so that what follows is the usual case.
+        world.delete(world.lease(hosts(1), floating_ips(1), start=900, end=901))
+        run_manager(world)
+        return {**_people(world, meter), **_work(world, meter), **_operators(world, meter)}
+
+
+def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count what people ask for."""
+    counts, made = {}, _Kept()
+    counts["create, 1 reservation"] = meter.of(made.by(lambda: world.lease(hosts(1), start=10, end=11)))
+    one = made.lease
+    counts["create, 4 reservations of 4 types"] = meter.of(made.by(lambda: world.lease(*ALL_FOUR, start=20, end=21)))
+    four = made.lease
+    counts["create, with a key"] = meter.of(lambda: world.lease(hosts(1), start=30, end=31, key="k"))
+    counts["create, the key again"] = meter.of(lambda: world.lease(hosts(1), start=30, end=31, key="k"))
+    counts["create, refused"] = meter.of(lambda: _refused(world))
+    counts["amend, longer"] = meter.of(lambda: world.amend(one, end=12))
+    counts["amend, longer, 4 reservations"] = meter.of(lambda: world.amend(four, end=22))
+    more = ({"id": one.reservations[0].id, "min": 2, "max": 2},)
+    counts["amend, one more host"] = meter.of(lambda: world.amend(one, reservations=more))
+    counts["get, 1 reservation"] = meter.of(lambda: world.get(one))
+    counts["get, 4 reservations"] = meter.of(lambda: world.get(four))
+    for number in range(LISTED):
+        world.lease(hosts(1), start=100 + number, end=101 + number)
+    counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
+    counts["list, hosts"] = meter.of(lambda: queries.list_resources(world.service, "physical:host"))
+    counts["list, allocations of hosts"] = meter.of(lambda: queries.list_allocations(world.service, "physical:host"))
+    counts["delete, pending"] = meter.of(lambda: world.delete(one))
+    counts["delete, pending, 4 reservations"] = meter.of(lambda: world.delete(four))
+    counts["delete, look whether it is gone"] = meter.of(lambda: wait_until_gone(world.service, one.id, 0))
+    run_manager(world)
+    return counts
+
+
+def _refused(world: World) -> None:
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(len(HOSTS) + 1), start=40, end=41)
+
+
+def _work(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count what the manager does in the life of a lease, with one reservation and with four."""
+    counts: dict[str, dict[str, int]] = {}
+    for what, parts, begin in (("1 reservation", (hosts(1),), 200), ("4 reservations", ALL_FOUR, 210)):
+        lease = world.lease(*parts, start=begin, end=begin + 2, before_end=None)
+        steps = {"prepare": None, "start": begin, "end": begin + 2}
+        for step, hour in steps.items():
+            if hour is not None:
+                run_manager_until(world, hour)
+            counts |= _claimed(world, meter, f"{step}, {what}")
+        assert world.get(lease).status == "TERMINATED"
+    lease = world.lease(hosts(1), start=220, end=222)
+    run_manager(world)
+    world.clock.set(world.hour(220))
+    run_manager(world)
+    counts["delete, active"] = meter.of(lambda: world.delete(lease))
+    counts |= _claimed(world, meter, "remove, 1 reservation")
+    assert not world.exists(lease)
+    counts["claim, nothing due"] = meter.of(lambda: _claim(world, 8))
+    return counts
+
+
+def run_manager_until(world: World, hour: float) -> None:
+    """Do everything that is due before the hour, and go to the hour with its own work undone."""
+    world.clock.set(world.hour(hour) - timedelta(seconds=1))
+    run_manager(world)
+    world.clock.set(world.hour(hour))
+
+
+def _claimed(world: World, meter: Meter, name: str) -> dict[str, dict[str, int]]:
+    """Count the claim of the next task and the work on it, and do what else is due."""
+    claims: list[Claim | None] = []
+    claim_cost = meter.of(lambda: claims.append(claim_one(world)))
+    [claim] = claims
+    assert claim is not None, f"{name}: nothing is due"
+    cost = meter.of(lambda: run_task(world.service, claim))
+    run_manager(world)
+    return {"claim, one task due": claim_cost, name: cost}
+
+
+def _claim(world: World, most: int) -> None:
+    lasts = timedelta(seconds=60)
+    world.service.db.transact(lambda connection: claim_tasks(connection, "somebody", world.now(), lasts, most))
+
+
+def _operators(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count what goes on in the background and what operators ask for."""
+    counts = {"health, all well": meter.of(lambda: monitor.check_hosts(world.service))}
+    made = world.lease(hosts(1), start=230, end=232)
+    world.clock.set(world.hour(229.5))
+    run_manager(world)
+    [name] = world.holds(made)
+    world.cloud.hypervisors.fail(name)
+    counts["health, one host failed, one lease moved"] = meter.of(lambda: monitor.check_hosts(world.service))
+    assert name not in world.holds(made)
+    counts["audit"] = meter.of(lambda: _audit(world))
+    return counts
+
+
+def _audit(world: World) -> None:
+    with world.service.db.reading() as connection:
+        assert not audit_database(connection, world.now())
+
+
+class _Kept:
+    """Keeps what the counted work returned."""
+
+    lease: Lease
+
+    def by(self, work: Callable[[], Lease]) -> Callable[[], Any]:
+        def keep() -> None:
+            self.lease = work()
+
+        return keep

@@ -1,0 +1,165 @@
+"""Rows for the tests of the database, written through the database itself, and a count of what was asked of them."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sqlalchemy import event, func, select
+
+from leasehold.db.allocation import Grant, insert_allocations
+from leasehold.db.engine import open_engine, reader_of, reading
+from leasehold.db.lease import insert_lease
+from leasehold.db.resource import insert_resource
+from leasehold.db.tables import allocations
+from leasehold.model.allocation import Pick
+from leasehold.model.lease import Event, Lease
+from leasehold.model.reservation import Reservation
+from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlalchemy import Connection, Engine, Table
+
+NOW = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
+
+
+def hour(hours: float) -> datetime:
+    """Return the moment that many hours after `NOW`."""
+    return NOW + timedelta(hours=hours)
+
+
+def hours(start: float, end: float) -> Window:
+    return Window(hour(start), hour(end))
+
+
+def ident() -> str:
+    return str(uuid4())
+
+
+@contextmanager
+def another(engine: Engine) -> Iterator[Engine]:
+    """Yield an engine of its own on the same database, as another process has."""
+    other = open_engine(engine.url.render_as_string(hide_password=False))
+    try:
+        yield other
+    finally:
+        other.dispose()
+
+
+@contextmanager
+def statements(engine: Engine) -> Iterator[list[str]]:
+    """Yield a list that grows with every statement; how a transaction begins and ends does not count."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if not statement.startswith("BEGIN"):
+            seen.append(statement)
+
+    engines = {engine, reader_of(engine)}
+    for each in engines:
+        event.listen(each, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        for each in engines:
+            event.remove(each, "before_cursor_execute", note)
+
+
+def count(engine: Engine, table: Table) -> int:
+    with reading(engine) as connection:
+        return connection.execute(select(func.count()).select_from(table)).scalar_one()
+
+
+def enrol(connection: Connection, name: str = "cmp-1", generation: int = 1, **changes: Any) -> int:
+    """Enrol a host and return its number."""
+    values: dict[str, Any] = {
+        "id": name,
+        "type": HOST,
+        "pool": HOST_POOL,
+        "reference": f"{name}.example",
+        "capacity": {"VCPU": 16},
+        "max_unit": {"VCPU": 8},
+        "attributes": {"hypervisor_hostname": f"{name}.example"},
+        "traits": ["CUSTOM_FAST"],
+        "reservable": True,
+        "generation": generation,
+        "created_at": NOW,
+    }
+    return insert_resource(connection, {**values, **changes})
+
+
+def reservation(lease_id: str, **changes: Any) -> Reservation:
+    values: dict[str, Any] = {
+        "id": ident(),
+        "lease_id": lease_id,
+        "resource_type": HOST,
+        "resource_id": ident(),
+        "request": {"min": 1, "max": 2},
+        "created_at": NOW,
+    }
+    return Reservation(**{**values, **changes})
+
+
+def lease(parts: int = 1, **changes: Any) -> Lease:
+    """Return a lease from 10 to 11 o'clock with its three events, not written yet."""
+    lease_id = ident()
+    window = changes.get("window", hours(1, 2))
+    moments = (
+        (EventType.START, window.start),
+        (EventType.BEFORE_END, window.start + window.duration / 2),
+        (EventType.END, window.end),
+    )
+    values: dict[str, Any] = {
+        "id": lease_id,
+        "name": "lease",
+        "user_id": "alice",
+        "project_id": "demo",
+        "window": window,
+        "status": LeaseStatus.PENDING,
+        "created_at": NOW,
+        "reservations": tuple(reservation(lease_id) for _ in range(parts)),
+        "events": tuple(
+            Event(ident(), lease_id, kind, moment, EventStatus.UNDONE, created_at=NOW) for kind, moment in moments
+        ),
+    }
+    return Lease(**{**values, **changes})
+
+
+def write(connection: Connection, **changes: Any) -> Lease:
+    """Write a lease and return it."""
+    written = lease(**changes)
+    insert_lease(connection, written)
+    return written
+
+
+def hold(
+    connection: Connection,
+    owner: Lease,
+    *numbers: int,
+    window: Window | None = None,
+    generation: int = 1,
+    slots: int = 1,
+    demand: Mapping[str, int] | None = None,
+    pool: str = HOST_POOL,
+    part: int = 0,
+) -> list[int]:
+    """Promise these resources to a reservation of a lease and return the ids of the promises."""
+    mine = owner.reservations[part].id
+    grants = [Grant(pool, generation, mine, Pick(number, slots, demand)) for number in numbers]
+    known = set(connection.scalars(select(allocations.c.id)))
+    insert_allocations(connection, owner.id, window or owner.window, grants)
+    return [
+        each for each in connection.scalars(select(allocations.c.id).order_by(allocations.c.id)) if each not in known
+    ]
+
+
+def active(owner: Lease) -> dict[str, Any]:
+    """Return the changes that make a lease run."""
+    parts = owner.with_reservations(None, status=ReservationStatus.ACTIVE).reservations
+    return {"status": LeaseStatus.ACTIVE, "reservations": parts}

@@ -1,0 +1,207 @@
+"""Purging removes what was over long ago, all of it and nothing else, while the service goes on working."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from leasehold.cloud.sandbox import seed
+from leasehold.db import history
+from leasehold.db.engine import reading, writing
+from leasehold.db.history import purge
+from leasehold.db.tables import idempotency_keys, leases, resource_properties, resources, tasks
+from leasehold.leasing.host import remove_host
+from leasehold.leasing.lost_claims import LATE_LEASE
+from leasehold.model.states import LeaseStatus
+from tests.factory import START, Clock, World, claim_one, hosts, open_service, run_for, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import Engine, Table
+
+A_MONTH = timedelta(days=30)
+BELONGS_TO_A_LEASE = ("leases", "reservations", "allocations", "events", "tasks", "outbox", "idempotency_keys")
+
+
+@pytest.fixture
+def world(engine: Engine) -> Iterator[World]:
+    """Yield a service with two hosts, on an empty database."""
+    seed.plant(engine)
+    world = open_service(engine.url.render_as_string(hide_password=False), clock=Clock())
+    world.enrol("cmp-01", "cmp-02", rack="a1")
+    yield world
+    world.engine.dispose()
+
+
+def count(world: World, table: Table) -> int:
+    with reading(world.engine) as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+def purged(world: World, age: timedelta = A_MONTH, *, dry_run: bool = False) -> dict[str, int]:
+    """Purge, and return what went: only the tables from which anything did."""
+    counts = purge(world.engine, world.now() - age, dry_run=dry_run)
+    return {name: number for name, number in counts.items() if number}
+
+
+def test_leases_that_were_deleted_or_ended_go_with_all_that_belongs_to_them(world: World) -> None:
+    ended = world.lease(hosts(), end=1, key="first")
+    deleted = world.lease(hosts(), start=5, end=6, key="second")
+    run_for(world, hours=2)
+    world.delete(deleted)
+    run_manager(world)
+    assert world.get(ended).status is LeaseStatus.TERMINATED
+    run_for(world, days=31)
+    alive = world.lease(hosts(), start=24 * 40, end=24 * 41, key="third")
+    gone = purged(world)
+    assert set(gone) == set(BELONGS_TO_A_LEASE)
+    assert (gone["leases"], gone["reservations"], gone["tasks"], gone["idempotency_keys"]) == (2, 2, 2, 2)
+    assert world.get(alive).reservations[0].allocations
+    assert count(world, leases) == count(world, tasks) == count(world, idempotency_keys) == 1
+    assert purged(world) == {}
+
+
+def test_a_dry_run_counts_what_would_go_and_removes_nothing(world: World) -> None:
+    world.lease(hosts(2), end=1)
+    run_for(world, hours=2)
+    remove_host(world.service, world.hosts["cmp-02"].id)
+    run_for(world, days=31)
+    said = purged(world, dry_run=True)
+    assert said["resources"] == said["leases"] == 1
+    assert purged(world, dry_run=True) == said
+    assert purged(world) == said
+
+
+def test_what_is_younger_stays(world: World) -> None:
+    world.lease(hosts(), end=1)
+    run_for(world, days=29)
+    assert purged(world) == {}
+    run_for(world, days=2)
+    assert purged(world)["leases"] == 1
+
+
+def test_a_lease_that_still_holds_something_stays_however_old_it_is(world: World) -> None:
+    lease = world.lease(hosts(), end=1)
+    run_manager(world)
+    world.delete(lease)
+    # No manager runs, so the host was never given back.
+    world.clock.advance(days=90)
+    assert purged(world) == {}
+    run_manager(world)
+    assert purged(world) == {}
+    world.clock.advance(days=31)
+    assert purged(world)["leases"] == 1
+
+
+def test_a_lease_that_somebody_works_on_or_has_to_stays(world: World) -> None:
+    world.delete(world.lease(hosts(), start=5, end=6))
+    world.clock.advance(days=31)
+    assert purged(world) == {}
+    assert claim_one(world) is not None
+    assert purged(world) == {}
+
+
+def test_a_lease_that_never_ended_stays(world: World) -> None:
+    world.lease(hosts(), end=1)
+    # No manager ran, so neither the start nor the end was carried out.
+    world.clock.advance(days=31)
+    assert purged(world) == {}
+
+
+def test_a_lease_that_missed_its_start_goes_once_its_end_was_carried_out(world: World) -> None:
+    lease = world.lease(hosts(), end=1)
+    world.clock.advance(hours=2)
+    run_manager(world)
+    assert world.get(lease).status is LeaseStatus.ERROR
+    world.clock.advance(days=31)
+    assert purged(world)["leases"] == 1
+
+
+def test_a_removed_host_goes_when_the_last_lease_on_it_is_gone(world: World) -> None:
+    world.lease(hosts(2), end=1)
+    run_for(world, hours=2)
+    remove_host(world.service, world.hosts["cmp-02"].id)
+    run_for(world, days=20)
+    late = world.lease(hosts(), start=24 * 20 + 3, end=24 * 20 + 4)
+    run_for(world, days=12)
+    gone = purged(world)
+    assert (gone["leases"], gone["resources"], gone["resource_properties"]) == (1, 1, 1)
+    assert world.get(late).status is LeaseStatus.TERMINATED
+    assert count(world, resources) == count(world, resource_properties) == 1
+
+
+def test_a_removed_host_that_a_kept_lease_was_on_stays(world: World) -> None:
+    world.lease(hosts(2), end=24 * 10)
+    run_for(world, days=10, hours=1)
+    remove_host(world.service, world.hosts["cmp-02"].id)
+    run_for(world, days=15)
+    assert purged(world, timedelta(days=20)) == {}
+    assert count(world, resources) == 2
+
+
+def test_the_number_of_a_removed_host_is_never_given_again(world: World) -> None:
+    last = world.hosts["cmp-02"]
+    remove_host(world.service, last.id)
+    run_for(world, days=31)
+    assert purged(world)["resources"] == 1
+    world.enrol("cmp-02")
+    assert world.hosts["cmp-02"].number > last.number
+
+
+def test_many_go_in_batches_and_old_ones_that_stay_are_in_nobodys_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "BATCH", 2)
+    made = [world.lease(hosts(), start=hour, end=hour + 1) for hour in range(0, 14, 2)]
+    for lease in made:
+        world.delete(lease)
+    run_manager(world)
+    world.clock.advance(days=31)
+    busy = sorted(made, key=lambda lease: lease.id)[:3]
+    with writing(world.engine) as connection:
+        kept = tasks.c.subject.in_([lease.id for lease in busy])
+        connection.execute(tasks.update().where(kept).values(due_at=START))
+    assert purged(world)["leases"] == 4
+    assert count(world, leases) == 3
+
+
+def test_a_task_about_a_host_that_is_still_to_be_done_keeps_the_host(world: World) -> None:
+    remove_host(world.service, world.hosts["cmp-02"].id)
+    world.clock.advance(days=31)
+    assert "resources" not in purged(world)
+    run_manager(world)
+    assert purged(world)["resources"] == 1
+
+
+def test_a_service_goes_on_deciding_while_and_after_old_things_go(world: World) -> None:
+    world.lease(hosts(2), end=1)
+    run_for(world, days=31)
+    remove_host(world.service, world.hosts["cmp-02"].id)
+    run_manager(world)
+    world.lease(hosts(), start=24 * 31, end=24 * 32)
+    run_for(world, days=31)
+    assert purged(world)["resources"] == 1
+    lease = world.lease(hosts(), start=24 * 62 + 1, end=24 * 62 + 2)
+    assert {held.resource_number for held in world.part(lease).allocations} == {world.hosts["cmp-01"].number}
+
+
+def test_rows_of_another_kind_of_work_stay_while_they_are_due(world: World) -> None:
+    with writing(world.engine) as connection:
+        connection.execute(insert(tasks), {"kind": "other", "subject": "x", "due_at": START, "attempts": 0})
+    world.clock.advance(days=90)
+    assert purged(world) == {}
+
+
+def test_work_of_every_kind_for_a_lease_goes_with_it(world: World) -> None:
+    late = world.lease(hosts(), end=1)
+    with writing(world.engine) as connection:
+        connection.execute(insert(tasks), {"kind": LATE_LEASE, "subject": late.id, "attempts": 0})
+    run_for(world, hours=2)
+    assert count(world, tasks) == 2
+    run_for(world, days=31)
+    assert purged(world)["tasks"] == 2
+    assert count(world, tasks) == 0

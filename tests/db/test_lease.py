@@ -1,0 +1,272 @@
+"""Leases: written whole, changed by their differences, listed in three statements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.db import lease as lease_rows
+from leasehold.db.lease import LONGEST_REASON, each_lease, find_lease, insert_lease, list_leases, save_lease
+from leasehold.model.lease import Event
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from tests.db.examples import NOW, enrol, hold, hour, hours, ident, lease, reservation, statements, write
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+    from leasehold.db.store import Database
+    from leasehold.model.lease import Lease
+
+EMOJI = "\U0001f680"
+
+
+def found(db: Database, lease_id: str, *, gone: bool = False) -> Lease | None:
+    with db.reading() as connection:
+        return find_lease(connection, lease_id, gone=gone)
+
+
+def listed(db: Database, project: str | None = None) -> list[Lease]:
+    with db.reading() as connection:
+        return list_leases(connection, project)
+
+
+def saved(db: Database, before: Lease, after: Lease, hours_from_now: float = 1) -> Lease:
+    return db.transact(lambda connection: save_lease(connection, before, after, hour(hours_from_now)))
+
+
+# ---------------------------------------------------------------- written and found
+
+
+def test_a_lease_comes_back_as_it_was_written(db: Database) -> None:
+    written = db.transact(partial(write, parts=3, status_reason="why", degraded=True, generation=7))
+    assert found(db, written.id) == written
+
+
+def test_everything_that_a_reservation_says_comes_back(db: Database) -> None:
+    owner = lease()
+    part = reservation(
+        owner.id,
+        request={"min": 1, "properties": '["==", "$gpu", "True"]', "nested": {"list": [1, None, True, "ü"]}},
+        status=ReservationStatus.ERROR,
+        missing_resources=True,
+        resources_changed=True,
+        cloud={"aggregate_id": 7},
+        updated_at=hour(1),
+    )
+    written = db.transact(partial(write, id=owner.id, reservations=(part,), events=()))
+    assert found(db, written.id) == written
+
+
+def test_a_lease_is_written_in_three_statements_however_many_parts_it_has(db: Database, engine: Engine) -> None:
+    with statements(engine) as asked:
+        db.transact(partial(write, parts=10))
+    assert len(asked) == 3
+
+
+def test_a_lease_without_reservations_and_events_is_one(db: Database) -> None:
+    written = db.transact(partial(write, reservations=(), events=()))
+    assert found(db, written.id) == written
+
+
+def test_an_event_of_the_clients_own_has_neither_time_nor_status(db: Database) -> None:
+    owner = lease()
+    own = Event(ident(), owner.id, "my_event", None, None, created_at=NOW)
+    written = db.transact(partial(write, id=owner.id, reservations=(), events=(own,)))
+    assert found(db, written.id) == written
+
+
+def test_reservations_keep_their_order(db: Database) -> None:
+    written = db.transact(partial(write, parts=12))
+    again = found(db, written.id)
+    assert again is not None
+    assert [part.id for part in again.reservations] == [part.id for part in written.reservations]
+
+
+def test_names_may_be_eighty_characters_of_four_bytes(db: Database) -> None:
+    written = db.transact(partial(write, name=EMOJI * 80, project_id="p" * 255, user_id="u" * 255))
+    assert found(db, written.id) == written
+
+
+def test_windows_keep_their_microseconds(db: Database) -> None:
+    window = replace(hours(1, 2), start=hour(1) + timedelta(microseconds=1))
+    written = db.transact(partial(write, window=window))
+    assert found(db, written.id) == written
+
+
+@pytest.mark.parametrize("almost", [str.upper, "{} ".format, " {}".format])
+def test_ids_are_exact(db: Database, almost: type[str]) -> None:
+    written = db.transact(partial(write, id="abcdef01-2345-4000-8000-000000000000", reservations=(), events=()))
+    assert found(db, almost(written.id)) is None
+
+
+def test_a_deleted_lease_is_found_only_by_who_asks_for_deleted_ones(db: Database) -> None:
+    written = db.transact(write)
+    saved(db, written, replace(written, deleted_at=NOW))
+    assert found(db, written.id) is None
+    again = found(db, written.id, gone=True)
+    assert again is not None
+    assert again.deleted_at == NOW
+
+
+def test_a_locked_lease_is_as_the_previous_holder_left_it(db: Database) -> None:
+    written = db.transact(write)
+
+    def rename(connection: Connection) -> Lease:
+        locked = find_lease(connection, written.id, lock=True)
+        assert locked is not None
+        return save_lease(connection, locked, replace(locked, name=f"{locked.name}+"), NOW)
+
+    assert [db.transact(rename).name for _ in range(2)] == ["lease+", "lease++"]
+
+
+# ---------------------------------------------------------------- changed
+
+
+def test_saving_moves_the_generation_on_and_returns_what_is_then_found(db: Database) -> None:
+    written = db.transact(partial(write, parts=2))
+    wanted = replace(
+        written.with_event(EventType.START, status=EventStatus.DONE, time=hour(3)).with_reservations(
+            {written.reservations[1].id},
+            status=ReservationStatus.ACTIVE,
+            request={"min": 2},
+            missing_resources=True,
+            resources_changed=True,
+            cloud={"aggregate_id": 1},
+        ),
+        name="other",
+        window=hours(3, 9),
+        status=LeaseStatus.ACTIVE,
+        status_reason="because",
+        degraded=True,
+    )
+    after = saved(db, written, wanted)
+    assert (after.generation, after.updated_at) == (2, hour(1))
+    again = found(db, written.id)
+    assert again is not None
+    assert (again.generation, again.updated_at, again.name, again.window) == (2, hour(1), "other", hours(3, 9))
+    assert (again.status, again.status_reason, again.degraded) == (LeaseStatus.ACTIVE, "because", True)
+    assert again.reservations[0] == written.reservations[0]
+    assert again.reservations[1] == replace(wanted.reservations[1], updated_at=hour(1))
+    start, end = again.event(EventType.START), again.event(EventType.END)
+    assert (start and (start.status, start.time, start.updated_at)) == (EventStatus.DONE, hour(3), hour(1))
+    assert end == written.event(EventType.END)
+
+
+def test_saving_what_is_the_same_asks_nothing_and_changes_nothing(db: Database, engine: Engine) -> None:
+    written = db.transact(write)
+    with statements(engine) as asked:
+        assert saved(db, written, replace(written)) == written
+    assert asked == []
+
+
+def test_saving_asks_once_for_each_kind_of_row_that_differs(db: Database, engine: Engine) -> None:
+    written = db.transact(partial(write, parts=4))
+    changes = {
+        "lease": (replace(written, name="other"), ["leases"]),
+        "parts": (written.with_reservations(None, status=ReservationStatus.ACTIVE), ["leases", "reservations"]),
+        "event": (written.with_event(EventType.END, status=EventStatus.DONE), ["leases", "events"]),
+    }
+    seen = {}
+    for name, (after, _tables) in changes.items():
+        with statements(engine) as asked:
+            saved(db, written, after)
+        seen[name] = sorted(
+            {statement.split()[1] for statement in asked}, key=["leases", "reservations", "events"].index
+        )
+    assert seen == {name: tables for name, (_after, tables) in changes.items()}
+
+
+def test_a_reason_longer_than_anybody_reads_is_cut(db: Database) -> None:
+    written = db.transact(write)
+    after = saved(db, written, replace(written, status_reason=EMOJI * 70_000))
+    assert after.status_reason == EMOJI * LONGEST_REASON
+    again = found(db, written.id)
+    assert again is not None
+    assert again.status_reason == after.status_reason
+
+
+def test_other_leases_stay_as_they_are(db: Database) -> None:
+    written, other = (db.transact(write) for _ in range(2))
+    saved(db, written, written.with_reservations(None, status=ReservationStatus.ERROR))
+    assert found(db, other.id) == other
+
+
+# ---------------------------------------------------------------- listed
+
+
+def test_leases_are_listed_oldest_first(db: Database) -> None:
+    ids = [db.transact(partial(write, created_at=hour(-age))).id for age in (1, 3, 2)]
+    assert [each.id for each in listed(db)] == [ids[1], ids[2], ids[0]]
+
+
+def test_a_project_lists_its_own_leases_and_its_id_is_exact(db: Database) -> None:
+    ids = {name: db.transact(partial(write, project_id=name)).id for name in ("demo", "Demo", "demo ", "alt")}
+    assert [each.id for each in listed(db, "demo")] == [ids["demo"]]
+    assert [each.id for each in listed(db, "demo ")] == [ids["demo "]]
+    assert listed(db, "nobody") == []
+    assert len(listed(db)) == 4
+
+
+def test_deleted_leases_are_not_listed(db: Database) -> None:
+    stays, goes = (db.transact(write) for _ in range(2))
+    saved(db, goes, replace(goes, deleted_at=NOW))
+    assert [each.id for each in listed(db)] == [stays.id]
+
+
+def test_a_list_shows_reservations_and_events_but_no_promises(db: Database) -> None:
+    written = db.transact(partial(write, parts=2))
+    number = db.transact(enrol)
+    db.transact(lambda connection: hold(connection, written, number))
+    again = found(db, written.id)
+    assert again is not None
+    assert [len(part.allocations) for part in again.reservations] == [1, 0]
+    assert listed(db) == [written]
+
+
+@pytest.mark.parametrize("many", [1, 1000])
+def test_a_list_takes_three_statements_however_long_it_is(db: Database, engine: Engine, many: int) -> None:
+    written = [lease(parts=2, created_at=hour(number)) for number in range(many)]
+    gone = lease()
+
+    def write_all(connection: Connection) -> None:
+        for each in (*written, gone):
+            insert_lease(connection, each)
+
+    db.transact(write_all)
+    saved(db, gone, replace(gone, deleted_at=NOW))
+    for project in ("demo", None):
+        with statements(engine) as asked:
+            assert listed(db, project) == written
+        assert len(asked) == 3
+    with statements(engine) as asked:
+        assert listed(db, "nobody") == []
+    assert len(asked) == 1
+
+
+# ---------------------------------------------------------------- in chunks
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 8])
+def test_a_long_list_is_the_same_whatever_it_holds_at_a_time(
+    db: Database, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Several were made at one moment; one is another project's."""
+    for number in range(7):
+        db.transact(partial(write, parts=number % 3, created_at=hour(number // 3)))
+    db.transact(partial(write, project_id="other", created_at=hour(1)))
+    everything, own = listed(db), [each for each in listed(db) if each.project_id != "other"]
+    monkeypatch.setattr(lease_rows, "CHUNK", chunk)
+    project = own[0].project_id
+    with db.reading() as connection:
+        assert list(each_lease(connection, None)) == everything
+        assert list(each_lease(connection, project)) == own
+        for place, each in enumerate(own):
+            after = (each.created_at or NOW, each.id)
+            assert list(each_lease(connection, project, after=after)) == own[place + 1 :]
+            for limit in (1, 2, 5, 100):
+                found = list(each_lease(connection, project, after=after, limit=limit))
+                assert found == own[place + 1 :][:limit]

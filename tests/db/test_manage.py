@@ -1,0 +1,254 @@
+"""`leasehold-manage` as an operator runs it: what it says, and with which exit code."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING
+
+import bcrypt
+import pytest
+from sqlalchemy import insert, inspect
+
+from leasehold.api.auth.users import read_users
+from leasehold.cmd import manage
+from leasehold.cmd.database import URL_VARIABLE
+from leasehold.cmd.state import STATE_VARIABLE, state_database
+from leasehold.db import schema
+from leasehold.db.engine import open_engine, writing
+from leasehold.db.tables import tasks
+from tests.factory import Clock, make_schema, open_service, run_manager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what runs a command in an empty folder and returns exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+
+    def run_it(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = manage.run(arguments)
+        except SystemExit as left:
+            code = int(left.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run_it
+
+
+def test_upgrade_makes_the_schema_and_says_so_and_twice_is_fine(run: Run, database_url: str) -> None:
+    where = ("--database-url", database_url)
+    engine = open_engine(database_url)
+    assert run(*where, "db", "upgrade") == (0, f"The schema is {schema.head()}.\n", "")
+    assert run(*where, "db", "upgrade") == (0, f"The schema is {schema.head()}, as it was.\n", "")
+    assert run(*where, "db", "current") == (0, f"{schema.head()}\n", "")
+    code, said, _ = run(*where, "db", "check")
+    assert code == 0
+    assert schema.head() in said
+    assert inspect(engine).has_table("leases")
+    assert run(*where, "purge", "--older-than", "30") == (0, "There is nothing to remove.\n", "")
+    engine.dispose()
+
+
+def test_history_lists_the_revisions_and_needs_no_database(run: Run) -> None:
+    code, said, _ = run("db", "history")
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()] == list(schema.revisions())
+
+
+def test_the_database_may_be_named_after_the_command_or_by_the_environment_or_the_configuration(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        assert run("db", "upgrade", "--database-url", f"sqlite:///{tmp_path}/{number}.db")[0] == 0
+        if number < 3:
+            engine = open_engine(f"sqlite:///{tmp_path}/{number}.db")
+            schema.downgrade(engine, "0001")
+            engine.dispose()
+    (tmp_path / "leasehold.conf").write_text(f"[database]\nconnection = sqlite:///{tmp_path}/0.db\n")
+    (tmp_path / "other.conf").write_text(f"[database]\nconnection = sqlite:///{tmp_path}/3.db\n")
+    assert run("db", "current")[1] == "0001\n"
+    assert run("db", "current", "--config-file", str(tmp_path / "other.conf"))[1] == f"{schema.head()}\n"
+    monkeypatch.setenv(URL_VARIABLE, f"sqlite:///{tmp_path}/3.db")
+    assert run("db", "current")[1] == f"{schema.head()}\n"
+    assert run("db", "current", "--database-url", f"sqlite:///{tmp_path}/2.db")[1] == "0001\n"
+
+
+def test_the_sandbox_has_its_commands_here(run: Run, tmp_path: Path) -> None:
+    where = ("--database-url", f"sqlite:///{tmp_path}/leasehold.db")
+    assert run(*where, "db", "upgrade")[0] == 0
+    assert run(*where, "sandbox", "plant")[0] == 0
+    code, said, _ = run(*where, "sandbox", "hosts")
+    assert code == 0
+    assert "cmp-01" in said
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("nonsense", "Write it as sqlite"),
+        ("oracle://scott:tiger@host/db", "Write it as sqlite"),
+        ("sqlite:////nowhere/at/all.db", "unable to open database file"),
+        ("mysql+pymysql://someone:tiger@127.0.0.1:1/books", "mysql+pymysql://someone:***@127.0.0.1:1/books"),
+        ("postgresql+psycopg://someone:tiger@127.0.0.1:1/books", "postgresql+psycopg://someone:***@127.0.0.1:1/books"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_a_sentence_without_its_password(run: Run, url: str, says: str) -> None:
+    code, said, error = run("db", "upgrade", "--database-url", url)
+    assert (code, said) == (1, "")
+    assert error.startswith("leasehold-manage: ")
+    assert error.count("\n") == 1
+    assert says in error
+    assert "tiger" not in error
+
+
+@pytest.mark.parametrize("command", [("db", "current"), ("db", "check"), ("purge", "--older-than", "30")])
+def test_a_mistyped_file_is_not_made(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+    code, _, error = run(*command, "--database-url", f"sqlite:///{tmp_path}/mistyped.db")
+    assert code == 1
+    assert "leasehold-manage db upgrade" in error
+    assert not (tmp_path / "mistyped.db").exists()
+
+
+@pytest.mark.parametrize("command", [("db", "check"), ("purge", "--older-than", "30")])
+def test_a_schema_that_is_not_up_to_date_is_a_sentence_with_the_command_to_run(
+    run: Run, empty_engine_url: str, command: tuple[str, ...]
+) -> None:
+    code, said, error = run(*command, "--database-url", empty_engine_url)
+    assert (code, said) == (1, "")
+    assert "run leasehold-manage db upgrade" in error
+
+
+@pytest.fixture
+def empty_engine_url(database_url: str) -> str:
+    """Return the URL of a database that exists and has no tables; an SQLite file appears when it is opened."""
+    engine = open_engine(database_url)
+    engine.connect().close()
+    engine.dispose()
+    return database_url
+
+
+def test_a_configuration_that_cannot_be_read_is_a_sentence(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "leasehold.conf").write_text("[database\n")
+    code, _, error = run("db", "current")
+    assert code == 1
+    assert "The configuration cannot be used" in error
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "a lot", "1e3"])
+def test_what_is_younger_than_a_day_cannot_be_purged(run: Run, days: str) -> None:
+    code, _, error = run("purge", "--older-than", days)
+    assert code == 2
+    assert "--older-than" in error
+
+
+def test_an_age_before_all_calendars_is_a_sentence(run: Run, tmp_path: Path) -> None:
+    where = ("--database-url", f"sqlite:///{tmp_path}/leasehold.db")
+    run("db", "upgrade", *where)
+    code, _, error = run("purge", "--older-than", "999999", *where)
+    assert code == 1
+    assert "fewer days" in error
+
+
+def test_a_hashed_password_is_a_line_that_the_api_reads(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("correct horse\n"))
+    code, line, _ = run("hash-password", "alice", "demo", "--role", "member", "--role", "admin")
+    assert code == 0
+    (tmp_path / "users").write_text(line)
+    user = read_users(tmp_path / "users")["alice"]
+    assert bcrypt.checkpw(b"correct horse", user.password_hash)
+    assert (user.caller.project_id, user.caller.roles) == (
+        "demo",
+        frozenset({"reader", "member", "manager", "admin"}),
+    )
+
+
+@pytest.mark.parametrize("password", ["", "x" * 73, "ä" * 37])
+def test_a_password_that_bcrypt_would_cut_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{password}\n"))
+    code, said, error = run("hash-password", "alice", "demo")
+    assert (code, said) == (1, "")
+    assert "72 bytes" in error
+
+
+@pytest.mark.parametrize("name", ["", "a:b", "a,b", " a", "a\nb", "#a"])
+def test_a_user_whose_line_could_not_be_read_is_refused(run: Run, name: str) -> None:
+    assert run("hash-password", name, "demo")[0] == 2
+
+
+def test_audit_says_that_all_is_well_or_what_is_not(run: Run, database_url: str) -> None:
+    where = ("--database-url", database_url)
+    run(*where, "db", "upgrade")
+    assert run(*where, "audit", "--database-only") == (0, "No differences within the database.\n", "")
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        connection.execute(insert(tasks).values(kind="lease", subject="nobody", due_at=None, attempts=0))
+    engine.dispose()
+    code, said, _ = run(*where, "audit", "--database-only")
+    assert (code, said) == (1, "A task is for lease nobody, which does not exist. This is a defect; report it.\n")
+    code, said, _ = run(*where, "audit", "--json")
+    (found,) = json.loads(said)["findings"]
+    assert (code, found["kind"], found["subject"], found["mended"]) == (1, "work", "nobody", None)
+
+
+def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, database_url: str) -> None:
+    where = ("--database-url", database_url)
+    run(*where, "db", "upgrade")
+    code, said, _ = run(*where, "audit")
+    assert code == 3
+    assert said.startswith("The cloud was not looked at: No account for the cloud is configured.")
+    assert said.endswith("No differences within the database.\n")
+    code, said, _ = run(*where, "audit", "--json")
+    report = json.loads(said)
+    assert (code, report["findings"], report["cloud"]["looked_at"]) == (3, [], False)
+    assert report["cloud"]["reason"].startswith("No account")
+
+
+def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_path: Path) -> None:
+    """A host is taken out of the free pool, another that nobody has enrolled put in."""
+    run("--database-url", database_url, "db", "upgrade")
+    config = tmp_path / "leasehold.conf"
+    config.write_text(f"[database]\nconnection = {database_url}\n[cloud]\ndriver = sandbox\n")
+    where = ("--config-file", str(config))
+    run(*where, "sandbox", "plant")
+    assert run(*where, "audit") == (0, "No differences between the database and the cloud.\n", "")
+    world = open_service(database_url, clock=Clock())
+    world.enrol("cmp-01")
+    world.cloud.aggregates.remove_host("freepool", "cmp-01")
+    world.cloud.aggregates.add_host("freepool", "cmp-02")
+    code, said, _ = run(*where, "audit")
+    assert code == 1
+    assert "Host cmp-01 is enrolled, but it is in no aggregate of ours" in said
+    code, said, _ = run(*where, "audit", "--repair", "--json")
+    done = {found["subject"]: found["mended"] for found in json.loads(said)["findings"]}
+    assert (code, set(done), done["cmp-02"]) == (1, {"1", "cmp-02"}, None)
+    assert "next manager" in done["1"]
+    run_manager(world)
+    world.cloud.aggregates.remove_host("freepool", "cmp-02")
+    world.engine.dispose()
+    assert run(*where, "audit")[0] == 0
+
+
+def test_audit_of_what_the_standalone_service_made_here(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cloud is the sandbox in the same database, without a configuration."""
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
+    state_database().parent.mkdir()
+    make_schema(f"sqlite:///{state_database()}")
+    assert run("audit") == (0, "No differences between the database and the cloud.\n", "")
+
+
+def test_audit_wants_the_schema(run: Run, database_url: str) -> None:
+    code, _, complaint = run("--database-url", database_url, "audit")
+    assert code == 1
+    assert "leasehold-manage db upgrade" in complaint

@@ -1,0 +1,236 @@
+"""Pools: the lock and the compare-and-swap that prove that nobody decided in between."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select, text
+
+from leasehold.db.engine import writing
+from leasehold.db.pool import (
+    KEPT,
+    PoolState,
+    bump_pools,
+    create_pools,
+    ensure_pools,
+    lock_order,
+    lock_pools,
+    read_pools,
+)
+from leasehold.db.store import Database, GenerationRaceError
+from leasehold.db.tables import leases, pools
+from tests.db.examples import another, count, write
+from tests.processes import wait_for
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+
+def generations(db: Database) -> dict[str, int]:
+    with db.reading() as connection:
+        return {row.name: row.generation for row in connection.execute(select(pools))}
+
+
+def decide(connection: Connection, *names: str) -> None:
+    bump_pools(connection, lock_pools(connection, names))
+
+
+def decide_in_hosts(connection: Connection) -> None:
+    decide(connection, "hosts")
+
+
+def state(db: Database, name: str = "hosts") -> PoolState:
+    with db.reading() as connection:
+        return read_pools(connection)[name]
+
+
+def test_making_pools_again_leaves_their_generations(db: Database) -> None:
+    db.transact(decide_in_hosts)
+    db.transact(lambda connection: create_pools(connection, {"hosts", "floatingips"}))
+    assert generations(db) == {"floatingips": 0, "hosts": 1}
+
+
+def test_services_that_start_at_the_same_time_make_each_pool_once(db: Database) -> None:
+    db.transact(decide_in_hosts)
+    together = Barrier(4)
+
+    def start(number: int) -> None:
+        with another(db.engine) as own:
+            together.wait()
+            ensure_pools(Database(own), {"hosts", "badges", f"own-{number}"})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(start, range(4)))
+    own = {f"own-{number}": 0 for number in range(4)}
+    assert generations(db) == {"floatingips": 0, "hosts": 1, "badges": 0, **own}
+    ensure_pools(db, {"hosts", "badges"})
+    assert generations(db)["hosts"] == 1
+
+
+def test_locking_tells_the_generations_of_the_pools_asked_for(db: Database) -> None:
+    db.transact(decide_in_hosts)
+    assert db.transact(lambda connection: lock_pools(connection, {"hosts", "floatingips"})) == {
+        "floatingips": 0,
+        "hosts": 1,
+    }
+    assert db.transact(lambda connection: lock_pools(connection, {"hosts"})) == {"hosts": 1}
+    assert db.transact(lambda connection: lock_pools(connection, set())) == {}
+
+
+def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(db: Database, engine: Engine) -> None:
+    seen = db.transact(lambda connection: lock_pools(connection, {"floatingips", "hosts"}))
+    db.transact(decide_in_hosts)
+
+    def decide_too_late() -> None:
+        with writing(engine) as connection:
+            write(connection)
+            bump_pools(connection, seen)
+
+    with pytest.raises(GenerationRaceError):
+        decide_too_late()
+    assert generations(db) == {"floatingips": 0, "hosts": 1}
+    assert count(engine, leases) == 0
+
+
+def test_the_same_generation_of_another_history_is_a_lost_race(db: Database, engine: Engine) -> None:
+    """A database that was restored counts the same numbers again."""
+    db.transact(decide_in_hosts)
+    seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=0, nonces="0:first-nonce"))
+    db.transact(decide_in_hosts)
+    assert state(db).generation == seen["hosts"]
+    with pytest.raises(GenerationRaceError), writing(engine) as connection:
+        bump_pools(connection, seen)
+
+
+def test_a_pool_follows_from_each_of_its_last_states_and_from_no_other(db: Database) -> None:
+    states = [state(db)]
+    for _ in range(KEPT + 2):
+        db.transact(decide_in_hosts)
+        states.append(state(db))
+    now = states[-1]
+    assert [now.follows(each) for each in states] == [False] * 3 + [True] * KEPT
+    assert not any(each.follows(now) for each in states[:-1])
+
+
+@pytest.mark.parametrize("lost", [1, 3])
+@pytest.mark.parametrize("again", [0, 1, 3, 4])
+def test_a_pool_does_not_follow_from_what_a_restore_lost(db: Database, engine: Engine, lost: int, again: int) -> None:
+    backup = state(db)
+    for _ in range(lost):
+        db.transact(decide_in_hosts)
+    seen = state(db)
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=backup.generation, nonces=backup.nonces))
+    for _ in range(again):
+        db.transact(decide_in_hosts)
+    assert not state(db).follows(seen)
+    assert state(db).follows(backup)
+
+
+def test_decisions_of_a_version_without_nonces_are_followed_as_far_as_numbers_tell(
+    db: Database, engine: Engine
+) -> None:
+    """Such a version may run beside this one during an upgrade."""
+
+    def without_nonce() -> PoolState:
+        with writing(engine) as connection:
+            connection.execute(pools.update().values(generation=pools.c.generation + 1))
+        return state(db)
+
+    begin = state(db)
+    old = [without_nonce(), without_nonce()]
+    assert old[1].follows(old[0])
+    assert old[0].follows(begin)
+    assert not old[0].follows(old[1])
+    db.transact(decide_in_hosts)
+    assert all(state(db).follows(each) for each in (begin, *old))
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=old[0].generation, nonces=old[0].nonces))
+    db.transact(decide_in_hosts)
+    assert state(db).follows(old[0])
+    assert not state(db).follows(old[1])
+
+
+def test_a_pool_without_any_nonce_follows_from_nothing_until_somebody_decides(db: Database, engine: Engine) -> None:
+    with writing(engine) as connection:
+        connection.execute(pools.update().values(generation=7, nonces=""))
+    assert not state(db).follows(state(db))
+    db.transact(decide_in_hosts)
+    assert state(db).generation == 8
+    assert state(db).follows(state(db))
+
+
+def test_pools_are_locked_hosts_first_and_floating_ips_last() -> None:
+    assert lock_order({"floatingips", "volumes", "hosts", "accelerators"}) == [
+        "hosts",
+        "accelerators",
+        "volumes",
+        "floatingips",
+    ]
+
+
+def test_of_several_who_saw_the_same_generation_one_moves_on(db: Database, engine: Engine) -> None:
+    """The compare-and-swap alone decides: on Galera the lock does not reach the other nodes."""
+    together = Barrier(6)
+    seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
+
+    def decide(_number: int) -> bool:
+        with another(engine) as own:
+            together.wait()
+            try:
+                with writing(own) as connection:
+                    bump_pools(connection, seen)
+            except GenerationRaceError:
+                return False
+            return True
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(decide, range(6))) == 1
+
+
+def test_every_decision_of_many_moves_the_generation_by_one(engine: Engine, db: Database) -> None:
+    def decide_in_both(connection: Connection) -> None:
+        decide(connection, "floatingips", "hosts")
+
+    def decide_tens(_number: int) -> None:
+        with another(engine) as own:
+            for _ in range(10):
+                Database(own).transact(decide_in_both)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(decide_tens, range(4)))
+    assert generations(db) == {"floatingips": 40, "hosts": 40}
+
+
+QUEUED = {
+    # What InnoDB tells of its transactions stands still while it is asked often; a lock that is free takes no time.
+    "mysql": "SELECT COUNT(*) FROM information_schema.processlist"
+    " WHERE db = DATABASE() AND info LIKE '%FOR UPDATE' AND time_ms > 200",
+    "postgresql": "SELECT COUNT(*) FROM pg_stat_activity"
+    " WHERE wait_event_type = 'Lock' AND datname = current_database()",
+}
+IMPATIENTLY = {"mysql": "SET innodb_lock_wait_timeout = 2", "postgresql": "SET lock_timeout = '2s'"}
+
+
+def test_who_waits_for_hosts_keeps_nobody_from_addresses(server: Database) -> None:
+    """Most requests want hosts; one that wants both queues for them with empty hands."""
+    kind = server.engine.dialect.name
+
+    def queued() -> bool:
+        with server.engine.connect() as connection:
+            return bool(connection.execute(text(QUEUED[kind])).scalar_one())
+
+    with ThreadPoolExecutor(1) as thread, another(server.engine) as own:
+        with writing(server.engine) as connection:
+            lock_pools(connection, {"hosts"})
+            both = thread.submit(server.transact, lambda waiting: lock_pools(waiting, {"hosts", "floatingips"}))
+            wait_for(queued)
+            with writing(own) as impatient:
+                impatient.execute(text(IMPATIENTLY[kind]))
+                assert lock_pools(impatient, {"floatingips"}) == {"floatingips": 0}
+        assert both.result() == {"floatingips": 0, "hosts": 0}

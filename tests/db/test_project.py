@@ -1,0 +1,115 @@
+"""Projects: one decision of a project at a time, and what it counts."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold.db.project import (
+    COUNTED_FOR,
+    Promised,
+    Use,
+    count_open_leases,
+    enter,
+    keep_use,
+    peak,
+    promised_to,
+    take_use,
+)
+from leasehold.db.store import Database
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window, from_seconds
+from tests.db.examples import another, write
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+THREADS, LIMIT = 8, 3
+NOW = datetime(2031, 5, 1, tzinfo=UTC)
+MOST = Use(*(10**6,) * 5)
+
+
+def test_of_many_at_once_as_many_go_on_as_the_limit_says(engine: Engine) -> None:
+    """Each sees what those before it wrote, also the first ones, which make the project's row."""
+    together = Barrier(THREADS)
+
+    def decide(connection: Connection) -> bool:
+        enter(connection, "p")
+        if count_open_leases(connection, "p") >= LIMIT:
+            return False
+        write(connection, project_id="p")
+        return True
+
+    def visit(_number: int) -> bool:
+        with another(engine) as own:
+            together.wait(60)
+            return Database(own).transact(decide)
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        assert sum(threads.map(visit, range(THREADS))) == LIMIT
+
+
+def test_of_many_that_take_at_once_as_many_get_something_as_the_limit_says(engine: Engine) -> None:
+    together = Barrier(THREADS)
+
+    def begin(connection: Connection) -> None:
+        enter(connection, "p")
+        keep_use(connection, "p", Use(), NOW)
+
+    def visit(_number: int) -> bool:
+        most = Use(leases=LIMIT)
+        with another(engine) as own:
+            together.wait(60)
+            return Database(own).transact(lambda connection: take_use(connection, "p", Use(leases=1), most, NOW))
+
+    Database(engine).transact(begin)
+    with ThreadPoolExecutor(THREADS) as threads:
+        assert sum(threads.map(visit, range(THREADS))) == LIMIT
+
+
+def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Database) -> None:
+    def take(more: Use, later: timedelta = timedelta(0), project: str = "p") -> bool:
+        return db.transact(lambda connection: take_use(connection, project, more, MOST, NOW + later))
+
+    assert not take(Use(leases=1))
+    db.transact(lambda connection: enter(connection, "p"))
+    assert not take(Use(leases=1))
+    db.transact(lambda connection: keep_use(connection, "p", Use(1, 2, 3, 4, 5), NOW))
+    assert take(Use(1, 1, 1, 1, 1))
+    assert not take(Use(), COUNTED_FOR)
+    assert not take(Use(), project="q")
+    for number in range(5):
+        rest = [0] * 5
+        rest[number] = 10**6 - number - 2
+        assert take(Use(*rest))
+        assert not take(Use(*(int(place == number) for place in range(5))))
+
+
+@pytest.mark.parametrize("status", LeaseStatus)
+def test_what_is_over_is_not_counted(db: Database, status: LeaseStatus) -> None:
+    db.transact(lambda connection: write(connection, project_id="p", status=status))
+    db.transact(lambda connection: write(connection, project_id="q"))
+    over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+    assert db.transact(lambda connection: count_open_leases(connection, "p")) == (0 if over else 1)
+    assert db.transact(lambda connection: promised_to(connection, "p")) == []
+
+
+def test_the_peak_is_that_of_one_moment_within_the_window() -> None:
+    promised = [
+        Promised(0, 10, Use(hosts=1)),
+        Promised(10, 20, Use(hosts=2, vcpus=5)),
+        Promised(15, 30, Use(hosts=4)),
+        Promised(40, 50, Use(hosts=100)),
+    ]
+
+    def at(start: int, end: int) -> Use:
+        return peak(promised, Window(from_seconds(start), from_seconds(end)))
+
+    assert at(0, 40) == Use(hosts=6, vcpus=5)
+    assert at(0, 15) == Use(hosts=2, vcpus=5)
+    assert at(20, 45) == Use(hosts=100)
+    assert at(30, 40) == Use()

@@ -1,0 +1,148 @@
+"""Resources: enrolment, removal, and what changed since a generation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.db.resource import (
+    changed_resources,
+    find_resource,
+    list_resources,
+    put_properties,
+    remove_resource,
+    resources_by_number,
+    update_resources,
+)
+from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, Resource
+from tests.db.examples import NOW, enrol, hour, statements
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from leasehold.db.store import Database
+
+
+def properties_of(db: Database, number: int) -> dict[str, str]:
+    with db.reading() as connection:
+        return dict(resources_by_number(connection, [number])[number].properties)
+
+
+def changed(db: Database, since: int, pool: str = HOST_POOL) -> list[str]:
+    with db.reading() as connection:
+        return [resource.id for resource in changed_resources(connection, pool, since)]
+
+
+def test_a_resource_comes_back_as_it_was_enrolled(db: Database) -> None:
+    number = db.transact(lambda connection: enrol(connection, "cmp-1"))
+    db.transact(lambda connection: put_properties(connection, number, {"gpu": "True"}))
+    with db.reading() as connection:
+        assert find_resource(connection, HOST, "cmp-1") == Resource(
+            number=number,
+            id="cmp-1",
+            type=HOST,
+            pool=HOST_POOL,
+            capacity={"VCPU": 16},
+            max_unit={"VCPU": 8},
+            attributes={"hypervisor_hostname": "cmp-1.example"},
+            properties={"gpu": "True"},
+            traits=frozenset({"CUSTOM_FAST"}),
+            created_at=NOW,
+        )
+
+
+@pytest.mark.parametrize("same", [{"reference": "other"}, {"id": "other"}])
+def test_an_id_and_a_reference_are_enrolled_once(db: Database, same: dict[str, Any]) -> None:
+    db.transact(lambda connection: enrol(connection, "cmp-1"))
+    with pytest.raises(IntegrityError):
+        db.transact(lambda connection: enrol(connection, "cmp-1", **same))
+
+
+def test_another_type_may_use_the_same_id(db: Database) -> None:
+    db.transact(lambda connection: enrol(connection, "cmp-1"))
+    db.transact(lambda connection: enrol(connection, "cmp-1", type=FLOATING_IP, pool=FLOATING_IP_POOL))
+    with db.reading() as connection:
+        assert [len(list_resources(connection, kind)) for kind in (HOST, FLOATING_IP)] == [1, 1]
+
+
+def test_a_removed_resource_can_be_enrolled_again_and_again_under_new_numbers(db: Database) -> None:
+    numbers = []
+    for _ in range(3):
+        numbers.append(db.transact(lambda connection: enrol(connection, "cmp-1")))
+        db.transact(lambda connection: remove_resource(connection, numbers[-1], 2, NOW))
+    assert sorted(set(numbers)) == numbers
+    with db.reading() as connection:
+        assert find_resource(connection, HOST, "cmp-1") is None
+        gone = resources_by_number(connection, numbers)
+    assert [gone[number].deleted_at for number in numbers] == [NOW] * 3
+    assert not any(resource.bookable for resource in gone.values())
+
+
+def test_changes_since_a_generation_include_removals_and_leave_out_the_rest(db: Database) -> None:
+    first, second, _third = (db.transact(partial(enrol, name=name)) for name in ("a", "b", "c"))
+    assert changed(db, -1) == ["a", "b", "c"]
+    assert changed(db, 1) == []
+    db.transact(lambda connection: update_resources(connection, [second], 2, reservable=False, updated_at=NOW))
+    db.transact(lambda connection: remove_resource(connection, first, 3, NOW))
+    assert changed(db, 1) == ["a", "b"]
+    assert changed(db, 2) == ["a"]
+    assert changed(db, 0, FLOATING_IP_POOL) == []
+
+
+def test_changes_are_asked_for_in_two_statements_and_nothing_in_one(db: Database, engine: Engine) -> None:
+    for name in "abc":
+        number = db.transact(partial(enrol, name=name))
+        db.transact(partial(put_properties, number=number, properties={"gpu": "1"}))
+    with statements(engine) as asked:
+        assert changed(db, 0) == ["a", "b", "c"]
+    assert len(asked) == 2
+    with statements(engine) as asked:
+        assert changed(db, 1) == []
+    assert len(asked) == 1
+
+
+def test_setting_properties_replaces_those_named_and_leaves_the_others(db: Database) -> None:
+    number = db.transact(enrol)
+    db.transact(lambda connection: put_properties(connection, number, {"gpu": "1", "rack": "7"}))
+    db.transact(lambda connection: put_properties(connection, number, {"gpu": "2", "ssd": "True"}))
+    db.transact(lambda connection: put_properties(connection, number, {}))
+    assert properties_of(db, number) == {"gpu": "2", "rack": "7", "ssd": "True"}
+
+
+def test_names_and_values_of_properties_are_exact(db: Database) -> None:
+    exactly = {"gpu": "a", "GPU": "A", "gpu ": "a ", "gpü": "ä", "gpu\u0301": "\U0001f600", " gpu": ""}
+    number = db.transact(enrol)
+    db.transact(lambda connection: put_properties(connection, number, exactly))
+    db.transact(lambda connection: put_properties(connection, number, {"gpu ": "b"}))
+    assert properties_of(db, number) == {**exactly, "gpu ": "b"}
+
+
+@pytest.mark.parametrize("almost", ["CMP-1", "cmp-1 ", "cmp-1\u200b", "cmp-\u0661"])
+def test_ids_are_exact(db: Database, almost: str) -> None:
+    db.transact(lambda connection: enrol(connection, "cmp-1"))
+    db.transact(lambda connection: enrol(connection, almost))
+    with db.reading() as connection:
+        found = find_resource(connection, HOST, almost)
+    assert found is not None
+    assert found.id == almost
+
+
+def test_resources_are_listed_in_the_order_of_their_enrolment(db: Database) -> None:
+    for name in ("b", "a", "c"):
+        db.transact(partial(enrol, name=name))
+    with db.reading() as connection:
+        assert [resource.id for resource in list_resources(connection, HOST)] == ["b", "a", "c"]
+
+
+def test_changing_columns_leaves_other_resources_alone(db: Database) -> None:
+    first = db.transact(lambda connection: enrol(connection, "a"))
+    second = db.transact(lambda connection: enrol(connection, "b"))
+    db.transact(lambda connection: update_resources(connection, [first], 5, capacity={"VCPU": 4}, updated_at=hour(1)))
+    with db.reading() as connection:
+        found = resources_by_number(connection, [first, second])
+        assert resources_by_number(connection, []) == {}
+    assert (found[first].capacity, found[first].updated_at) == ({"VCPU": 4}, hour(1))
+    assert (found[second].capacity, found[second].updated_at) == ({"VCPU": 16}, None)

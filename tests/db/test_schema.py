@@ -1,0 +1,247 @@
+"""The migrations and the tables in the code say the same, on every database; upgrading is safe at any time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect, select, text
+
+from leasehold.cloud.sandbox import tables as sandbox_tables
+from leasehold.db import schema
+from leasehold.db.engine import open_engine, reading, writing
+from leasehold.db.pool import create_pools
+from leasehold.db.tables import metadata, pools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Engine
+
+    from tests.conftest import Databases
+
+# Alembic takes several, whatever its annotation says.
+ALL_TABLES: Any = [metadata, sandbox_tables.metadata]
+
+
+@contextmanager
+def another_database(engine: Engine, databases: Databases, folder: Path) -> Iterator[Engine]:
+    kind = {"mysql": "mariadb"}.get(engine.dialect.name, engine.dialect.name)
+    url = f"sqlite:///{folder}/other.db" if kind == "sqlite" else databases.create(kind)
+    other = open_engine(url)
+    try:
+        yield other
+    finally:
+        other.dispose()
+        if kind != "sqlite":
+            databases.drop(kind, url)
+
+
+SQLITE_SAYS = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND name NOT LIKE '%_alembic_%'"
+POSTGRESQL_SAYS = (
+    """SELECT table_name, column_name, data_type, character_maximum_length, datetime_precision, is_nullable,
+    column_default, collation_name FROM information_schema.columns WHERE table_schema = 'public'""",
+    """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace""",
+    "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+)
+
+
+def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
+    """Return the definition of each table in the database's own words, as a set because order means nothing here."""
+    said: dict[str, set[str]] = {}
+    names = [name for name in inspect(connection).get_table_names() if name != "alembic_version"]
+    if connection.dialect.name == "mysql":
+        for name in names:
+            definition = connection.exec_driver_sql(f"SHOW CREATE TABLE {name}").one()[1]
+            said[name] = {line.strip().rstrip(",") for line in definition.splitlines()}
+    elif connection.dialect.name == "postgresql":
+        for query in POSTGRESQL_SAYS:
+            for row in connection.exec_driver_sql(query):
+                said.setdefault(row[0], set()).add(str(row[1:]))
+        del said["alembic_version"]
+    else:
+        for name, definition in connection.exec_driver_sql(SQLITE_SAYS):
+            # A column that was added later stands where there was room for it.
+            said[name] = {" ".join(part.split()).strip(" ()") for part in (definition or "").split(",")}
+    return said
+
+
+def test_migrations_make_the_tables_of_the_code(migrated: Engine) -> None:
+    with reading(migrated) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, ALL_TABLES) == []
+
+
+def test_the_database_says_the_same_of_migrated_tables_and_of_those_of_the_code(
+    migrated: Engine, databases: Databases, tmp_path: Path
+) -> None:
+    with another_database(migrated, databases, tmp_path) as other:
+        for each in ALL_TABLES:
+            each.create_all(other)
+        with other.begin() as connection:
+            connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+        with reading(migrated) as ours, reading(other) as theirs:
+            migrated_says, code_says = what_the_database_says(ours), what_the_database_says(theirs)
+    assert set(code_says) >= {table.name for each in ALL_TABLES for table in each.sorted_tables}
+    assert migrated_says == code_says
+
+
+def test_migrations_make_the_pools(migrated: Engine) -> None:
+    with reading(migrated) as connection:
+        query = select(pools.c.name, pools.c.generation)
+        assert {tuple(row) for row in connection.execute(query)} == {("floatingips", 0), ("hosts", 0)}
+
+
+def test_upgrading_again_changes_nothing(migrated: Engine) -> None:
+    with writing(migrated) as connection:
+        connection.execute(pools.update().values(generation=7))
+    schema.upgrade(migrated)
+    schema.check(migrated)
+    assert schema.current(migrated) == schema.head()
+    with reading(migrated) as connection:
+        assert set(connection.scalars(select(pools.c.generation))) == {7}
+
+
+def test_a_new_sqlite_database_is_made_in_one_transaction(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
+    commits: list[object] = []
+    sa.event.listen(engine, "commit", commits.append)
+    schema.upgrade(engine)
+    engine.dispose()
+    # The look at what is there, and all revisions together: a commit for each of them would wait for the disk.
+    assert len(commits) == 2
+
+
+def test_a_start_on_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
+    schema.upgrade(engine)
+    engine.dispose()
+    program = (
+        "import sys\n"
+        "from leasehold.db import schema\n"
+        "from leasehold.db.engine import open_engine\n"
+        f"engine = open_engine({str(engine.url)!r})\n"
+        "schema.upgrade(engine)\n"
+        "schema.check(engine)\n"
+        "sys.exit('alembic' in sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_revisions_are_those_that_alembic_finds() -> None:
+    found = ScriptDirectory(str(schema.MIGRATIONS))
+    assert found.get_heads() == [schema.head()]
+    assert [each.revision for each in found.walk_revisions()][::-1] == list(schema.revisions())
+
+
+def test_a_database_without_tables_is_refused_with_the_command_to_run(empty_engine: Engine) -> None:
+    assert schema.current(empty_engine) is None
+    with pytest.raises(schema.SchemaError, match="leasehold-manage db upgrade"):
+        schema.check(empty_engine)
+
+
+def test_a_database_that_another_service_made_is_refused_and_left_alone(migrated: Engine) -> None:
+    with writing(migrated) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = 'f00d'"))
+        connection.execute(text("DROP TABLE schema_compatibility"))
+    for refused in (schema.check, schema.upgrade, lambda engine: schema.downgrade(engine, schema.BASE)):
+        with pytest.raises(schema.SchemaError, match="f00d, which this version does not know"):
+            refused(migrated)
+    assert schema.current(migrated) == "f00d"
+
+
+def test_a_table_of_somebody_else_is_not_taken_for_ours(empty_engine: Engine) -> None:
+    with empty_engine.begin() as connection:
+        connection.execute(text("CREATE TABLE leases (id INTEGER PRIMARY KEY, tenant VARCHAR(10))"))
+    with pytest.raises(schema.SchemaError, match="a database of its own"):
+        schema.upgrade(empty_engine)
+    assert {column["name"] for column in inspect(empty_engine).get_columns("leases")} == {"id", "tenant"}
+
+
+def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
+    """As MariaDB leaves it, which commits each statement by itself: tables and indexes missing, no revision noted."""
+    with writing(migrated) as connection:
+        connection.execute(text("DELETE FROM alembic_version"))
+        for name in ("resource_properties", "sandbox_usages", "outbox"):
+            connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(text("DELETE FROM pools WHERE name = 'hosts'"))
+        on = " ON tasks" if connection.dialect.name == "mysql" else ""
+        connection.execute(text(f"DROP INDEX ix_tasks_due_at{on}"))
+    schema.upgrade(migrated)
+    with reading(migrated) as connection:
+        assert compare_metadata(MigrationContext.configure(connection), ALL_TABLES) == []
+        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
+
+
+def test_what_was_made_without_migrations_is_taken_over(empty_engine: Engine) -> None:
+    """A planted sandbox, or a test's tables, may be there before the first upgrade."""
+    sandbox_tables.create(empty_engine)
+    metadata.create_all(empty_engine)
+    with writing(empty_engine) as connection:
+        create_pools(connection, ["hosts"])
+    schema.upgrade(empty_engine)
+    schema.check(empty_engine)
+    with reading(empty_engine) as connection:
+        assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
+
+
+def test_downgrading_to_base_leaves_nothing_but_the_version_table_and_an_upgrade_brings_all_back(
+    migrated: Engine,
+) -> None:
+    schema.downgrade(migrated, schema.BASE)
+    assert inspect(migrated).get_table_names() == ["alembic_version"]
+    assert schema.current(migrated) is None
+    schema.upgrade(migrated)
+    schema.check(migrated)
+
+
+def test_several_may_upgrade_at_once(empty_engine: Engine, database_url: str) -> None:
+    engines = [open_engine(database_url) for _ in range(4)]
+    with ThreadPoolExecutor(len(engines)) as pool:
+        list(pool.map(schema.upgrade, engines))
+    for each in engines:
+        each.dispose()
+    schema.check(empty_engine)
+
+
+@pytest.mark.servers
+def test_databases_of_one_server_are_migrated_side_by_side(
+    mariadb_url: str, databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is the database's, not the server's: somebody who is busy in another database delays nobody."""
+    monkeypatch.setattr(schema, "LOCK_SECONDS", 0)
+    ours, theirs = open_engine(mariadb_url), open_engine(databases.create("mariadb"))
+    with writing(theirs) as connection, schema._alone(connection):
+        schema.upgrade(ours)
+        with pytest.raises(schema.SchemaError, match="Somebody else"):
+            schema.upgrade(theirs)
+    schema.check(ours)
+    for each in (ours, theirs):
+        each.dispose()
+    databases.drop("mariadb", theirs.url.render_as_string(hide_password=False))
+
+
+def test_every_table_counts_and_compares_as_the_others(migrated: Engine) -> None:
+    """Keys that the database counts are counted by all four; on MariaDB every text compares exactly."""
+    inspector = inspect(migrated)
+    if migrated.dialect.name == "mysql":
+        with reading(migrated) as connection:
+            query = (
+                "SELECT DISTINCT collation_name FROM information_schema.columns WHERE table_schema = DATABASE() "
+                "AND collation_name IS NOT NULL AND column_type <> 'longtext' AND table_name <> 'alembic_version'"
+            )
+            assert set(connection.scalars(text(query))) == {"utf8mb4_nopad_bin"}
+            query = "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = DATABASE()"
+            assert set(connection.scalars(text(query))) == {"InnoDB"}
+    types: dict[str, Any] = {column["name"]: column["type"] for column in inspector.get_columns("outbox")}
+    assert isinstance(types["id"], sa.Integer if migrated.dialect.name == "sqlite" else sa.BigInteger)

@@ -123,7 +123,7 @@ def test_a_newer_schema_that_was_only_expanded_is_accepted_and_left_alone(migrat
     assert schema.check(migrated) == "The schema is 9001, which is newer than this version and works with it."
     schema.upgrade(migrated)
     assert schema.current(migrated) == "9001"
-    with pytest.raises(schema.SchemaError, match="9001: go back with the newer version"):
+    with pytest.raises(schema.SchemaError, match="9001: downgrade it with the newer version"):
         schema.downgrade(migrated, schema.BASE)
 
 

@@ -112,7 +112,7 @@ def test_a_connection_that_breaks_during_the_commit_leaves_the_outcome_open(serv
         calls.append(write(connection))
         break_connection(server, connection)
 
-    with pytest.raises(UnknownOutcomeError, match="look what is there"):
+    with pytest.raises(UnknownOutcomeError, match="check what is there"):
         server.transact(work)
     assert len(calls) == 1
     with reading(server.engine) as connection:

@@ -1,1 +1,1 @@
-"""The database: what is promised to whom, when. Tables, units of work, queries and migrations."""
+"""The database: tables, units of work, queries and migrations."""

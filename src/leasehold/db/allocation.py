@@ -1,4 +1,4 @@
-"""Allocations in the database: the promises, stamped with the generation in which they last changed."""
+"""Allocations in the database, each with the pool's generation at its last change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CHUNK = 20_000
 LISTED = 2_000
-"""Rows of a list that are read at a time: lists are not in a hurry, and several may be read at once."""
+"""Rows of a list that are read at a time: fewer, because several lists may be read at once and none is urgent."""
 _CHANGED = (
     select(
         allocations.c.id,
@@ -52,7 +52,7 @@ _UNRELEASED = select(allocations).where(
 
 
 def write_demand(demand: Mapping[str, int] | None) -> str | None:
-    """Return the canonical text of a demand, equal for equal demands; None for a whole resource."""
+    """Return the canonical JSON text of a demand, equal for equal demands; None for a whole resource."""
     return None if demand is None else json.dumps(dict(demand), sort_keys=True, separators=(",", ":"))
 
 
@@ -64,25 +64,25 @@ def read_demand(text: str | None) -> dict[str, int] | None:
 def changed_allocations(
     connection: Connection, pool: str, since: int, moment: datetime
 ) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield what changed in a pool after a generation, as chunks of columns.
+    """Yield the allocations of a pool that changed after a generation, as chunks of columns.
 
     Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
-    (`since` -1) leaves out what ended before `moment` and is released.
+    (`since` -1) leaves out allocations that ended before `moment` and are released.
     """
     parameters = {"pool": pool, "since": since}
     if since < 0:
-        # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+        # Set the option on this statement only: on the connection, each later statement would get a server-side cursor.
         everything = {**parameters, "moment": to_seconds(moment)}
         result = connection.execute(_CURRENT, everything, execution_options={"yield_per": CHUNK})
     else:
-        # Few rows, read while everybody waits for the pool; on PostgreSQL a cursor means more round trips for them.
+        # Few rows, read while the pool is locked: on PostgreSQL a server-side cursor would cost more round trips.
         result = connection.execute(_CHANGED, parameters)
     for rows in result.partitions(CHUNK):
         yield tuple(zip(*rows, strict=True))
 
 
 def as_allocation(row: Row[Any]) -> Allocation:
-    """Return the value of a row of the allocations table."""
+    """Return a row of the allocations table as an `Allocation`."""
     return Allocation(
         id=row.id,
         reservation_id=row.reservation_id,
@@ -99,7 +99,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a reservation is promised of a pool, from a generation of the pool on."""
+    """A new allocation: a reservation gets `pick` of a pool; `generation` is the pool's after the decision."""
 
     pool: str
     generation: int
@@ -108,7 +108,7 @@ class Grant:
 
 
 def insert_allocations(connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant]) -> None:
-    """Write the promises of a lease, of whatever pools, in one statement."""
+    """Write the new allocations of a lease, of any pools, in one statement."""
     start, end = window.seconds
     rows = [
         {
@@ -129,7 +129,7 @@ def insert_allocations(connection: Connection, lease_id: str, window: Window, gr
 
 
 def move_allocations(connection: Connection, ids: Collection[int], generation: int, window: Window) -> None:
-    """Give promises another window."""
+    """Give allocations another window."""
     start, end = window.seconds
     connection.execute(
         update(allocations).where(allocations.c.id.in_(ids)).values(starts_at=start, ends_at=end, generation=generation)
@@ -139,9 +139,9 @@ def move_allocations(connection: Connection, ids: Collection[int], generation: i
 def end_allocations(
     connection: Connection, ids: Collection[int], generation: int, now: datetime, *, released: bool
 ) -> None:
-    """End promises now: one that has not begun becomes empty, a running one stops at `now`.
+    """End allocations now: one that has not begun becomes empty, a running one stops at `now`.
 
-    `released` says that the resource was never touched or is clean, so nobody has to wait for it.
+    `released` says that the resource was never used or is clean, so no other lease has to wait for it.
     """
     moment = to_seconds(now)
     stop = case(
@@ -156,20 +156,20 @@ def end_allocations(
 
 
 def leave_allocations(connection: Connection, ids: Collection[int], generation: int, now: datetime) -> None:
-    """Write that promises are no longer used; until they are released, nobody else gets what they hold."""
+    """Mark allocations as vacated: no longer used; until they are released, no other lease gets their resources."""
     connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(left_at=now, generation=generation))
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
-    """Return the promises on these resources that have begun and are not released, whether over or not."""
+    """Return the allocations on these resources that have begun and are not released, whether ended or not."""
     parameters = {"numbers": list(numbers), "moment": to_seconds(now)}
     return [as_allocation(row) for row in connection.execute(_UNRELEASED, parameters)]
 
 
 def in_use(connection: Connection, number: int, now: datetime) -> bool:
-    """Say whether a resource is promised now or later, or not yet released."""
+    """Say whether a resource is allocated now or later, or not yet released."""
     ahead = and_(allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
-    # A promise that ended in the second in which it began is empty, and may have servers to be removed all the same.
+    # An allocation that ended in the second in which it began is empty, but may still have servers to remove.
     live = or_(ahead, allocations.c.released_at.is_(None))
     query = select(allocations.c.id).where(allocations.c.resource_number == number, live).limit(1)
     return connection.execute(query).first() is not None
@@ -184,11 +184,11 @@ def each_allocation(
     since: datetime,
     number: int | None = None,
 ) -> Iterator[tuple[int, list[Allocation]]]:
-    """Yield the promises of existing leases by resource number, in the order of their start, with the lease's dates.
+    """Yield the allocations of existing leases by resource number, in the order of their start, with the lease's dates.
 
-    With a `number` those of this resource alone. Without a lease or a reservation given, only those that end at `since`
-    or later (contract http-api §6.1). What was given back is left out, and all that a lease had which has ended
-    (contract resources §2, "Effects"). Few rows are held at a time: they are read as they are taken.
+    With a `number`, only those of this resource. Without a lease and a reservation, only those that end at `since` or
+    later (contract http-api §6.1). Released allocations and those of ended leases are left out (contract resources §2,
+    "Effects"). Rows are read as the caller takes them, `LISTED` at a time.
     """
     query = (
         select(allocations, leases.c.start_at, leases.c.end_at)
@@ -210,14 +210,14 @@ def each_allocation(
     if lease_id is None and reservation_id is None:
         query = query.where(allocations.c.ends_at >= to_seconds(since))
     ordered = query.order_by(allocations.c.resource_number, allocations.c.starts_at, allocations.c.id)
-    # The option is this statement's alone: on the connection it would give each later one a server-side cursor.
+    # Set the option on this statement only: on the connection, each later statement would get a server-side cursor.
     rows = connection.execute(ordered, execution_options={"yield_per": LISTED})
     for each, held in groupby(rows, attrgetter("resource_number")):
         yield each, [replace(as_allocation(row), window=Window(row.start_at, row.end_at)) for row in held]
 
 
 def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:
-    """Return the leases promised one of these resources between now and `until` (None: ever), soonest first."""
+    """Return the leases that have one of these resources between now and `until` (None: at any time), soonest first."""
     query = select(allocations.c.lease_id).where(
         allocations.c.resource_number.in_(numbers),
         allocations.c.ends_at > to_seconds(now),
@@ -232,7 +232,7 @@ def leases_on(connection: Connection, numbers: Collection[int], now: datetime, u
 
 
 def requests_naming(connection: Connection, number: int, now: datetime) -> list[dict[str, Any]]:
-    """Return the requests of current and future reservations that hold a resource."""
+    """Return the requests of the reservations that have a resource allocated now or later."""
     query = (
         select(reservations.c.request)
         .join(allocations, allocations.c.reservation_id == reservations.c.id)

@@ -1,6 +1,6 @@
-"""What an audit reads: everything that is promised or deferred, row by row, without the calendar's help.
+"""What an audit reads: all allocations and tasks, row by row, without the calendar.
 
-And who a reservation or a host is, or was, that something in the cloud is named after.
+Also the reservations and hosts, existing or removed, that objects in the cloud are named after.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 BATCH = 10_000
 FEW = 500
-"""Ids in one question, so that no database finds it too long."""
+"""Ids in one query, so that no database refuses it as too long."""
 _WORK = (tasks.c.due_at, tasks.c.claim_until, tasks.c.attempts, tasks.c.refusals, tasks.c.last_error)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A row of deferred work, until when somebody has claimed it, and how often it was tried in vain.
+    """A task: when it is due, until when a worker has claimed it, and how often it failed.
 
-    `refusals` are the tries that the cloud refused, `last_error` says what came of the last one.
+    `refusals` counts the tries that the cloud refused, `last_error` is the error of the last try.
     """
 
     due_at: datetime | None
@@ -50,11 +50,11 @@ class Work:
     last_error: str | None = None
 
     def claimed(self, now: datetime) -> bool:
-        """Say whether somebody is at it."""
+        """Say whether a worker has claimed the task."""
         return self.claim_until is not None and self.claim_until > now
 
     def busy(self, now: datetime) -> bool:
-        """Say whether it is being done, or is to be done, or waits for another try."""
+        """Say whether the task is claimed, is due, or waits for another try."""
         return self.claimed(now) or (self.due_at is not None and (self.due_at <= now or self.attempts > 0))
 
 
@@ -63,7 +63,7 @@ IDLE = Work(None, None)
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The lease that a reservation belongs to, and whether the reservation is over: it never comes back then."""
+    """The lease that a reservation belongs to, and whether the reservation is over for good."""
 
     lease_id: str
     over: bool
@@ -71,7 +71,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a lease keeps although it is over: whose it is, how it stands, since when it is over, and the resources."""
+    """What a lease that is over still keeps: its project and status, since when it is over, and the resources."""
 
     project_id: str
     status: str
@@ -80,7 +80,7 @@ class Kept:
 
 
 def kept_allocations(connection: Connection, now: datetime) -> Iterator[tuple[Resource, list[Allocation]]]:
-    """Yield each resource with all that is promised on it now or later, by start; promises of no time are none."""
+    """Yield each resource with its allocations that end after `now`, by start, without empty ones."""
     lasting = (allocations.c.ends_at > to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
     numbers = connection.execute(select(allocations.c.resource_number).where(*lasting).distinct()).scalars()
     resources = resources_by_number(connection, numbers)
@@ -91,7 +91,7 @@ def kept_allocations(connection: Connection, now: datetime) -> Iterator[tuple[Re
 
 
 def work_for(connection: Connection, kind: str, subjects: Collection[str] | None = None) -> dict[str, list[Work]]:
-    """Return the tasks of a kind by their subject; those of these subjects, if some are named."""
+    """Return the tasks of a kind by their subject; with `subjects`, only theirs."""
     query = select(tasks.c.subject, *_WORK).where(tasks.c.kind == kind)
     wanted = None if subjects is None else sorted(subjects)
     questions = (
@@ -113,7 +113,7 @@ def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
 
 
 def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
-    """Return what leases keep whose time is over, or that are deleted or being deleted, by their ids."""
+    """Return what leases still keep that have ended, are deleted or are being deleted, by their ids."""
     over = or_(
         leases.c.deleted_at.is_not(None),
         leases.c.end_at <= now,
@@ -139,7 +139,7 @@ def _by_label(resources: Mapping[int, Resource], rows: Iterable[Any]) -> tuple[R
 
 
 def without_lease(connection: Connection, kind: str) -> list[str]:
-    """Return the subjects of tasks of a kind that should be leases, and of which there is none, deleted or not."""
+    """Return the subjects of a kind of task about leases that are no lease's id, deleted leases included."""
     query = select(tasks.c.subject).where(
         tasks.c.kind == kind, ~select(leases.c.id).where(leases.c.id == tasks.c.subject).exists()
     )
@@ -147,7 +147,7 @@ def without_lease(connection: Connection, kind: str) -> list[str]:
 
 
 def standing_lease_ids(connection: Connection) -> list[str]:
-    """Return the leases that the cloud is kept ready for, oldest first: those to come and those that run."""
+    """Return the pending and active leases, for which the cloud is kept ready, oldest first."""
     standing = (LeaseStatus.PENDING, LeaseStatus.ACTIVE)
     query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.status.in_(standing))
     return list(connection.execute(query.order_by(leases.c.created_at, leases.c.id)).scalars())
@@ -162,19 +162,19 @@ _ENDING = reservations.join(leases).join(tasks, tasks.c.subject == leases.c.id)
 
 
 def types_in_use(connection: Connection) -> list[str]:
-    """Return the resource types of the reservations for which something is still to be done, be it their removal."""
+    """Return the resource types of the reservations that still have work to do, including their removal."""
     query = select(reservations.c.resource_type).select_from(_ENDING).where(*_UNFINISHED).distinct()
     return sorted(connection.execute(query).scalars())
 
 
 def leases_using(connection: Connection, resource_type: str) -> list[str]:
-    """Return the leases of these reservations of a type."""
+    """Return the leases with reservations of a type that still have work to do."""
     query = select(leases.c.id).select_from(_ENDING).where(*_UNFINISHED, reservations.c.resource_type == resource_type)
     return sorted(set(connection.execute(query).scalars()))
 
 
 def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str, Owner]:
-    """Return the owners of those of these reservations that there are or were."""
+    """Return the owners of these reservations by id, also of deleted ones; unknown ids are left out."""
     query = select(reservations.c.id, reservations.c.lease_id, reservations.c.status, leases.c.deleted_at).join(leases)
     found: dict[str, Owner] = {}
     wanted = sorted(reservation_ids)
@@ -187,14 +187,14 @@ def owners(connection: Connection, reservation_ids: Collection[str]) -> dict[str
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Projects that a resource is or was promised to: now, or until it was given back."""
+    """Projects that have a resource (`present`), and those that had it until it was released (`former`)."""
 
     present: frozenset[str] = frozenset()
     former: frozenset[str] = frozenset()
 
 
 def holders(connection: Connection, numbers: Collection[int], now: datetime) -> dict[int, Holders]:
-    """Return who has and had each of these resources; what was never in use, or purged since, is left out."""
+    """Return the holders of each of these resources, ignoring allocations released before they began, or purged."""
     query = select(allocations.c.resource_number, allocations.c.released_at, leases.c.project_id)
     query = query.join(leases, leases.c.id == allocations.c.lease_id)
     begun = and_(allocations.c.starts_at <= to_seconds(now), allocations.c.ends_at > allocations.c.starts_at)
@@ -212,7 +212,7 @@ def holders(connection: Connection, numbers: Collection[int], now: datetime) -> 
 
 
 def removed_hosts(connection: Connection) -> dict[str, Mapping[str, Any]]:
-    """Return the attributes of the hosts that were enrolled once and are no longer, by their ids."""
+    """Return the attributes of the hosts that are no longer enrolled, by their ids."""
     query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == HOST)
     rows = connection.execute(query.order_by(resources.c.number)).all()
     enrolled = {row.id for row in rows if row.alive}

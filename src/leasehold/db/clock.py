@@ -1,13 +1,13 @@
-"""The present moment as the database has it, so that all processes agree about it whatever their machines say.
+"""The present moment by the database's clock, so that all processes agree even if their machines' clocks do not.
 
-What is due and whose claim has run out is judged by the clock. Two managers whose machines disagree by minutes would
-take each other's work and end leases early; so the clock that counts is the one they share. It is asked now and then,
-over a connection of its own, and in between the machine's steady clock counts on: nobody waits for it, no transaction
-of anybody's speaks with it, and setting a machine's time changes nothing. On SQLite all processes are on one machine,
-and its clock is the one they share.
+The clock decides what is due and which claim has expired. Two managers whose machines disagree by minutes would take
+each other's claims and end leases early, so all processes use the clock that they share, the database's. A process
+reads it every `EVERY_SECONDS` and counts on by the machine's steady clock in between. It reads on a connection of its
+own in a thread of its own, so no caller and no transaction waits for it. Setting a machine's time changes nothing. On
+SQLite all processes run on one machine and share its clock.
 
-A clock that jumps ahead would end every lease in between, so a jump is not followed: the time that was counted so far
-goes on until the clock comes back or an operator accepts it (decision 0021).
+Following a clock that jumps ahead would end every lease in between. So a jump is not followed: the process counts on
+from the time before it until the clock comes back or an operator accepts the jump (decision 0021).
 """
 
 from __future__ import annotations
@@ -38,36 +38,36 @@ EVERY_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 FIRST_TRIES = 3
 SLOW_SECONDS = 1.0
-"""An answer that took longer says too little about the present; it counts as none."""
+"""An answer that took longer is too inaccurate and is discarded."""
 TOLERANCE = timedelta(seconds=3)
-"""How far a machine's clock may be from the database's before somebody should hear of it."""
+"""How far a machine's clock may be from the database's before a warning is logged."""
 
 
 JUMP = timedelta(minutes=5)
-"""A clock that is further than this from where it should be is not followed; operators may choose another limit."""
+"""A clock that differs by more than this from the expected time is not followed; operators may change the limit."""
 ACCEPTED_FOR = timedelta(hours=1)
-"""How long after an operator has accepted a jump a process may learn of it."""
+"""How long an operator's acceptance of a jump is valid for processes that have not read it yet."""
 SEEN_EVERY = timedelta(minutes=1)
 BELIEVED_WITHIN = timedelta(minutes=3)
-"""A clock that is followed was believed less long ago."""
+"""If any process follows the clock, it was last believed within this time."""
 SAY_AGAIN_SECONDS = 300.0
 
 
 def utc_now() -> datetime:
-    """Return the present moment, aware, in UTC: the one place that reads the machine's clock."""
+    """Return the present moment, aware, in UTC; only this function reads the machine's clock."""
     return datetime.now(UTC)
 
 
 def steady() -> float:
-    """Return seconds that nobody can set; where the system has such a clock, it runs on while the machine sleeps."""
+    """Return the seconds of a clock that cannot be set; on Linux it also runs while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
 
 
 class Look(NamedTuple):
-    """What a clock said, what the steady clock showed then, and how many seconds it took to get the answer.
+    """One reading of a clock: its `moment`, the steady clock `at` that moment, and the seconds that the answer `took`.
 
-    `seen_at` is when that clock was last believed, by any process, and `accepted_at` when an operator last accepted a
-    jump, both as that clock said then.
+    `seen_at` is when any process last believed that clock, and `accepted_at` when an operator last accepted a jump,
+    both in the time of that clock.
     """
 
     moment: datetime
@@ -78,7 +78,7 @@ class Look(NamedTuple):
 
 
 class SharedClock:
-    """A clock that another one is the measure of; `ask` asks that one, and may raise SQLAlchemyError."""
+    """A clock that follows another one; `ask` reads that one, and may raise SQLAlchemyError."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class SharedClock:
         keep: Callable[[datetime], None] = lambda _moment: None,
         jump: timedelta = JUMP,
     ) -> None:
-        """Begin with what the machine says; nobody has been asked yet.
+        """Begin with the machine's time, before the first reading.
 
-        `keep` writes down what was believed, `jump` is the largest change of the clock that is followed.
+        `keep` stores the moment that was believed, `jump` is the largest change of the clock that is followed.
         """
         self._ask = ask
         self._keep = keep
@@ -107,7 +107,7 @@ class SharedClock:
         self._held_since: float | None = None
 
     def now(self) -> datetime:
-        """Return the present moment; when it is time to ask again, somebody else is sent."""
+        """Return the present moment; when the next reading is due, start it in another thread."""
         at = self._steady()
         if at >= self._due:
             self._send()
@@ -115,7 +115,10 @@ class SharedClock:
         return look.moment + timedelta(seconds=at - look.at)
 
     def look(self) -> bool:
-        """Ask, and count on from the answer; without one from where we were, until the next try. Say which it was."""
+        """Read the clock and count on from the answer; say whether there was a usable one.
+
+        Without an answer, count on from the reading before and try again after `RETRY_SECONDS`.
+        """
         self._due = self._steady() + RETRY_SECONDS
         try:
             look = self._ask()
@@ -139,10 +142,10 @@ class SharedClock:
         return True
 
     def _jumped(self, look: Look, expected: datetime) -> bool:
-        """Say whether the clock is where it cannot be.
+        """Say whether the clock has jumped.
 
-        The first answer is measured by the machine's clock, which may be the one that is wrong: so the database's is
-        believed as well where somebody believed it a moment ago, or where it is the one that is behind.
+        The first answer is compared with the machine's clock, which may be the wrong one. So the database's clock is
+        also believed if some process believed it a moment ago, or if it is behind the machine's.
         """
         if self._answered:
             return abs(look.moment - expected) > self._jump
@@ -150,7 +153,7 @@ class SharedClock:
         return left_alone and look.moment - expected > self._jump
 
     def _hold(self, jump: timedelta) -> None:
-        """Count on from where we were, and say so, now and every few minutes."""
+        """Count on from the reading before, and log the jump now and every `SAY_AGAIN_SECONDS`."""
         clock_held(held=True)
         at = self._steady()
         if self._held_since is not None and at - self._held_since < SAY_AGAIN_SECONDS:
@@ -175,16 +178,16 @@ class SharedClock:
         )
 
     def _note(self, look: Look) -> None:
-        """Write down that the clock was believed, unless somebody has just done so."""
+        """Store that the clock was believed, unless some process did so within `SEEN_EVERY`."""
         if look.seen_at is not None and abs(look.moment - look.seen_at) < SEEN_EVERY:
             return
         try:
             self._keep(look.moment)
         except SQLAlchemyError as error:
-            log.info("That the database's clock was believed cannot be written down: %s", error)
+            log.info("Cannot store when the database's clock was last believed: %s", error)
 
     def _send(self) -> None:
-        """Have a thread look, unless one is at it; after a fork that one is with the parent, and counts as ended."""
+        """Start a thread that reads the clock, unless one runs; after a fork the parent's thread counts as ended."""
         if not self._starting.acquire(blocking=False):
             return
         try:
@@ -195,7 +198,7 @@ class SharedClock:
             self._starting.release()
 
     def _compare(self, gap: timedelta) -> None:
-        """Say when the machine's clock has left the database's, and when it is back."""
+        """Log when the machine's clock departs from the database's, and when it agrees again."""
         if abs(gap - self._known_gap) <= TOLERANCE:
             return
         self._known_gap = gap
@@ -210,18 +213,18 @@ class SharedClock:
 
 
 def shared_clock(engine: Engine, jump: timedelta = JUMP) -> Callable[[], datetime]:
-    """Return what tells the time that all processes on this database share; a change by more than `jump` is held."""
+    """Return a function that tells the time shared by all processes of this database, without following a `jump`."""
     if engine.dialect.name == "sqlite":
         return utc_now
     aside = open_aside(engine.url)
     clock = SharedClock(partial(_ask, aside), machine=utc_now, keep=partial(_keep_seen, aside), jump=jump)
-    # Before the first answer the machine's own clock would count.
+    # Until the first answer the machine's own clock counts, so wait for one.
     any(clock.look() for _ in range(FIRST_TRIES))
     return clock.now
 
 
 def accept_clock(engine: Engine) -> datetime:
-    """Have all processes follow the database's clock to where it is now, and return what it says."""
+    """Make all processes follow the database's clock to its present time, and return that time."""
     aside = open_aside(engine.url)
     moment = _ask(aside).moment
     with aside.connect() as connection:
@@ -235,12 +238,12 @@ def ask_clock(engine: Engine) -> Look:
 
 
 def is_believed(look: Look) -> bool:
-    """Say whether some process has followed the clock a moment ago: each writes that down once a minute."""
+    """Say whether some process follows the clock: each one that does stores so once a minute."""
     return look.seen_at is not None and abs(look.moment - look.seen_at) <= BELIEVED_WITHIN
 
 
 def _accepted(look: Look, expected: datetime, jump: timedelta) -> bool:
-    """Say whether an operator has accepted this jump, and not another one before it."""
+    """Say whether an operator has accepted this jump, and not an earlier one."""
     if look.accepted_at is None or not timedelta(0) <= look.moment - look.accepted_at <= ACCEPTED_FOR:
         return False
     return abs(look.accepted_at - expected) > jump / 2
@@ -252,7 +255,7 @@ def _keep_seen(aside: Engine, moment: datetime) -> None:
 
 
 def _ask(aside: Engine) -> Look:
-    """Ask a server; how long it takes to connect is no part of the answer."""
+    """Read the server's clock; `took` does not include the time to connect."""
     postgresql = aside.dialect.name == "postgresql"
     question = "SELECT clock_timestamp()" if postgresql else "SELECT UTC_TIMESTAMP(6)"
     with aside.connect() as connection:
@@ -265,10 +268,10 @@ def _ask(aside: Engine) -> Look:
 
 
 def _record(connection: Connection) -> tuple[datetime | None, datetime | None]:
-    """Return when the clock was believed and when accepted; a database without our tables knows of neither."""
+    """Return when the clock was last believed and when accepted; None for both in a database without our tables."""
     try:
         known = connection.execute(select(clock_table.c.seen_at, clock_table.c.accepted_at)).first()
     except ProgrammingError as error:
-        log.debug("Nothing is written down of the database's clock: %s", error)
+        log.debug("The database does not record when its clock was believed: %s", error)
         return None, None
     return (None, None) if known is None else (known.seen_at, known.accepted_at)

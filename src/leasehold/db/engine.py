@@ -1,10 +1,9 @@
-"""Connections, with the same promise on each database: a transaction sees what was committed before it asked.
+"""Connections, with the same guarantee on each database: a transaction sees what was committed before it asked.
 
-Who writes does so in READ COMMITTED on MariaDB and PostgreSQL, because a decision locks a pool first and must then read
-what the previous holder of the lock committed; MariaDB's default would show an older snapshot. Who only reads sees one
-moment, however many statements that takes, so a lease never shows half of an amendment. SQLite gets WAL, so that
-readers never wait for the writer, and a writer takes its lock at BEGIN, so that two of them queue instead of failing
-half-way.
+Writing transactions use READ COMMITTED on MariaDB and PostgreSQL: a decision locks a pool first and must then read what
+the previous holder of the lock committed; MariaDB's default level would show an older snapshot. A transaction that only
+reads sees one snapshot in all its statements, so a lease never shows half of an amendment. SQLite uses WAL, so readers
+never wait for the writer. A writer takes its lock at BEGIN, so two writers queue instead of failing half-way.
 """
 
 from __future__ import annotations
@@ -34,32 +33,32 @@ if TYPE_CHECKING:
 
 SQLITE_WAIT_SECONDS = 30
 TRUSTED_SECONDS = 1.0
-"""A connection that was used so lately is used again without asking whether it still stands."""
+"""A connection that was idle for less than this is used again without a ping."""
 COMMITTED = "committed"
-"""The mark of a connection whose transaction has come to its end, so that there is nothing to roll back."""
+"""Marks a connection whose transaction has been committed, so that there is nothing to roll back."""
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
-"""The twin of an engine whose connections only read: saying so once a connection saves a round trip a request."""
+"""The read-only twin of an engine: setting the isolation level per connection saves a round trip per request."""
 _WRITERS: WeakKeyDictionary[Engine, _Writer] = WeakKeyDictionary()
-"""SQLite has one writer at a time and lets others poll for their turn; inside a process a lock hands it on at once."""
+"""SQLite has one writer at a time and makes others poll; within a process this lock wakes the next writer at once."""
 
 
 class NestedWriteError(RuntimeError):
-    """A thread that writes to an SQLite database asks to write to it once more, and would wait for itself for ever."""
+    """A thread opens a second writing transaction on an SQLite database, and would wait for itself for ever."""
 
 
 class _Writer:
-    """The turn to write to an SQLite database: one thread has it at a time, and knows that it has."""
+    """The write lock of an SQLite database, which knows the thread that holds it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._thread: int | None = None
 
     def __enter__(self) -> None:
-        # Only this thread can have written its own number there.
+        # This read needs no lock: only this thread writes its own number there.
         if self._thread == get_ident():
             message = (
-                "A transaction that writes to this SQLite database is open in this thread already. A call to the "
-                "sandbox cloud, which keeps its state in the same database, belongs before or after it."
+                "A transaction that writes to this SQLite database is open in this thread already. Call the sandbox "
+                "cloud, which keeps its state in the same database, before or after that transaction."
             )
             raise NestedWriteError(message)
         self._lock.acquire()
@@ -93,21 +92,21 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
 
 
 def reader_of(engine: Engine) -> Engine:
-    """Return the engine on which `reading` works; SQLite needs no other: every transaction there sees one moment."""
+    """Return the engine that `reading` uses; SQLite needs no other, as each transaction there sees one snapshot."""
     return _READERS.get(engine, engine)
 
 
 def open_aside(url: URL) -> Engine:
-    """Return an engine for a rare question to a server, each on a connection of its own that is soon given up."""
+    """Return an engine for rare queries to a server, each on a new connection with short timeouts."""
     options = _driver_options(url, IMPATIENT)
     return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options)
 
 
 def _spare_round_trips(engine: Engine) -> None:
-    """Roll back only what was not committed, and have only those connections prove that they stand that were idle.
+    """Roll back only what was not committed, and ping only connections that were idle for `TRUSTED_SECONDS`.
 
-    SQLAlchemy's own way is both for each transaction, of which the start of a lease has seven. A connection that broke
-    within the second costs a transaction that is run again, or a read that is answered with 503.
+    By default SQLAlchemy does both for each transaction, and the start of a lease has seven. A connection that broke
+    within that second costs a transaction that is run again, or a read that is answered with 503.
     """
 
     @event.listens_for(engine, "reset")
@@ -133,7 +132,7 @@ def _spare_round_trips(engine: Engine) -> None:
 
 
 def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
-    """Return what the driver is told beside the URL, which is stronger."""
+    """Return the driver's options, without those that the URL sets."""
     if url.get_backend_name() == "mysql":
         silence = {"read_timeout": settings.read_timeout, "write_timeout": settings.read_timeout}
         options = {**_pymysql_options(), **silence}
@@ -144,17 +143,17 @@ def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
 
 
 def _silence_of_the_network(seconds: int) -> dict[str, Any]:
-    """Return after how long libpq finds a machine gone, be it one that should answer or one that should take data."""
+    """Return libpq's options that find a dead server within `seconds`, both while waiting and while sending."""
     pause = max(1, seconds // 4)
     probes = {"keepalives_idle": pause, "keepalives_interval": pause, "keepalives_count": 3}
     return {**probes, "tcp_user_timeout": seconds * 1000}
 
 
 def _pymysql_options() -> dict[str, Any]:
-    """Return how PyMySQL reads dates: its own way takes them apart with a regular expression, in Python.
+    """Return how PyMySQL reads dates: by default it parses them with a regular expression, in Python.
 
-    A list of a thousand leases has sixteen thousand dates, so this is a third of the time that the driver takes. Most
-    of them are the moment at which a lease was made, of which its parts each tell once more: read once, they are kept.
+    A list of a thousand leases has sixteen thousand dates, and reading them is a third of the driver's time. Most of
+    them repeat the moment at which a lease was made, for each of its parts, so `_utc` caches them.
     """
     from pymysql.constants import FIELD_TYPE  # noqa: PLC0415 - not loaded where another database is used.
     from pymysql.converters import conversions  # noqa: PLC0415
@@ -173,7 +172,7 @@ def _open_sqlite(url: str) -> Engine:
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # The begin hook below speaks; the driver must not start transactions itself.
+        connection.isolation_level = None  # The hook below sends BEGIN, so the driver must not start transactions.
         for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -187,7 +186,7 @@ def _open_sqlite(url: str) -> Engine:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Open a transaction that only reads, and sees the database as they were at its first statement."""
+    """Open a transaction that only reads, and sees the database as it was at the first statement."""
     with reader_of(engine).connect() as connection:
         with connection.begin():
             yield connection

@@ -1,11 +1,12 @@
-"""What a node of a Galera cluster needs from its connections, beside what every MariaDB does.
+"""How connections to a node of a Galera cluster differ from those to a single MariaDB.
 
 A node applies what was committed on another one a moment later. Each of our transactions therefore waits first until
 its node has caught up (`wsrep_sync_wait`): a client that made a lease through one process finds it through the next,
-and nothing is refused because of a lease that was deleted a moment ago.
+and no request is refused because of a lease that was deleted a moment ago.
 
-A node that has lost the others refuses every statement, ROLLBACK too. The transaction stays open in its connection, and
-whoever used that next, after the node's return, would commit it along with their own. So it is never used again.
+A node that has lost the cluster's majority refuses every statement, even ROLLBACK. The transaction stays open in its
+connection. After the node's return, the next transaction on that connection would commit the old one along with its
+own. So such a connection is never used again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NOT_READY = 1047
 
 
 def attend_to_galera(engine: Engine, sync_wait: int) -> None:
-    """Make the engine's connections fit for a node of a cluster; on any other server this changes nothing.
+    """Prepare the engine's connections for a node of a Galera cluster; on any other server this changes nothing.
 
     `sync_wait` is what the server's variable `wsrep_sync_wait` is set to.
     """
@@ -31,14 +32,14 @@ def attend_to_galera(engine: Engine, sync_wait: int) -> None:
     @event.listens_for(engine, "connect")
     def wait_for_the_others(connection: Any, _record: object) -> None:
         with connection.cursor() as cursor:
-            # MySQL, and a MariaDB that was built without it, do not have the variable.
+            # MySQL, and a MariaDB that was built without Galera, do not have the variable.
             if cursor.execute("SHOW VARIABLES LIKE 'wsrep_sync_wait'"):
                 cursor.execute("SET SESSION wsrep_sync_wait = %s", (sync_wait,))
 
     @event.listens_for(engine, "handle_error")
     def leave(context: ExceptionContext) -> None:
         error = context.original_exception
-        # Without a connection it was the attempt to connect that was refused: there is nothing to leave.
+        # Without a connection, the attempt to connect was refused: there is no connection to drop.
         if context.connection is not None and error.args and error.args[0] == NOT_READY:
             context.is_disconnect = True
 

@@ -1,8 +1,8 @@
-"""History: what was deleted or over long ago, removed for good (`leasehold-manage purge`).
+"""History: removal for good of what was deleted or over long ago (`leasehold-manage purge`).
 
-Services may run meanwhile: each batch is a transaction of its own, and what somebody changes while a batch is chosen is
-looked at again under a lock. A process that has decided nothing in a pool since `before` still believes in promises
-that are gone then, so `before` lies at least `LEAST_AGE` in the past.
+Services may run meanwhile: each batch is a transaction of its own, and checks the chosen rows again under a lock. A
+calendar that was last updated before `before` would keep purged allocations, so `before` lies at least `LEAST_AGE` in
+the past.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
 LEAST_AGE = timedelta(days=1)
-"""How long ago something must have been over before it may go."""
+"""How long ago something must have been over before it may be purged."""
 BATCH = 100
-"""Leases or resources in one transaction: few enough that nobody waits long for it."""
+"""Leases or resources in one transaction: few enough that no other transaction waits long for it."""
 COUNTED = (
     leases,
     reservations,
@@ -58,10 +58,10 @@ Key = TypeVar("Key", str, int)
 
 
 def purge(engine: Engine, before: datetime, *, dry_run: bool) -> dict[str, int]:
-    """Remove what was over before a moment and return how many rows of each table went; `dry_run` only counts.
+    """Remove what was over before a moment and return the number of removed rows by table; `dry_run` only counts.
 
-    That is: leases that were deleted, or whose end was carried out, before it, with all that belongs to them, and then
-    removed resources that nothing refers to any more. What is alive, not yet released or still to be worked on stays.
+    First remove leases that were deleted, or whose end was carried out, before that moment, with all their rows. Then
+    remove the removed resources that nothing refers to any more. Keep what is alive, not released or has work left.
     """
     db, work = Database(engine), _Purge(before, dry_run)
     counts: Counter[str] = Counter()
@@ -78,10 +78,10 @@ def _in_batches(
     *,
     dry_run: bool,
 ) -> None:
-    """Run one transaction after the other until there is nothing after the last key."""
+    """Run one transaction after the other until no key follows the last one."""
 
     def run(start: Key, connection: Connection) -> tuple[Key | None, Counter[str]]:
-        # Counted afresh each time: a transaction may have to run more than once.
+        # Begin to count anew in each run, because a transaction may run more than once.
         found: Counter[str] = Counter()
         return batch(connection, start, found), found
 
@@ -98,7 +98,7 @@ def _in_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Purge:
-    """The transactions: each takes the key after which it begins and returns the one at which it stopped, or None."""
+    """The transactions: each takes the key to begin after and returns the last key it looked at, None at the end."""
 
     before: datetime
     dry_run: bool
@@ -110,13 +110,13 @@ class _Purge:
             return None
         last: str = ids[-1]
         if not self.dry_run:
-            # Whoever changes a lease locks its row first, so what holds under the lock holds until the commit.
+            # Every change of a lease locks its row first, so a condition checked under the lock holds until the commit.
             mine = leases.c.id.in_(ids)
             connection.execute(select(leases.c.id).where(mine).order_by(leases.c.id).with_for_update()).all()
             ids = list(connection.scalars(select(leases.c.id).where(mine, over)))
         for table in (allocations, reservations, events, outbox, idempotency_keys):
             self._take(connection, table, table.c.lease_id.in_(ids), counts)
-        # Work of every kind: nothing else has an id like a lease's.
+        # Tasks of every kind: only tasks about a lease have its id as their subject.
         self._take(connection, tasks, tasks.c.subject.in_(ids), counts)
         self._take(connection, leases, leases.c.id.in_(ids), counts)
         return last
@@ -127,7 +127,7 @@ class _Purge:
             return None
         mine = resources.c.number.in_(numbers)
         if not self.dry_run:
-            # Whoever enrols or removes holds the pool, and so does who makes the task of a removed host due again.
+            # Enrolling, removing, and making the task of a removed host due again all lock the pool first.
             pools = set(connection.scalars(select(resources.c.pool).where(mine)))
             generations = lock_pools(connection, pools)
             bump_pools(connection, generations)
@@ -147,8 +147,8 @@ class _Purge:
             counts[table.name] += connection.execute(delete(table).where(which)).rowcount
 
     def _over(self) -> ColumnElement[bool]:
-        """Say that a lease was over before the moment, that it holds nothing, and that nobody has to look at it."""
-        # A start that was missed leaves a lease in ERROR although its end was carried out; then nothing is left to do.
+        """Return the condition that a lease was over before the moment, holds no resources and has no work left."""
+        # A missed start leaves a lease in ERROR although its end was carried out; then no work is left.
         end_done = exists().where(
             events.c.lease_id == leases.c.id, events.c.type == EventType.END, events.c.status == EventStatus.DONE
         )
@@ -170,11 +170,11 @@ class _Purge:
         return and_(or_(leases.c.deleted_at < self.before, ended), not_(held), not_(busy))
 
     def _abandoned(self) -> ColumnElement[bool]:
-        """Say that a resource was removed before the moment and nothing refers to it."""
-        promises = allocations.alias("promises")  # Of another name, because `_over` asks about allocations too.
+        """Return the condition that a resource was removed before the moment and nothing refers to it."""
+        promises = allocations.alias("promises")  # An alias, because `_over` queries `allocations` too.
         referring = select(promises.c.id).where(promises.c.resource_number == resources.c.number)
         if self.dry_run:
-            # What would have gone with its lease does not count.
+            # Ignore allocations that a real run would have removed with their lease.
             referring = referring.join(leases, leases.c.id == promises.c.lease_id).where(not_(self._over()))
         busy = exists().where(tasks.c.kind != LEASE, tasks.c.subject == resources.c.id, _at_work())
         removed = and_(resources.c.alive.is_(None), resources.c.deleted_at < self.before)
@@ -186,6 +186,6 @@ def _at_work() -> ColumnElement[bool]:
 
 
 def _keys(connection: Connection, column: ColumnElement[Any], after: object, which: ColumnElement[bool]) -> list[Any]:
-    """Return the next batch of keys for which something holds, in order."""
+    """Return the next batch of keys of rows that meet the condition, in order."""
     query = select(column).where(column > after, which).order_by(column).limit(BATCH)
     return list(connection.execute(query).scalars())

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Allocation
 
 CHUNK = 1_000
-"""How many leases a long list holds in memory at a time."""
+"""How many leases of a long list are in memory at a time."""
 MANY = 500
-"""Above this many leases their parts are fetched by the same condition instead of by a list of ids."""
+"""The parts of more leases than this are fetched by the same condition instead of by a list of ids."""
 
 LONGEST_REASON = 4_000
 """In characters; MariaDB refuses texts of more than 64 KiB, and a reason may name thousands of hosts."""
@@ -101,23 +101,23 @@ def _event_row(event: Event) -> dict[str, Any]:
 
 
 def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gone: bool = False) -> Lease | None:
-    """Return one lease, or None; `lock` keeps others from changing it meanwhile, `gone` finds deleted ones too."""
+    """Return one lease, or None; `lock` locks its row for this transaction, `gone` finds deleted ones too."""
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
     rows = [row for row in rows if gone or row.deleted_at is None]
     return _assemble(connection, rows, [lease_id], _PROMISES_TOO)[0] if rows else None
 
 
 def lock_generation(connection: Connection, lease_id: str) -> int | None:
-    """Return the generation of a lease, deleted ones too, and keep others from changing it; None: there is no row.
+    """Lock the row of a lease, deleted ones too, and return its generation; None: there is no row.
 
-    Who has read the lease at this generation knows all of it but its promises without reading it again.
+    A caller that has read the lease at this generation need not read it again, except for its allocations.
     """
     generation: int | None = connection.execute(_GENERATION, {"lease_id": lease_id}).scalar_one_or_none()
     return generation
 
 
 def place_of(connection: Connection, project_id: str | None, lease_id: str) -> tuple[datetime, str] | None:
-    """Return where a lease stands in the list, also one that is deleted by now; None: it never was in this list."""
+    """Return the position of a lease in the list, also of a deleted one; None: it never was in this list."""
     query = select(leases.c.created_at, leases.c.id).where(leases.c.id == lease_id)
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
@@ -145,21 +145,21 @@ def each_lease(
 ) -> Iterator[Lease]:
     """Yield the leases that are not deleted, of one project or of all, oldest first; holds `CHUNK` of them at most.
 
-    With `after` only those that follow this place, and no more than `limit`. What they are promised is left out: a list
-    never shows it, and it may be most of the database. Three statements for each chunk, and one for the ids of all that
-    follow the first. The transaction has to see one moment.
+    With `after`, only those that follow this position, and no more than `limit`. Their allocations are left out: a list
+    never shows them, and they may be most of the database. Takes three statements for each chunk, and one for the ids
+    of all that follow the first chunk. The transaction has to see one snapshot.
     """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     if after is not None:
         query = query.where(_follows(*after))
-    # One more than is held tells whether there are more.
+    # One row more than a chunk shows whether there are more.
     most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
     first = connection.execute(query.order_by(*_PLACE).limit(most)).all()
     rows, more = first[:CHUNK], len(first) > CHUNK
     whole = limit is None and not more
-    # Where these are all that there are, the same condition finds the parts of many faster than a list of ids.
+    # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
     ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
     yield from _assemble(connection, rows, ids, _NO_PROMISES) if rows else ()
     if not more:
@@ -175,7 +175,7 @@ def each_lease(
 
 
 def _follows(moment: datetime, last: str) -> ColumnElement[bool]:
-    """Return the condition that a lease stands behind this place of the list."""
+    """Return the condition that a lease comes after this position in the list."""
     same_moment = and_(leases.c.created_at == moment, leases.c.id > last)
     return or_(leases.c.created_at > moment, same_moment)
 
@@ -255,11 +255,11 @@ def _event(row: Row[Any]) -> Event:
 
 
 def save_lease(connection: Connection, before: Lease, after: Lease, now: datetime) -> Lease:
-    """Write what differs between a lease that this transaction has locked and what it becomes, and return that.
+    """Write the differences between a lease that this transaction has locked and its new state; return the new state.
 
-    A reason longer than people read is cut.
-    One statement each for the lease, its reservations and its events, and none where nothing differs. Any difference
-    moves the lease's generation on. Promises are not touched: they are written by `db.allocation`.
+    A status reason is cut to `LONGEST_REASON`. Takes one statement each for the lease, its reservations and its events,
+    and none where nothing differs. Any difference increments the lease's generation. Allocations are not touched:
+    `db.allocation` writes them.
     """
     after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
     parts = [

@@ -1,4 +1,4 @@
-"""The outbox: what happened, in order, written in the transaction that made it happen."""
+"""The outbox: notifications in order, each written in the transaction that caused it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def put_event(connection: Connection, event_type: str, lease: Lease, now: datetime) -> None:
-    """Record what happened to a lease, with the state it left behind (contract lifecycle §9)."""
+    """Record an event of a lease, with the lease's state after it (contract lifecycle §9)."""
     connection.execute(
         insert(outbox),
         {

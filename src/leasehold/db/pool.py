@@ -1,8 +1,9 @@
-"""Pools: the row that a decision locks, and the proof that nobody decided in between (design §4).
+"""Pools: the row that a decision locks, and the check that no other decision was made in between (design §4).
 
-A generation alone proves little: a database that was restored, or whose standby was promoted without the last commits,
-counts the same numbers once more, for other decisions. So each decision also writes a random nonce, and the row keeps
-those of the last `KEPT` generations: who knows the pool at a generation finds its nonce there, or knows it no longer.
+A generation alone does not prove that: a restored database, or a standby promoted without the last commits, uses the
+same numbers again for other decisions. So each decision also writes a random nonce, and the row keeps the nonces of the
+last `KEPT` generations. A process that knows the pool at a generation looks for that generation's nonce in the row; if
+it is missing, the process loads the pool anew.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
 
 KEPT = 128
-"""So many decisions of others may pass before a process has to load the pool's calendar anew."""
+"""After more decisions of other processes than this, a process has to load the pool's calendar anew."""
 NONCE_BYTES = 8
 NONCE_LENGTH = 11
 UNKNOWN = "." * NONCE_LENGTH
-"""In place of the nonce of a generation that a version before schema 0005 wrote."""
+"""Stands for the nonce of a generation that a version before schema 0005 wrote."""
 
 _LOCK_RANK = {HOST_POOL: 0, FLOATING_IP_POOL: 2}
 _LOCK_RANK_OF_PLUGINS = 1
@@ -52,9 +53,9 @@ _BUMP = (
 
 @dataclass(frozen=True, slots=True)
 class PoolState:
-    """A pool's row at one moment: its generation, and `nonces` as they are stored.
+    """A pool's row at one moment: its generation, and its `nonces` as stored.
 
-    That is `<generation of the newest>:` and then the nonces of `KEPT` generations, newest first; "" where there are
+    `nonces` is `<generation of the newest>:` and then the nonces of `KEPT` generations, newest first; "" if there are
     none. The newest may be older than the row's generation: a version before schema 0005 does not write any.
     """
 
@@ -62,17 +63,17 @@ class PoolState:
     nonces: str
 
     def follows(self, earlier: PoolState) -> bool:
-        """Say whether the pool has certainly come from that earlier state to this one, with nothing lost."""
+        """Say whether the pool has certainly moved from `earlier` to this state without losing a decision."""
         newest = earlier._newest()
         if newest is None or self.generation < earlier.generation:
             return False
         if self._nonce(newest) != earlier._nonce(newest):
             return False
-        # What an older version did has no nonce; a nonce there tells that it was undone and something else done.
+        # An older version's generations have no nonce; a nonce there shows that they were lost and used again.
         return all(self._nonce(each) is None for each in range(newest + 1, earlier.generation + 1))
 
     def bumped(self) -> dict[str, Any]:
-        """Return the parameters of the statement that moves the row from this state, and no other, to the next."""
+        """Return the parameters of the statement that moves the row from exactly this state to the next."""
         newest = self._newest()
         added, begin = new_nonce(), self._begin
         if newest is None:
@@ -93,11 +94,11 @@ class PoolState:
 
     @property
     def _begin(self) -> int:
-        """Where the first nonce begins."""
+        """The index of the first nonce in `nonces`."""
         return self.nonces.find(":") + 1
 
     def _newest(self) -> int | None:
-        """Return the generation of the newest nonce; None: the row has none that belongs to it."""
+        """Return the generation of the newest nonce; None if the row has no valid one."""
         head = self.nonces.partition(":")[0]
         return int(head) if head and int(head) <= self.generation else None
 
@@ -111,12 +112,12 @@ class PoolState:
 
 
 def new_nonce() -> str:
-    """Return what tells one decision from any other."""
+    """Return a random text that is different for every decision."""
     return secrets.token_urlsafe(NONCE_BYTES)
 
 
 class LockedPools(dict[str, int]):
-    """The generations of the pools that a transaction has locked, by name, and the states that prove them."""
+    """The generations of the pools that a transaction has locked, by name; `states` has their rows."""
 
     def __init__(self, states: dict[str, PoolState]) -> None:
         """Take the rows as they were read under the lock."""
@@ -125,27 +126,27 @@ class LockedPools(dict[str, int]):
 
 
 def lock_order(names: Iterable[str]) -> list[str]:
-    """Return pools in the order in which everybody locks them, so that nobody waits in a circle.
+    """Return pools in the order in which every transaction locks them, which prevents deadlocks.
 
-    Hosts come first and floating IPs last (decision 0015): a request for both waits for the pool that nearly everybody
-    wants while it holds nothing. Pools of plugins come between them, by name.
+    Hosts come first and floating IPs last (decision 0015): a request for both waits for the most contended pool while
+    it holds no other lock. Pools of plugins come between them, sorted by name.
     """
     return sorted(set(names), key=lambda name: (_LOCK_RANK.get(name, _LOCK_RANK_OF_PLUGINS), name))
 
 
 def ensure_pools(db: Database, names: Collection[str]) -> None:
-    """Make sure that the pools exist when a service starts, whoever else does so at the same time."""
+    """Make sure that the pools exist when a service starts; several processes may do so at the same time."""
     while True:
         with db.reading() as connection:
             if read_pools(connection).keys() >= set(names):
                 return
-        # Where another process has just made one of them, the others are still to be made.
+        # If another process has just created one of them, the rest may still be missing: look again.
         with suppress(IntegrityError):
             db.transact(lambda connection: create_pools(connection, names))
 
 
 def create_pools(connection: Connection, names: Collection[str]) -> None:
-    """Make sure the pools exist; done by migrations and starts, never by a request."""
+    """Make sure that the pools exist; called by migrations and service starts, never by a request."""
     known = set(connection.execute(select(pools.c.name)).scalars())
     new = sorted(set(names) - known)
     missing = [{"name": name, "generation": 0, "nonces": f"0:{new_nonce()}"} for name in new]
@@ -156,14 +157,14 @@ def create_pools(connection: Connection, names: Collection[str]) -> None:
 def lock_pools(connection: Connection, names: Collection[str]) -> LockedPools:
     """Lock the pools until the transaction ends, in `lock_order`, and return their generations.
 
-    One statement for each: in which order a database locks the rows of one statement is its own business.
+    One statement for each pool, because a database locks the rows of one statement in any order.
     """
     rows = [row for name in lock_order(names) for row in connection.execute(_LOCK, {"pool": name})]
     return LockedPools(_states(rows))
 
 
 def read_pools(connection: Connection) -> dict[str, PoolState]:
-    """Return the state of each pool, without waiting for anybody."""
+    """Return the state of each pool, without waiting for a lock."""
     return _states(connection.execute(_READ))
 
 
@@ -174,7 +175,7 @@ def _states(rows: Iterable[Row[Any, Any, Any]]) -> dict[str, PoolState]:
 def bump_pools(connection: Connection, locked: LockedPools) -> None:
     """Move each pool from the generation that was read to the next one.
 
-    Raises GenerationRaceError when a pool has moved meanwhile, which on Galera is the only guard there is.
+    Raises GenerationRaceError when a pool has moved meanwhile. On Galera this check is the only guard.
     """
     for name in lock_order(locked):
         if connection.execute(_BUMP, {"pool": name, **locked.states[name].bumped()}).rowcount != 1:

@@ -1,9 +1,9 @@
-"""What projects use: how many leases each has open, and how much of everything these are promised at a time.
+"""What projects use: how many leases each has open, and how much of each resource is allocated to these at a time.
 
-The row of a project in `project_use` is where its decisions wait for each other, before they lock any pool: who sends
-many requests at a time stands in the queue for the pools once. It keeps upper bounds: each decision adds what it asks
-for, and what is given back is seen when all is counted anew, at a limit or after `COUNTED_FOR`. So a decision costs
-one statement, however many leases there are.
+The decisions of a project lock its row in `project_use` before they lock any pool. So a project that sends many
+requests at a time waits only once in the queue for the pools. The row keeps upper bounds: each decision adds what it
+asks for, and only a recount, at a limit or after `COUNTED_FOR`, subtracts what was given back. So a decision costs one
+statement, however many leases there are.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from leasehold.model.windows import Window
 
 OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
-"""What is no longer open: it has ended, or its owner has asked for its end."""
+"""Statuses of leases that are no longer open: they have ended, or their owner has asked for their end."""
 COUNTED_FOR: Final = timedelta(hours=1)
-"""How long upper bounds are believed: what nobody counted, as an import, is counted by then."""
+"""How long upper bounds are trusted; the recount includes what no decision has added, such as imported leases."""
 MOST: Final = 2**53
-"""What stands for no limit: more than there is of anything, and sums of some of it are no problem for a database."""
+"""Stands for no limit: more than any real amount, and small enough that sums of several fit a database's integer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How much a project uses: open leases, whole hosts, and of its instances the vCPUs and MiB; and floating IPs."""
+    """How much a project uses: open leases, whole hosts, the vCPUs and memory (MiB) of its instances, floating IPs."""
 
     leases: int = 0
     hosts: int = 0
@@ -48,7 +48,7 @@ class Use:
     floating_ips: int = 0
 
     def __add__(self, other: Use) -> Use:
-        """Return the sum of each."""
+        """Return the sum of each amount, at most `MOST`."""
         return Use(*(min(MOST, mine + theirs) for mine, theirs in zip(self.amounts, other.amounts, strict=True)))
 
     @property
@@ -57,12 +57,12 @@ class Use:
         return tuple(getattr(self, each.name) for each in fields(self))
 
     def growth(self, before: Use) -> Use:
-        """Return how much more this is than before, 0 where it is not."""
+        """Return how much more of each amount this is than `before`, 0 where it is not more."""
         pairs = zip(self.amounts, before.amounts, strict=True)
         return Use(*(max(0, mine - theirs) for mine, theirs in pairs))
 
     def within(self, most: Use) -> bool:
-        """Say whether nothing is more than `most`."""
+        """Say whether no amount is more than that of `most`."""
         return all(mine <= limit for mine, limit in zip(self.amounts, most.amounts, strict=True))
 
 
@@ -105,7 +105,7 @@ _PROMISED = (
 
 
 def take_use(connection: Connection, project_id: str, more: Use, most: Use, now: datetime) -> bool:
-    """Add to what the project uses and return True, if what is known of it says that it stays within `most`.
+    """Add `more` to what the project uses and return True, if its upper bounds stay within `most`.
 
     No other transaction adds anything until this one ends. False means that `enter` and a count have to decide.
     """
@@ -116,10 +116,10 @@ def take_use(connection: Connection, project_id: str, more: Use, most: Use, now:
 
 
 def enter(connection: Connection, project_id: str) -> None:
-    """Let no other transaction add to what the project uses until this one ends.
+    """Lock what the project uses: no other transaction adds to it until this one ends.
 
-    Raises GenerationRaceError when another one makes the project's row at this moment. A write rather than a lock,
-    because on Galera only what is written keeps two nodes apart.
+    Raises GenerationRaceError when another transaction creates the project's row at the same moment. This is a write
+    and not a row lock, because on Galera only writes conflict between two nodes.
     """
     if connection.execute(_ENTER, {"project": project_id}).rowcount == 0:
         try:
@@ -129,7 +129,7 @@ def enter(connection: Connection, project_id: str) -> None:
 
 
 def keep_use(connection: Connection, project_id: str, use: Use, now: datetime) -> None:
-    """Write what was counted, of a project that was entered."""
+    """Store the counted use of a project whose row this transaction has locked by `enter`."""
     values = {f"now_{name}": amount for name, amount in zip(NAMES, use.amounts, strict=True)}
     connection.execute(_KEEP, {"project": project_id, "now": now, **values})
 
@@ -142,7 +142,7 @@ def count_open_leases(connection: Connection, project_id: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Promised:
-    """What the open leases of a project are promised at the same times: from `start` to `end`, in seconds."""
+    """What is allocated to the open leases of a project from `start` to `end`, in seconds since the epoch."""
 
     start: int
     end: int
@@ -150,7 +150,7 @@ class Promised:
 
 
 def promised_to(connection: Connection, project_id: str, *, but: str = "") -> list[Promised]:
-    """Return what the open leases of a project are promised, those of one lease left out."""
+    """Return what is allocated to the open leases of a project, without the lease `but`."""
     rows = connection.execute(_PROMISED, {"project": project_id, "but": but})
     return [Promised(row.starts_at, row.ends_at, _use_of(row.pool, row.demand, int(row.slots))) for row in rows]
 
@@ -163,18 +163,18 @@ def _use_of(pool: str, text: str | None, slots: int) -> Use:
 
 
 def use_of_slots(demand: dict[str, int], slots: int) -> Use:
-    """Return what so many instances use, each of which takes `demand` by resource class."""
+    """Return what `slots` instances use; each one takes `demand`, an amount by resource class."""
     vcpus = demand.get("VCPU", 0) + demand.get("PCPU", 0)
     return Use(vcpus=min(MOST, slots * vcpus), memory_mb=min(MOST, slots * demand.get("MEMORY_MB", 0)))
 
 
 def total(promised: list[Promised]) -> Use:
-    """Return the sum of all, whenever they are."""
+    """Return the sum of all, whatever their windows."""
     return sum((each.use for each in promised), Use())
 
 
 def peak(promised: list[Promised], window: Window) -> Use:
-    """Return the most of each that is promised at any moment of the window."""
+    """Return for each amount the most that is allocated at any moment of the window."""
     start, end = to_seconds(window.start), to_seconds(window.end)
     changes = []
     for each in promised:
@@ -182,7 +182,7 @@ def peak(promised: list[Promised], window: Window) -> Use:
             changes.append((max(start, each.start), 1, each.use.amounts))
             changes.append((each.end, -1, each.use.amounts))
     running, most = [0] * len(NAMES), [0] * len(NAMES)
-    # What ends at a moment is over before what begins then.
+    # At equal moments the ends (-1) sort before the begins (1), so allocations that only touch do not add up.
     for _, sign, amounts in sorted(changes):
         for place, amount in enumerate(amounts):
             running[place] += sign * amount

@@ -57,7 +57,7 @@ def define_properties(connection: Connection, resource_type: str, names: Iterabl
 def set_privacy(
     connection: Connection, resource_type: str, name: str, now: datetime, *, private: bool
 ) -> PropertyDefinition | None:
-    """Hide or show a key and return its definition, or None when there is no such key."""
+    """Make a key private or public and return its definition; None when there is no such key."""
     which = (property_definitions.c.resource_type == resource_type) & (property_definitions.c.name == name)
     connection.execute(update(property_definitions).where(which).values(private=private, updated_at=now))
     row = connection.execute(select(property_definitions).where(which)).one_or_none()
@@ -65,7 +65,7 @@ def set_privacy(
 
 
 def private_names(connection: Connection, resource_type: str) -> frozenset[str]:
-    """Return the private keys of a resource type, also those that no resource has now."""
+    """Return the private keys of a resource type, including those that no resource has now."""
     query = select(property_definitions.c.name).where(
         property_definitions.c.resource_type == resource_type, property_definitions.c.private
     )

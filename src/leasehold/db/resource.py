@@ -1,4 +1,4 @@
-"""Resources in the database: what is enrolled, with properties, and what changed since a generation."""
+"""Resources in the database, with their properties: those enrolled, and those changed since a generation."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
 
 
 def _health(row: Row[Any]) -> Health:
-    """Return the health of a row; one that nobody has looked at since the column was added says only `reservable`."""
+    """Return the health of a row; a row not checked since the column was added has only `reservable`."""
     if row.health is None:
         return Health.HEALTHY if row.reservable else Health.DISABLED
     return Health(row.health)
@@ -104,13 +104,13 @@ def find_resource(connection: Connection, resource_type: str, ident: str) -> Res
 
 
 def last_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
-    """Return the resource that has this API id, or was the last one to have it before it was removed."""
+    """Return the resource with this API id, or else the last removed one that had it; None if there never was one."""
     query = select(resources).where(resources.c.type == resource_type, resources.c.id == ident)
     return _one(connection, query.order_by(resources.c.number.desc()).limit(1))
 
 
 def resources_by_number(connection: Connection, numbers: Iterable[int]) -> dict[int, Resource]:
-    """Return resources by their number, also those that were removed since."""
+    """Return resources by their number, including those that were removed since."""
     wanted = sorted(set(numbers))
     if not wanted:
         return {}
@@ -140,7 +140,7 @@ def insert_resource(connection: Connection, values: Mapping[str, Any]) -> int:
 
 
 def update_resources(connection: Connection, numbers: Sequence[int], generation: int, **values: Any) -> None:
-    """Change columns of resources and stamp the generation, so that every calendar notices."""
+    """Change columns of resources and set their generation, so that every calendar loads them again."""
     connection.execute(update(resources).where(resources.c.number.in_(numbers)).values(generation=generation, **values))
 
 
@@ -150,7 +150,7 @@ def remove_resource(connection: Connection, number: int, generation: int, now: d
 
 
 def put_properties(connection: Connection, number: int, properties: Mapping[str, str | None]) -> None:
-    """Set properties of a resource, and take those away whose value is None; the others stay."""
+    """Set properties of a resource, and remove those whose value is None; all others stay."""
     if not properties:
         return
     connection.execute(

@@ -1,9 +1,10 @@
-"""The schema of the database: brought up to date by migrations, and checked at every start.
+"""The schema of the database: migrations bring it up to date, and every start checks it.
 
-Old processes go on while the schema is upgraded, and new ones start beside them (`leasehold.db.migrations`). So the
-database itself says since which revision code works on it; a process refuses a newer schema only when it is older.
+Old processes run on while the schema is upgraded, and new ones start beside them (`leasehold.db.migrations`). So the
+database records the first revision whose code works on it. A process refuses a newer schema only if its code is older
+than that.
 
-Alembic takes longer to import than all else here takes to run, so only what migrates loads it.
+Importing Alembic takes longer than running everything else here, so only the functions that migrate import it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ BASE = "base"
 LOCK_NUMBER = 0x1EA5E401D
 LOCK_SECONDS = 120
 TABLE_LOCK_SECONDS = 3
-"""How long a migration waits for a table; whoever wants that table meanwhile waits behind it."""
+"""How long a migration waits for the lock of a table; all other statements on that table wait behind it."""
 MADE_MEANWHILE = frozenset({1050, 1061, 1062, 1213, 1412, 1684})
-"""A table, an index or a row that is there already, a lost race, and a table that is just being changed."""
+"""MariaDB: the table, index or row exists already, the race is lost, or another process changes the table now."""
 MARIADB_LOCKED = frozenset({1205, 1213})
 POSTGRESQL_LOCKED = frozenset({"55P03", "40P01"})
-"""A lock that did not come in time, and a deadlock."""
+"""Both sets: a lock timeout and a deadlock."""
 
 _VERSION = table("alembic_version", column("version_num"))
 _COMPATIBILITY = table("schema_compatibility", column("oldest"))
@@ -50,7 +51,7 @@ class SchemaError(Exception):
 
 
 def revisions() -> dict[str, str]:
-    """Return all revisions that this version knows, oldest first, each with what it is in a few words."""
+    """Return all revisions that this version knows, oldest first, each with a short description."""
     names = (path.stem.partition("_") for path in sorted((MIGRATIONS / "versions").glob("[0-9]*_*.py")))
     return {number: words.replace("_", " ") for number, _, words in names}
 
@@ -64,7 +65,7 @@ def head() -> str:
 
 
 def current(engine: Engine) -> str | None:
-    """Return the revision that the database has, None for one without our tables."""
+    """Return the revision of the database, None if it has no tables of ours."""
     with reading(engine) as connection:
         return _current(connection)
 
@@ -77,7 +78,7 @@ def _current(connection: Connection) -> str | None:
 
 
 def check(engine: Engine) -> str:
-    """Return in a sentence why this version can run on the database's schema.
+    """Return a sentence that says why this version can run on the database's schema.
 
     Raises SchemaError, which says what to do, when it cannot.
     """
@@ -93,9 +94,9 @@ def check(engine: Engine) -> str:
 
 
 def _newer(connection: Connection, found: str | None) -> bool:
-    """Say whether the schema is one that a newer version made for this version, too.
+    """Say whether a newer version made the schema and this version works on it, too.
 
-    Raises SchemaError when it is unknown, and nothing says that this version works on it.
+    Raises SchemaError when the schema is unknown and does not record that this version works on it.
     """
     if found is None or found in revisions():
         return False
@@ -115,7 +116,7 @@ def _newer(connection: Connection, found: str | None) -> bool:
 
 
 def _oldest(connection: Connection) -> str | None:
-    """Return the revision since which code works on this schema; None where nothing says so."""
+    """Return the first revision whose code works on this schema; None if the database does not record it."""
     if not inspect(connection).has_table(_COMPATIBILITY.name):
         return None
     found: str | None = connection.execute(select(_COMPATIBILITY.c.oldest)).scalar()
@@ -123,9 +124,9 @@ def _oldest(connection: Connection) -> str | None:
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the schema to what this version needs; of several processes at once one does it, the others find it done.
+    """Bring the schema to the revision that this version needs; of several processes at once, one does it.
 
-    A newer schema that this version can run on stays as it is. What broke off half-way is taken up again. Raises
+    A newer schema that this version can run on stays as it is. A migration that broke off half-way is resumed. Raises
     SchemaError for a database that is not ours.
     """
     attempts = Retrying(
@@ -139,10 +140,10 @@ def upgrade(engine: Engine) -> None:
 
 
 def _upgrade_once(engine: Engine) -> bool:
-    """Carry out the next migration, and say whether there may be another one.
+    """Run the next migration, and say whether there may be another one.
 
-    Each has a transaction of its own: with several, it would hold the tables of the first while it waits for others.
-    In a database that nobody uses yet all are one transaction.
+    Each migration has a transaction of its own: a common one would keep the tables of the first locked while it waits
+    for others. In an empty database, which has no users yet, all of them are one transaction.
     """
     if current(engine) == head():
         return False
@@ -159,7 +160,7 @@ def _upgrade_once(engine: Engine) -> bool:
 
 
 def _worth_another_try(engine: Engine, error: BaseException) -> bool:
-    """Say whether a migration gave way to those who use the tables, or met another one."""
+    """Say whether a migration failed because other transactions use the tables, or because another migration runs."""
     if isinstance(error, DBAPIError):
         sqlstate = getattr(error.orig, "sqlstate", None)
         if error_number(error) in MARIADB_LOCKED or sqlstate in POSTGRESQL_LOCKED:
@@ -168,13 +169,13 @@ def _worth_another_try(engine: Engine, error: BaseException) -> bool:
 
 
 def _met_another(engine: Engine, error: BaseException) -> bool:
-    """Say whether somebody migrates through another node of a Galera cluster, on which our lock is none.
+    """Say whether another process migrates through another node of a Galera cluster, where our lock has no effect.
 
-    One of the two is refused at every table, and finds it there when it tries again: the steps take up what is begun.
+    At every table one of the two is refused. It finds the table when it tries again, and the steps skip what exists.
     """
     from alembic.util import CommandError  # noqa: PLC0415 - slow, see above.
 
-    # The latter is how Alembic says that its table has another revision than a moment ago.
+    # Alembic raises CommandError when its table has another revision than a moment ago.
     same = (isinstance(error, DBAPIError) and error_number(error) in MADE_MEANWHILE) or isinstance(error, CommandError)
     if not same:
         return False
@@ -183,11 +184,11 @@ def _met_another(engine: Engine, error: BaseException) -> bool:
 
 
 def downgrade(engine: Engine, revision: str) -> None:
-    """Take the schema back to `revision`; `BASE` removes all tables with what is in them."""
+    """Take the schema back to `revision`; `BASE` removes all tables with their rows."""
     with writing(engine) as connection, _alone(connection):
         found = _current(connection)
         if _newer(connection, found):
-            raise SchemaError(f"The database has schema {found}: go back with the newer version that made it.")
+            raise SchemaError(f"The database has schema {found}: downgrade it with the newer version that made it.")
         from alembic import command  # noqa: PLC0415 - slow, see above.
 
         command.downgrade(_config(connection), revision)
@@ -204,13 +205,13 @@ def _config(connection: Connection) -> Config:
 
 @contextmanager
 def _alone(connection: Connection) -> Iterator[None]:
-    """Keep others from migrating the same database meanwhile; SQLite's writer lock does so by itself."""
+    """Keep other processes from migrating the same database meanwhile; on SQLite the writer lock already does."""
     if connection.dialect.name == "postgresql":
-        # Held until the transaction ends, so nobody sees half a migration.
+        # The lock lasts until the transaction ends, so no process sees half a migration.
         connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": LOCK_NUMBER})
         yield
     elif connection.dialect.name in ("mysql", "mariadb"):
-        # MariaDB commits at every CREATE TABLE, so the lock belongs to the connection and has to be given back.
+        # MariaDB commits at every CREATE TABLE, so the lock belongs to the connection and has to be released.
         if connection.scalar(_TAKE_LOCK, {"seconds": LOCK_SECONDS}) != 1:
             raise SchemaError(
                 f"Somebody else has been migrating this database for {LOCK_SECONDS} s: "
@@ -226,9 +227,9 @@ def _alone(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _impatient(connection: Connection) -> Iterator[None]:
-    """Give up soon when a table is in use, because everybody else who wants it waits behind a migration that waits.
+    """Fail soon when a table is in use, because all other statements on it wait behind a waiting migration.
 
-    SQLite has one writer at a time, and nobody waits for a table.
+    SQLite has one writer at a time and no table locks.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET LOCAL lock_timeout = '{TABLE_LOCK_SECONDS}s'"))

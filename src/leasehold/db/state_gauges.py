@@ -1,4 +1,4 @@
-"""The database counted, for the metrics: a handful of aggregates, none of which reads history."""
+"""Counts of the database's rows for the metrics: a few aggregate queries, none of which reads history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_HOLDING = (LeaseStatus.CREATING, LeaseStatus.PENDING, LeaseStatus.TERMINATED
 
 
 def read_state_gauges(connection: Connection, now: datetime) -> StateGauges:
-    """Count leases, work and resources as they are now."""
+    """Count leases, tasks and resources as they are now."""
     free = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < now)
     due = tasks.c.due_at <= now
     work = connection.execute(
@@ -50,7 +50,7 @@ def _resources(connection: Connection, now: datetime) -> dict[str, ResourceGauge
         resources.c.type, func.count(case((resources.c.reservable, 1))).label("healthy"), func.count().label("enrolled")
     )
     rows = connection.execute(healthy.where(resources.c.alive == 1).group_by(resources.c.type)).all()
-    # By way of the leases, few of which hold anything now, rather than through all promises of the past and future.
+    # Start from the leases, few of which hold resources now, instead of reading all past and future allocations.
     holding = (
         select(resources.c.type, func.count(allocations.c.resource_number.distinct()))
         .select_from(leases)

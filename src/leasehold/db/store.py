@@ -1,8 +1,8 @@
-"""The unit of work: one transaction, run again as a whole when another one came first.
+"""The unit of work: one transaction, run again as a whole after a lost race.
 
-Every transaction locks rows in `LOCK_ORDER`, so that no two wait for each other; a row that it has locked it may write
-again. Of several pools the order is `lock_order` (`db/pool.py`); no transaction locks leases one after another.
-`tests/locks.py` watches this in every test of a use case.
+Every transaction locks rows in `LOCK_ORDER`, which prevents deadlocks; it may write a row again that it has locked.
+Several pools are locked in `lock_order` (`db/pool.py`); no transaction locks one lease after another. `tests/locks.py`
+checks this in every test of a use case.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 LOCK_ORDER = ("project_use", "pools", "leases", "tasks")
-"""The tables whose rows transactions wait for, in the order in which all lock them."""
+"""The tables whose rows transactions lock, in the order in which all transactions do."""
 RETRY_SECONDS = 30.0
 MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 2006, 2013})
 """Lock wait timeout, deadlock, changed since read, and a connection that went away."""
 MARIADB_NOT_COMMITTED = frozenset({1213, 1047})
-"""What says that a commit has failed for certain: it lost a race on Galera, or the node took no statement at all. After
-any other error, such as 1180 of a node that lost the others meanwhile, nobody here knows."""
+"""Errors that prove that a commit has failed: it lost a race on Galera, or the node refused every statement. After any
+other error, such as 1180 of a node that lost the cluster meanwhile, the outcome is unknown."""
 POSTGRESQL_TRY_AGAIN = frozenset({"40001", "40P01", "57P01"})
 """Serialization failure, deadlock and a server that is being shut down."""
 
@@ -40,7 +40,7 @@ class GenerationRaceError(Exception):
 
 
 class UnknownOutcomeError(Exception):
-    """The database was lost while a transaction was committed, so nobody knows whether it was."""
+    """The database was lost during a commit, so it is unknown whether the transaction was committed."""
 
 
 def worth_retrying(error: BaseException) -> bool:
@@ -62,7 +62,7 @@ def worth_retrying(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The database, seen as transactions."""
+    """Opens transactions on the database."""
 
     engine: Engine
     retry_seconds: float = RETRY_SECONDS
@@ -74,9 +74,9 @@ class Database:
     def transact(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work` in one writing transaction and commit it; after a lost race roll back and run all of it again.
 
-        Whatever `work` raises leaves no trace in the database. Gives up, raising the last error, after
-        `retry_seconds`. Raises UnknownOutcomeError, without another try, when the commit fails in a way that leaves
-        its outcome open: what was written may be there, and writing it again would grant the same lease twice.
+        If `work` raises, nothing is written. Gives up after `retry_seconds` and raises the last error. Raises
+        UnknownOutcomeError, without another try, when it is unknown whether a failed commit took effect: its rows may
+        be there, and writing them again would grant the same lease twice.
         """
         attempts = Retrying(
             retry=retry_if_exception(worth_retrying),
@@ -101,15 +101,15 @@ class Database:
             if refused is None:
                 raise
             if _leaves_open(refused):
-                message = "The connection to the database broke during a commit; look what is there, then try again."
+                message = "The connection to the database broke during a commit: check what is there, then try again."
                 raise UnknownOutcomeError(message) from refused
-            # Rolling back may have failed too, which says less.
+            # The rollback may have failed too; the error of the commit says more.
             raise refused from error.__cause__
         return result
 
 
 def _leaves_open(refused: DBAPIError) -> bool:
-    """Say whether what a refused commit wrote may be there all the same."""
+    """Say whether a commit that raised this error may have taken effect all the same."""
     number = error_number(refused)
     if isinstance(number, int):
         return number not in MARIADB_NOT_COMMITTED
@@ -117,5 +117,5 @@ def _leaves_open(refused: DBAPIError) -> bool:
 
 
 def error_number(error: DBAPIError) -> object:
-    """Return what the driver puts first: PyMySQL the number of the error, the others a text."""
+    """Return the first argument of the driver's error: a number with PyMySQL, a text with other drivers."""
     return error.orig.args[0] if error.orig is not None and error.orig.args else None

@@ -1,4 +1,4 @@
-"""What the database says about servers that are on a host after its lease has ended."""
+"""Queries about leftover servers: those that are on a host after its lease has ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEASE_OVER = or_(leases.c.deleted_at.is_not(None), leases.c.status == LeaseStat
 
 
 def past_holds(connection: Connection, number: int, project_id: str) -> list[tuple[datetime, datetime]]:
-    """Return from when to when reservations of a project that are over had a whole host, until it was released."""
+    """Return start and release of each allocation of a whole host to a reservation of a project that is over."""
     query = (
         select(allocations.c.starts_at, allocations.c.released_at)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
@@ -36,7 +36,7 @@ def past_holds(connection: Connection, number: int, project_id: str) -> list[tup
 
 
 def project_has_lease(connection: Connection, project_id: str, moment: datetime) -> bool:
-    """Say whether a project has a lease now that ran at a moment already."""
+    """Say whether a project has a lease, neither deleted nor ended, whose window includes a moment."""
     query = select(leases.c.id).where(
         leases.c.project_id == project_id,
         leases.c.deleted_at.is_(None),

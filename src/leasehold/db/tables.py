@@ -1,9 +1,9 @@
 """The tables of the database (design §3).
 
-Rows are kept: an ended or deleted lease stays until `leasehold-manage purge`. `alive` is 1 for the row that counts and
-NULL for history, so a unique key over it lets a host be enrolled again after it was removed, on every database.
-Allocations keep their window in whole seconds since the epoch: there may be a million, and plain integers load an
-order of magnitude faster than dates and compare the same everywhere.
+An ended or deleted lease keeps its rows until `leasehold-manage purge`. `alive` is 1 for an enrolled resource and NULL
+for a removed one, so a unique key with it lets a removed host be enrolled again, on every database. Allocations store
+their window in whole seconds since the epoch: there may be a million of them, and plain integers load an order of
+magnitude faster than dates and compare the same on every database.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ schema_compatibility = Table(
     Column("oldest", String(32), primary_key=True),
     **EXACT,
 )
-"""One row: the revision since which code works on this schema (`schema.check`)."""
+"""One row: the first revision whose code works on this schema (`schema.check`)."""
 
 pools = Table(
     "pools",
@@ -60,7 +60,7 @@ clock = Table(
     **EXACT,
 )
 
-# Of no use to this version; older ones beside it write to it, so a later one removes it.
+# This version does not use it. Older processes beside it still write to it, so a later version removes it.
 projects = Table(
     "projects",
     metadata,

@@ -1,11 +1,11 @@
 """Tasks: deferred work as rows that any worker can claim (design §5).
 
 One row per subject, so a lease has at most one task running by construction. `due_at` NULL means nothing is due.
-Whoever changes a lease sets its task due in the same transaction; whoever worked on it sets the next due time only if
-the lease is still as it was when the work began.
+A transaction that changes a lease also sets its task due. A worker that finishes sets the next due time only if the
+lease is still as it was when the work began.
 
-Claims are shared out among projects, so that thousands of tasks of one delay no other: everybody's longest due comes
-first, then everybody's second. Tasks without a project, as those of hosts, share one turn.
+Claims are shared fairly among projects, so that thousands of tasks of one do not delay another: first the longest due
+task of each project, then the second of each. Tasks without a project, such as those of hosts, count as one project.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 LEASE = "lease"
 LONGEST_ERROR = 4_000
-"""In characters; MariaDB refuses texts of more than 64 KiB, and a task that could not be given back would be stuck."""
+"""In characters. MariaDB refuses texts of more than 64 KiB, and a claim that cannot be written back would be stuck."""
 _FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
 LOOKAHEAD = 10_000
-"""Due tasks, longest due first, that a claim shares out; more than that late makes each claim cost no more."""
+"""How many due tasks, longest due first, one claim chooses from; this bounds its cost when more are due."""
 _WAITING = (
     select(tasks.c.id, tasks.c.project_id, tasks.c.due_at)
     .where(tasks.c.due_at <= bindparam("now"), _FREE)
@@ -66,10 +66,10 @@ _FINISH = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A piece of work that belongs to one worker until the claim runs out.
+    """A task that belongs to one worker until the claim expires.
 
-    `attempts` counts this try and those before it that failed, `refusals` how many of them the cloud refused.
-    `made_at` is when the worker began to ask for it, by its own steady clock: others wait from then on at least.
+    `attempts` counts this try and the failed ones before it, `refusals` how many of them the cloud refused. `made_at`
+    is the worker's steady clock when it began to claim: the claim lasts at least its full time from then on.
     """
 
     id: int
@@ -83,23 +83,23 @@ class Claim:
 
 
 def add_task(connection: Connection, kind: str, subject: str, due_at: datetime, project_id: str | None = None) -> None:
-    """Write a task, due at a moment; `project_id` says in whose turn it is claimed."""
+    """Write a task, due at a moment; `project_id` is the project whose share of the claims it counts to."""
     row = {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0, "project_id": project_id}
     connection.execute(insert(tasks), row)
 
 
 def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
-    """Make a task due at a moment and forget that it failed before; say whether there is such a task."""
+    """Make a task due at a moment and reset its failures; say whether there is such a task."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)
     hurry = update(tasks).where(*mine).values(due_at=due_at, attempts=0, refusals=0)
     return connection.execute(hurry).rowcount > 0
 
 
 def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: timedelta, most: int) -> Sequence[Claim]:
-    """Claim up to `most` due tasks that nobody holds: each project's longest due, then each one's second, and so on.
+    """Claim up to `most` due, unclaimed tasks: each project's longest due, then each project's second, and so on.
 
-    The update is the compare-and-swap that decides who gets one.
-    `claimer` must be fresh for each call: it is how the rows that were really won are told apart.
+    The update is a compare-and-swap: of several workers one gets the task. `claimer` must be new for each call, because
+    it identifies the rows that this call has won.
     """
     made_at = time.monotonic()
     ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
@@ -116,14 +116,14 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
 
 
 def renew_claims(connection: Connection, ids: Collection[int], claimers: Collection[str], until: datetime) -> int:
-    """Extend claims that are still ours, and return how many are."""
+    """Extend the claims that these claimers still have, and return how many those are."""
     return connection.execute(
         update(tasks).where(tasks.c.id.in_(ids), tasks.c.claimed_by.in_(claimers)).values(claim_until=until)
     ).rowcount
 
 
 def still_ours(connection: Connection, claim: Claim) -> bool:
-    """Say whether the claim was not taken over by somebody else, and lock it for this transaction."""
+    """Lock the task for this transaction, and say whether the claim is still valid: no other worker has taken it."""
     return connection.execute(_HOLDER, {"key": claim.id}).scalar_one_or_none() == claim.claimer
 
 
@@ -136,24 +136,24 @@ def finish_task(
     attempts: int = 0,
     refusals: int = 0,
 ) -> None:
-    """Give the claim back and set when the task is due next; None: not before somebody makes it due.
+    """Release the claim and set when the task is due next; None: not until it is made due.
 
-    `attempts` and `refusals` are the failed tries that the next one comes after. Does nothing when the claim has been
-    lost. `error` is cut to what people read and every database takes.
+    `attempts` and `refusals` are the failed tries so far. Does nothing when the claim has been lost. `error` is cut to
+    `LONGEST_ERROR`.
     """
     values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "refusals": refusals}
     connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
 
 
 def give_back(connection: Connection, claims: Collection[Claim]) -> None:
-    """Let anybody have these claims at once; what was not finished because its manager stopped has not failed."""
+    """Release these claims at once, without counting the try as failed: their manager stops before it finished."""
     ours = (tasks.c.id.in_([each.id for each in claims]), tasks.c.claimed_by.in_({each.claimer for each in claims}))
     attempts = case((tasks.c.attempts > 0, tasks.c.attempts - 1), else_=0)
     connection.execute(update(tasks).where(*ours).values(claimed_by=None, claim_until=None, attempts=attempts))
 
 
 def next_due(connection: Connection, now: datetime) -> datetime | None:
-    """Return when the next task that nobody holds is due."""
+    """Return when the next unclaimed task is due, None if none is."""
     query = select(func.min(tasks.c.due_at)).where(tasks.c.due_at.is_not(None), _FREE)
     due: datetime | None = connection.execute(query, {"now": now}).scalar_one()
     return due
@@ -166,7 +166,7 @@ def add_task_once(connection: Connection, kind: str, subject: str, due_at: datet
 
 
 def add_task_by(connection: Connection, kind: str, subject: str, latest: datetime) -> None:
-    """See to it that a task is due at a moment or before; one that is due sooner stays as it is."""
+    """Make a task due at `latest` or before, writing it when it does not exist; one that is due sooner stays so."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)
     due = func.coalesce(case((tasks.c.due_at < latest, tasks.c.due_at)), latest)
     if connection.execute(update(tasks).where(*mine).values(due_at=due)).rowcount == 0:
@@ -174,12 +174,12 @@ def add_task_by(connection: Connection, kind: str, subject: str, latest: datetim
 
 
 def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
-    """Remove a task that is still due at this moment and that nobody has claimed; say whether there was one."""
+    """Remove a task that is still due at this moment and unclaimed; say whether there was one."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)
     untouched = (tasks.c.due_at == due_at, tasks.c.claimed_by.is_(None))
     return connection.execute(delete(tasks).where(*mine, *untouched)).rowcount > 0
 
 
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
-    """Give a claim back unfinished, due again at a moment."""
+    """Release a claim with its work unfinished, due again at a moment."""
     finish_task(connection, claim, due_at, error=error, attempts=claim.attempts, refusals=claim.refusals)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Dialect
 
 BigKey = BigInteger().with_variant(Integer(), "sqlite")
-"""A 64-bit key that the database counts up; SQLite only does that for INTEGER, which is 64 bits there anyway."""
+"""A 64-bit key that the database generates; SQLite does that only for INTEGER, which has 64 bits there anyway."""
 
 
 EXACT: dict[str, Any] = {
@@ -22,18 +22,18 @@ EXACT: dict[str, Any] = {
 }
 """Options of every table: names compare exactly on every database.
 
-MariaDB's own default takes `a` for `A`, and its plain binary collation still takes `a` for `a` with a blank after it.
+MariaDB's default collation treats `a` and `A` as equal, and its plain binary collation ignores trailing blanks.
 """
 
 COUNTED: dict[str, Any] = {"sqlite_autoincrement": True}
-"""Options of a table whose keys are never given twice, not even when the newest row is gone; others do so anyway."""
+"""Options of a table whose keys are never reused, even after the newest row is removed; only SQLite needs one."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
     """A moment in aware UTC with microseconds, stored without a zone.
 
-    No database here keeps a zone the same way, so UTC is stored, and that is said in this one place. A naive moment is
-    refused: it is a bug on our side.
+    Each database keeps zones in another way, so this type stores UTC without one. A naive moment raises ValueError,
+    because it is a bug in our code.
     """
 
     impl = DateTime
@@ -46,7 +46,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(DateTime())
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - signature is SQLAlchemy's
-        """Take the zone off on the way in."""
+        """Convert to UTC and remove the zone before storing."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -55,5 +55,5 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - signature is SQLAlchemy's
-        """Put the zone back on the way out, unless the driver did."""
+        """Add the zone UTC after reading, unless the driver did."""
         return value if value is None or value.tzinfo else value.replace(tzinfo=UTC)

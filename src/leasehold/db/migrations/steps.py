@@ -1,4 +1,4 @@
-"""What revisions are written with: types as they were when they were written, and steps that may be run again."""
+"""Helpers for revisions: types as they were when the revisions were written, and steps that may be run again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 BIG_KEY: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-"""A 64-bit key that the database counts up."""
+"""A 64-bit key that the database generates."""
 
 MOMENT: Final = sa.DateTime().with_variant(mysql.DATETIME(fsp=6), "mysql", "mariadb")
 """A moment in UTC with microseconds."""
@@ -26,16 +26,16 @@ def make_table(
     indexes: Iterable[Sequence[str]] = (),
     counted: bool = False,
 ) -> None:
-    """Make a table with its indexes, as far as they are not there yet.
+    """Make a table with its indexes, skipping what exists already.
 
-    `counted` keeps SQLite from giving a key twice. Raises SchemaError when a table of this name lacks one of these
-    columns, so is somebody else's.
+    `counted` keeps SQLite from reusing a key. Raises SchemaError when a table of this name lacks one of these columns,
+    because another service then made it.
     """
     found = sa.inspect(op.get_bind())
     known: set[str | None] = set()
     if found.has_table(name):
         wanted = {part.name for part in parts if isinstance(part, sa.Column)}
-        # It may have columns that a later revision adds.
+        # The table may have more columns, which a later revision adds.
         if not wanted <= {column["name"] for column in found.get_columns(name)}:
             raise SchemaError(
                 f"The database has a table {name} that is not ours: give Leasehold a database of its own."
@@ -50,7 +50,7 @@ def make_table(
 
 
 def _exact() -> dict[str, Any]:
-    """Return the options that let MariaDB and MySQL compare names exactly, blanks at the end included."""
+    """Return the options with which MariaDB and MySQL compare names exactly, including trailing blanks."""
     dialect = op.get_bind().dialect
     maria = getattr(dialect, "is_mariadb", False)
     return {
@@ -61,7 +61,7 @@ def _exact() -> dict[str, Any]:
 
 
 def add_column(table: str, column: sa.Column[Any]) -> None:
-    """Add a column to a table unless it is there already; rows that exist, and those of old code, get its default."""
+    """Add a column to a table unless it exists; existing rows, and rows that old code writes, get its default."""
     known = {each["name"] for each in sa.inspect(op.get_bind()).get_columns(table)}
     if column.name not in known:
         op.add_column(table, column)
@@ -77,12 +77,12 @@ def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def need_code_of(revision: str) -> None:
-    """State that from now on only code that knows this revision works on the schema (a contraction begins with it)."""
+    """Record that from now on only code that knows this revision works on the schema; each contraction begins so."""
     table = sa.table("schema_compatibility", sa.column("oldest"))
     op.execute(sa.update(table).values(oldest=revision))
 
 
 def remove_tables(names: Iterable[str]) -> None:
-    """Remove those of the tables that are there, with their indexes, in this order."""
+    """Remove these tables with their indexes, in this order, skipping those that do not exist."""
     for name in names:
         op.drop_table(name, if_exists=True)

@@ -1,4 +1,4 @@
-"""The database: what is promised to whom, when, and what has to be done about it."""
+"""The first tables: resources, leases, reservations, allocations, events, tasks and what goes with them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POOLS = ("floatingips", "hosts")
 
 
 def upgrade() -> None:
-    """Make the tables, and the pools that everything in them belongs to."""
+    """Make the tables, and the rows of the pools."""
     make_table(
         "idempotency_keys",
         sa.Column("project_id", sa.String(255), nullable=False),
@@ -197,5 +197,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove all of these tables, with what is in them."""
+    """Remove all of these tables with their rows."""
     remove_tables(reversed(TABLES))

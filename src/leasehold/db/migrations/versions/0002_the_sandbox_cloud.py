@@ -1,4 +1,4 @@
-"""The sandbox cloud; its tables stay empty where a real one is used."""
+"""The tables of the sandbox cloud; they stay empty where a real cloud is used."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TABLES = (
 
 
 def upgrade() -> None:
-    """Make the tables; what `leasehold-manage sandbox plant` made before stays as it is."""
+    """Make the tables; those that `leasehold-manage sandbox plant` made before stay as they are."""
     make_table(
         "sandbox_aggregates",
         sa.Column("id", BIG_KEY, autoincrement=True, nullable=False),
@@ -244,5 +244,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove all of these tables, with what is in them."""
+    """Remove all of these tables with their rows."""
     remove_tables(reversed(TABLES))

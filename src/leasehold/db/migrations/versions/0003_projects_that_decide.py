@@ -1,4 +1,4 @@
-"""A row for each project whose leases are counted, at which its decisions wait for each other."""
+"""A row for each project whose leases are counted; the decisions of a project lock it."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove it; what it holds is made again when it is needed."""
+    """Remove it; its rows are made again when they are needed."""
     remove_tables(["projects"])

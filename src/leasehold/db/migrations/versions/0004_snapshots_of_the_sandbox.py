@@ -1,4 +1,4 @@
-"""Snapshots of the sandbox's servers: several of one name, which take a while and may fail."""
+"""Snapshots of the sandbox's servers; several may have one name, and each takes a while and may fail."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove it with what the sandbox kept in it."""
+    """Remove it with its rows."""
     remove_tables(["sandbox_snapshots"])

@@ -1,4 +1,4 @@
-"""The nonces of a pool's last generations, by which a restored database is told from the one that it replaced."""
+"""The nonces of a pool's last generations, which distinguish a restored database from the one that it replaced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the column, and give each pool a first nonce. Processes of the version before go on without them."""
+    """Add the column, and give each pool a first nonce. Processes of the previous version run on without nonces."""
     add_column("pools", sa.Column("nonces", sa.String(2000), nullable=False, server_default=""))
     pools = sa.table("pools", sa.column("name"), sa.column("generation"), sa.column("nonces"))
     bind = op.get_bind()
@@ -24,5 +24,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove it; it is begun again by the next upgrade."""
+    """Remove it; the next upgrade begins with new nonces."""
     op.drop_column("pools", "nonces")

@@ -1,4 +1,4 @@
-"""Since when a host is down, what that makes of it, and which promises were left because their host failed."""
+"""The health of a host, since when it is down, and which allocations were vacated because their host failed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Add the columns; every row may lack them."""
+    """Add the columns; all of them are nullable."""
     add_column("resources", sa.Column("health", sa.String(16)))
     add_column("resources", sa.Column("down_since", MOMENT))
     add_column("allocations", sa.Column("left_at", MOMENT))
 
 
 def downgrade() -> None:
-    """Remove them: what failed is only not reservable then, until it is looked at again."""
+    """Remove them; a failed host is then merely not reservable until its health is checked again."""
     op.drop_column("allocations", "left_at")
     op.drop_column("resources", "down_since")
     op.drop_column("resources", "health")

@@ -1,4 +1,4 @@
-"""When the database's clock was last believed, and when an operator accepted that it had been set."""
+"""When the database's clock was last believed, and when an operator last accepted a jump of it."""
 
 from __future__ import annotations
 

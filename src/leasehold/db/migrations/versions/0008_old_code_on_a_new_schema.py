@@ -1,4 +1,4 @@
-"""The revision since which code works on this schema, so that old processes may run on while it is upgraded."""
+"""The first revision whose code works on this schema, so that old processes may run on while it is upgraded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Make the table. Code before this revision asks for exactly its own, so it counts as too old."""
+    """Make the table. Code before this revision accepts only its own revision, so it counts as too old."""
     make_table(
         "schema_compatibility",
         sa.Column("oldest", sa.String(32), nullable=False),

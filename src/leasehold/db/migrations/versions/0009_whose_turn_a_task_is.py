@@ -1,4 +1,4 @@
-"""The project whose turn a task is claimed in; tasks that were written before have none, and share a turn."""
+"""The project whose share of the claims a task counts to; tasks written before have none and count as one project."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove it; who made a task is in its lease."""
+    """Remove it; the project of a task is also in its lease."""
     op.drop_column("tasks", "project_id")

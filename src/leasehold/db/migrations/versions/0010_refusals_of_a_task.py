@@ -1,4 +1,4 @@
-"""How often in a row the cloud has refused a piece of work, beside how often it was tried at all."""
+"""How often in a row the cloud has refused a task, beside how often it was tried at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ down_revision = "0009"
 
 
 def upgrade() -> None:
-    """Add the column; what waits for another try begins to count anew."""
+    """Add the column; tasks that wait for another try begin with 0 refusals."""
     add_column("tasks", sa.Column("refusals", sa.Integer(), nullable=False, server_default="0"))
 
 

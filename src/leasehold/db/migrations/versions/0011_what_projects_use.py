@@ -1,6 +1,6 @@
-"""What each project uses, as upper bounds: the row at which its decisions wait for each other.
+"""What each project uses, as upper bounds; the decisions of a project lock its row.
 
-It takes the place of `projects`, which older processes may still write to.
+The table replaces `projects`, which older processes may still write to.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ down_revision = "0010"
 
 
 def upgrade() -> None:
-    """Make the table; what it holds is counted when it is first needed."""
+    """Make the table; its rows are counted when they are first needed."""
     make_table(
         "project_use",
         sa.Column("project_id", sa.String(255), nullable=False),
@@ -30,5 +30,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Remove it; what it holds is counted again when it is needed."""
+    """Remove it; its rows are counted again when they are needed."""
     remove_tables(["project_use"])

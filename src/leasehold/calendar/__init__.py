@@ -1,1 +1,1 @@
-"""The index of what is taken when, and the search in it. Pure."""
+"""The index of a pool's allocations over time, and the search in it. Pure: no I/O."""

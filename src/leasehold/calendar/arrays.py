@@ -12,18 +12,18 @@ Mask: TypeAlias = NDArray[np.bool_]
 Counts: TypeAlias = NDArray[np.int64]
 """One count per row of the pool's resources."""
 Rows: TypeAlias = NDArray[np.intp]
-"""Positions of resources in the pool, by resource number."""
+"""Indices: of resource rows, which are in the order of the resource numbers, or of allocations in their columns."""
 Seconds: TypeAlias = NDArray[np.int64]
 """Moments in whole seconds since the epoch."""
 
 MOST_SLOTS: Final = 2**31 - 1
-"""What a count of slots is capped at: the largest amount that a request may name (contract resources §3)."""
+"""The cap of a count of slots: the largest amount that a request may name (contract resources §3)."""
 MOST_DEMAND: Final = 2**31 - 1
-"""What the amount of one slot is capped at."""
+"""The cap of the amount of one slot."""
 ALL_OF_IT: Final = 2**40
-"""More of any resource class than a resource can have: what an exclusive promise takes.
+"""What an exclusive allocation takes: more of any resource class than a resource can have.
 
 A million of these add up to 2**60, so sums over one resource stay within int64.
 """
 MOST_CAPACITY: Final = ALL_OF_IT - 1
-"""What the capacity of a resource is capped at."""
+"""The cap of the capacity of a resource."""

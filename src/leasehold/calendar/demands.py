@@ -1,4 +1,4 @@
-"""The demands of a pool's promises, each different one stored once."""
+"""The demands of a pool's allocations, with each distinct one stored once."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Key: TypeAlias = tuple[tuple[str, int], ...]
-"""What equal demands share."""
+"""Equal for equal demands."""
 EXCLUSIVE: Final = 0
-"""The code of a promise that takes the whole resource."""
+"""The code of an allocation that takes the whole resource."""
 MOST_CLASSES: Final = 32
-"""Resource classes of which the amounts are kept at hand."""
+"""For how many resource classes the amounts are cached."""
 
 
 class DemandTable:
@@ -54,11 +54,11 @@ class DemandTable:
         return code
 
     def known(self, key: Key) -> int | None:
-        """Return the code of a demand that some promise has or had, None for another one."""
+        """Return the code of a demand that some allocation has or had, None for any other demand."""
         return self._code_of.get(key)
 
     def amounts(self, resource_class: str) -> NDArray[np.int64]:
-        """Return the amount of a class that one slot of each code takes."""
+        """Return the amount of a class that one slot of each code takes, shape (codes,)."""
         amounts = self._amounts.get(resource_class)
         if amounts is None:
             amounts = np.array([ALL_OF_IT], np.int64)
@@ -71,7 +71,7 @@ class DemandTable:
         return amounts
 
     def keep(self, used: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-        """Forget all demands but those with these codes; returns the new code of each old one, 0 of the forgotten."""
+        """Drop all demands but those with these codes; returns the new code of each old one, 0 for a dropped one."""
         codes = np.zeros(len(self._demands), np.int32)
         kept = np.unique(used[used != EXCLUSIVE])
         codes[kept] = np.arange(1, kept.size + 1)
@@ -83,13 +83,13 @@ class DemandTable:
 
 
 class DecisionDemands:
-    """The demands that one decision sees: those of the table, and those that only the decision itself asks for.
+    """The demands that one decision uses: those of the table, and those that only its own request has.
 
-    What a request asks for is forgotten with the decision: a client may ask for another size every time.
+    The latter are dropped with the decision, because a client may ask for another size every time.
     """
 
     def __init__(self, table: DemandTable) -> None:
-        """Start with what the table has, which may not change meanwhile."""
+        """Start with the demands of the table, which must not change meanwhile."""
         self._table = table
         self._demands: list[Mapping[str, int]] = []
         self._code_of: dict[Key, int] = {}
@@ -107,16 +107,16 @@ class DecisionDemands:
         return code
 
     def amounts(self, resource_class: str) -> NDArray[np.int64]:
-        """Return the amount of a class that one slot of each code takes."""
+        """Return the amount of a class that one slot of each code takes, shape (codes,)."""
         amounts = self._table.amounts(resource_class)
         return np.concatenate([amounts, amounts_of(self._demands, resource_class)]) if self._demands else amounts
 
 
 def key_of(demand: Mapping[str, int]) -> Key:
-    """Return what equal demands share."""
+    """Return a key that is equal for equal demands."""
     return tuple(sorted(demand.items()))
 
 
 def amounts_of(demands: Sequence[Mapping[str, int]], resource_class: str) -> NDArray[np.int64]:
-    """Return the amount of a class that one slot of each demand takes."""
+    """Return the amount of a class that one slot of each demand takes, shape (demands,)."""
     return np.array([min(demand.get(resource_class, 0), MOST_DEMAND) for demand in demands], np.int64)

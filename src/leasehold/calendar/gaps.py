@@ -1,8 +1,8 @@
-"""Gaps: the stretches of time in which resources have room, as long as they can be.
+"""Gaps: the longest periods in which resources have free slots.
 
-A gap of a resource row is a stretch in which at least one more slot stays free than just outside it. It has a width, in
-slots: from the higher of the two levels beside it to the lowest level within. The number of slots that a row can give
-for a whole window is the summed width of the gaps that the window lies in.
+A gap of a resource row is a period in which at least one more slot stays free than just outside it. Its width, in
+slots, is the lowest number of free slots within it minus the higher of the numbers just before and after it. The number
+of slots that a row can give for a whole window is the sum of the widths of the gaps that contain the window.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from leasehold.calendar.sweep import Held, Limit
 
 Gaps: TypeAlias = tuple[Seconds, Seconds, Counts]
-"""Where gaps begin and end, and their widths."""
+"""The begins and ends of gaps, in seconds since the epoch, and their widths, in slots; each of shape (gaps,)."""
 
 
 def whole_gaps(held: Held, window: tuple[int, int], shortest: int) -> Gaps:
-    """Return the gaps in which the resource rows of `held` have nothing on them: each is one wide.
+    """Return the gaps in which the resource rows of `held` have no allocation, each of width 1.
 
-    Gaps shorter than `shortest` seconds are left out, here and below.
+    This and the functions below leave out gaps shorter than `shortest` seconds.
     """
     _, begins, ends = _idle(held, window, shortest)
     return begins, ends, np.ones(begins.size, np.int64)
@@ -37,13 +37,13 @@ def whole_gaps(held: Held, window: tuple[int, int], shortest: int) -> Gaps:
 def slot_gaps(
     held: Held, window: tuple[int, int], shortest: int, limits: Sequence[Limit], count: Callable[[Counts], Counts]
 ) -> Gaps:
-    """Return the gaps of what `count` makes of the slots that the limits leave on the resource rows of `held`."""
+    """Return the gaps of the slots that the limits leave on the resource rows of `held`, as `count` counts them."""
     held = _without_hopeless(held, window, shortest)
     if not len(held):
         return held.starts, held.ends, held.slots
     rows, moments, used = steps(held, window, [limit.taken(held) for limit in limits])
     room = np.minimum.reduce([limit.fitting(rows, taken) for limit, taken in zip(limits, used, strict=True)])
-    # A step at the end of the window has no length; as a wall it keeps the gaps of neighbouring rows apart.
+    # A step at the end of the window has no length; its level -1 keeps the gaps of neighbouring rows apart.
     levels = np.where(moments < window[1], count(room), -1)
     changes = np.empty(levels.size, np.bool_)
     changes[:1] = True
@@ -54,7 +54,7 @@ def slot_gaps(
 
 
 def _without_hopeless(held: Held, window: tuple[int, int], shortest: int) -> Held:
-    """Leave out the resource rows that exclusive promises never leave for long enough: it is quick to see."""
+    """Leave out the resource rows that exclusive allocations never leave free for long enough; this check is cheap."""
     exclusive = held.demands == EXCLUSIVE
     if not exclusive.any():
         return held
@@ -66,11 +66,11 @@ def _without_hopeless(held: Held, window: tuple[int, int], shortest: int) -> Hel
 
 
 def _idle(held: Held, window: tuple[int, int], shortest: int) -> tuple[Rows, Seconds, Seconds]:
-    """Return the stretches in which the resource rows of `held` have nothing on them: rows, begins and ends."""
+    """Return the periods in which the resource rows of `held` have no allocation: rows, begins and ends."""
     start, end = window
     firsts = held.group_starts()
     begins, ends = held.within(window)
-    # The moment until which anything so far holds the row. The groups are shifted apart to run over all at once.
+    # Until when all allocations so far take the row. An offset per group lets one accumulation cover all groups.
     apart = held.groups(firsts) * (end - start + 1)
     until = np.maximum.accumulate(apart + ends) - apart
     lasts = np.append(firsts[1:], len(held)) - 1
@@ -83,11 +83,11 @@ def _idle(held: Held, window: tuple[int, int], shortest: int) -> tuple[Rows, Sec
 
 
 def _between_lower(levels: Counts, moments: Seconds) -> Gaps:
-    """Return the gaps of a step function with walls (-1) at both ends, and wherever another row begins."""
+    """Return the gaps of a step function that has the level -1 at both ends and between rows."""
     some = np.flatnonzero(levels > 0)
     left = _nearest(levels, some, -1, np.greater)
     right = _nearest(levels, some, 1, np.greater_equal)
-    # Of steps at one level with nothing lower between them, the first speaks for all.
+    # Of steps at equal levels with nothing lower between them, keep the first.
     some = some[levels[left[some]] < levels[some]]
     left, right = left[some], right[some]
     widths = levels[some] - np.maximum(np.maximum(levels[left], levels[right]), 0)
@@ -95,10 +95,11 @@ def _between_lower(levels: Counts, moments: Seconds) -> Gaps:
 
 
 def _nearest(levels: Counts, some: Rows, step: int, passes: Callable[[Counts, Counts], Mask]) -> Rows:
-    """Return for each of `some` the nearest step on one side that is not `passes(levels there, its own level)`.
+    """Return for each step in `some` the nearest step on one side whose level does not pass its own level.
 
-    Every step points to its neighbour first; a step that may pass its target takes over the target's pointer, so that
-    the distances grow with every round.
+    `passes(levels there, own levels)` decides; `step` is -1 for the left side and 1 for the right. Every step first
+    points to its neighbour. While the target passes, the step takes over the target's pointer, so that the distances
+    grow with every round.
     """
     target = np.arange(levels.size) + step
     active = some

@@ -1,4 +1,4 @@
-"""The calendar: who holds what, when, for one pool (design §4). A cache of the database, in memory, without I/O."""
+"""The calendar: the allocations of one pool over time (design §4). An in-memory cache of the database, without I/O."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MOST_TAIL: Final = 16_384
 """How many new allocations are kept beside the sorted ones: enough that sorting is rare, few enough to search fast."""
 LEAST_DEMANDS: Final = 1024
-"""How many different demands are remembered without asking whether they are still used."""
+"""How many distinct demands are kept before the unused ones are dropped."""
 HISTORY: Final = timedelta(days=1)
-"""How far back windows are answered exactly: released allocations that ended earlier may have been forgotten.
+"""How far back windows are answered exactly: released allocations that ended earlier may have been dropped.
 
 It must exceed the cleaning margin, which looks back from a start.
 """
@@ -37,7 +37,7 @@ It must exceed the cleaning margin, which looks back from a start.
 
 @dataclass(frozen=True, slots=True)
 class AllocationColumns:
-    """One chunk of allocation rows as read from the database: sequences of one length.
+    """One chunk of allocation rows as read from the database: sequences of equal length.
 
     `starts` and `ends` are seconds since the epoch, half-open; a row that ends no later than it starts was cancelled
     and takes nothing. `demands` are JSON texts of {resource class: amount of one slot}, None for the whole resource.
@@ -55,7 +55,7 @@ class AllocationColumns:
 
 
 class Calendar:
-    """An index of one pool's promises, brought up to date by generation.
+    """An index of one pool's allocations, brought up to date by generation.
 
     Not thread-safe: its owner holds a lock from `update` until the snapshot is no longer used.
     """
@@ -74,7 +74,7 @@ class Calendar:
     def update(self, generation: int, resources: Sequence[Resource], allocations: AllocationColumns) -> None:
         """Insert or replace resources by number and allocations by id; the calendar is then at `generation`.
 
-        Any split of the same rows into calls gives the same answers; of two rows with one id the later one counts.
+        How the rows are split into calls does not change the answers; of two rows with one id the later one counts.
         """
         numbers = np.array(allocations.resource_numbers, np.int64)
         moved = self._resources.make_room(np.concatenate([numbers, np.array([r.number for r in resources], np.int64)]))
@@ -89,7 +89,7 @@ class Calendar:
                 rows=self._resources.rows(numbers),
                 starts=np.array(allocations.starts, np.int64),
                 ends=np.array(allocations.ends, np.int64),
-                # Who takes all of a resource takes it once.
+                # An exclusive allocation takes its resource once, however many slots its row has.
                 slots=np.where(demands == EXCLUSIVE, 1, np.clip(np.array(allocations.slots, np.int64), 0, MOST_SLOTS)),
                 demands=demands,
                 owners=owners[:, 0],
@@ -101,13 +101,13 @@ class Calendar:
 
     @property
     def properties(self) -> PropertyTable:
-        """The properties of the resources as they are now, in a table that does not change: no lock is needed."""
+        """The present properties of the resources, in an immutable table that needs no lock."""
         return self._resources.properties
 
     def snapshot(self, now: datetime, answers: Answers | None = None) -> Snapshot:
-        """Return the pool as it stands, for the moment `now`; valid until the next update.
+        """Return the pool's state for the moment `now`; valid until the next update.
 
-        `answers` that were given for these very properties are taken over; others are of no use.
+        The snapshot uses `answers` that were given for the present properties, and ignores any others.
         """
         self._store.flush()
         if self._tidy_at is None or now >= self._tidy_at:
@@ -120,7 +120,7 @@ class Calendar:
 
     @property
     def distinct_demands(self) -> int:
-        """How many different demands are remembered."""
+        """How many distinct demands are kept."""
         return len(self._demands)
 
     def forget_before(self, moment: datetime) -> None:
@@ -129,11 +129,11 @@ class Calendar:
 
     @property
     def outlined(self) -> frozenset[str]:
-        """The resource classes of which there is an outline."""
+        """The resource classes that have an outline."""
         return self._outlines.names
 
     def _forget_demands(self) -> None:
-        """Forget the demands that no promise has any more, each time that there are twice as many as the last time."""
+        """Drop the demands that no allocation has any more, each time that their number has doubled."""
         if len(self._demands) > self._most_demands:
             self._store.recode(self._demands.keep(self._store.used_demands()))
             self._most_demands = max(LEAST_DEMANDS, 2 * len(self._demands))

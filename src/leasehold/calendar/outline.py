@@ -1,11 +1,11 @@
-"""Outlines: how much of each resource is surely taken, stretch by stretch, so that a search can skip whole weeks.
+"""Outlines: lower bounds of how much of each resource is taken over time, so that a search can skip whole weeks.
 
-Time ahead is cut into stretches of one length. For every resource row and stretch an outline keeps the least and the
-most that is taken within it, of each class that was ever asked for. A window takes no less than the least of every
-stretch that it touches, and no less than the most of every stretch that it covers.
+The time ahead is cut into stretches of equal length. For every resource row and stretch an outline keeps the least and
+the most that is taken within it, one outline for each class that was asked for. The peak use in a window is at least
+the least of every stretch that the window touches, and at least the most of every stretch that it covers.
 
-The invariant: what an outline says is taken is taken. Amounts are rounded down to 16 bits, so that ten thousand hosts
-with three classes and a hundred stretches weigh 12 MB, and a look at one stretch takes a tenth of a millisecond.
+Invariant: an outline never says that more is taken than is taken. Amounts are rounded down to 16 bits, so ten thousand
+hosts with three classes and a hundred stretches need 12 MB, and reading one stretch takes a tenth of a millisecond.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from leasehold.calendar.sweep import Held, Limit
 
 MOST: Final = np.iinfo(np.int16).max
-"""The largest amount that is kept, in units of the class: more than any resource has."""
+"""The largest amount that is stored, after the shift: more than the capacity of any resource."""
 _AT_ONCE: Final = 32_768
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The stretches of time: `count` of `width` seconds each, from `start` on."""
+    """The stretches of time: `count` of `width` seconds each, from `start`, in seconds since the epoch."""
 
     start: int
     width: int
@@ -40,23 +40,23 @@ class Grid:
 
     @property
     def window(self) -> tuple[int, int]:
-        """The time from the first stretch to the last."""
+        """The start of the first stretch and the end of the last, in seconds since the epoch."""
         return self.start, self.start + self.width * self.count
 
     def stretch(self, moment: int) -> int | None:
-        """Return the stretch that a moment lies in, None before the first and after the last."""
+        """Return the index of the stretch that a moment lies in, None before the first and after the last."""
         place = (moment - self.start) // self.width
         return place if 0 <= place < self.count else None
 
     def edge(self, stretches: int) -> int:
-        """Return the moment at which so many stretches are over and the next begins."""
+        """Return the moment at which this many stretches are over and the next begins."""
         return self.start + stretches * self.width
 
     def common(self, first: int, last: int, length: int) -> tuple[int, int, int, int]:
-        """Say which stretches the windows of this length have in common that begin from `first` to `last`.
+        """Return the stretches that all windows of this length have in common that begin from `first` to `last`.
 
-        Returns four places: from the first to the fourth all are touched, from the second to the third all are
-        covered.
+        Returns four indices: every window touches the stretches from the first index to the fourth, and covers those
+        from the second to the third.
         """
         touched = (last - self.start) // self.width, (first + length - 1 - self.start) // self.width + 1
         covers = -(-(last - self.start) // self.width), (first + length - self.start) // self.width
@@ -67,7 +67,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The least and the most that is taken of one class: one line per stretch, one column per resource row."""
+    """The least and the most that is taken of one class, shape (stretches, rows), in units of 2**`shift`."""
 
     shift: int
     floors: NDArray[np.int16]
@@ -75,23 +75,23 @@ class Outline:
 
     @classmethod
     def empty(cls, stretches: int, capacity: Counts) -> Outline:
-        """Return the outline of resources on which nothing is taken, in units that can tell full from half empty."""
+        """Return the outline of resources with nothing taken, shifted so that the largest capacity fits 14 bits."""
         shift = max(0, int(capacity.max(initial=0)).bit_length() - MOST.bit_length() + 1)
         shape = stretches, capacity.size
         return cls(shift, np.zeros(shape, np.int16), np.zeros(shape, np.int16))
 
     def draw(self, rows: Rows, floors: Counts, peaks: Counts) -> None:
-        """Put down what was found for these resource rows: one line per row, one column per stretch."""
+        """Store floors and peaks of these resource rows, each of shape (rows, stretches), in units of the class."""
         for kept, found in ((self.floors, floors), (self.peaks, peaks)):
             kept[:, rows] = np.minimum(found >> self.shift, MOST).T
 
     def wipe(self, rows: Rows) -> None:
-        """Forget what was drawn for these resource rows."""
+        """Set the floors and peaks of these resource rows to 0."""
         self.floors[:, rows] = 0
         self.peaks[:, rows] = 0
 
     def taken(self, places: tuple[int, int, int, int]) -> Counts:
-        """Return what is taken of each row at least in every window that has these stretches (`Grid.common`)."""
+        """Return a lower bound of what is taken of each row in the windows with these stretches (`Grid.common`)."""
         begin, inner, outer, end = places
         parts = self.floors[begin:inner], self.peaks[inner:outer], self.floors[outer:end]
         lines = [np.maximum.reduce(part) for part in parts if len(part)]
@@ -102,9 +102,9 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """Bounds for the slots that windows to come can have, from the outlines of what limits them.
+    """Upper bounds of the slots in future windows, from the outlines of the classes that limit them.
 
-    Of the resource rows in `unknown` nothing is known: an amendment looks past its own promises there.
+    The rows in `unknown` are bounded as if they were empty: an amendment ignores its own allocations there.
     """
 
     grid: Grid
@@ -112,9 +112,9 @@ class Outlook:
     unknown: Rows
 
     def at_most(self, first: int, last: int, length: int) -> Counts:
-        """Return how many slots each row can give at most to a window of this length.
+        """Return how many slots each row can give at most to a window of this length, shape (rows,).
 
-        That is any window which begins from `first` to `last`, moments in the grid.
+        The bounds hold for every window that begins from `first` to `last`, which are moments in the grid.
         """
         places = self.grid.common(first, last, length)
         bounds = []
@@ -129,11 +129,11 @@ class Outlook:
 def drawn(held: Held, grid: Grid, amounts: Sequence[Counts]) -> Iterator[tuple[Rows, list[tuple[Counts, Counts]]]]:
     """Yield the resource rows of `held`, some at a time, with the floors and peaks of each class.
 
-    `amounts` are what one slot of each demand code takes.
+    `amounts` has for each class what one slot of each demand code takes. Floors and peaks have shape (rows, stretches).
     """
     for part in held.parts(_AT_ONCE):
         rows, moments, used = steps(part, grid.window, [part.taken(each) for each in amounts])
-        # Promises that meet make steps of no length, which nothing can lie in.
+        # Where one allocation ends and the next begins, a step has no length and does not count.
         lasting = np.flatnonzero(moments[:-1] < moments[1:])
         begins, ends = moments[lasting], moments[lasting + 1]
         steps_of = _Steps.of(rows[lasting], begins, ends, grid)
@@ -142,10 +142,10 @@ def drawn(held: Held, grid: Grid, amounts: Sequence[Counts]) -> Iterator[tuple[R
 
 @dataclass(frozen=True, slots=True)
 class _Steps:
-    """The steps of some rows, cut into cells: a cell is one stretch of one row.
+    """The steps of some rows, sorted into cells; a cell is one stretch of one row, and `shape` is (rows, stretches).
 
-    `first` is where the steps of each cell that has any begin; `entry` is the step that lasts from an earlier cell into
-    this one, where `enters`.
+    `cells` are the cells in which a step begins, and `first` is the first such step of each. Where `enters` is true,
+    the step `entry` lasts from an earlier cell into this one.
     """
 
     shape: tuple[int, int]
@@ -170,7 +170,7 @@ class _Steps:
         return cls(shape, cells, (until - begun)[cells], entry, enters)
 
     def extremes(self, used: Counts) -> tuple[Counts, Counts]:
-        """Return the least and the most of `used` in each cell."""
+        """Return the least and the most of `used` in each cell, both of shape (rows, stretches)."""
         entering = used[self.entry]
         floors = np.where(self.enters, entering, np.iinfo(np.int64).max)
         peaks = np.where(self.enters, entering, 0)

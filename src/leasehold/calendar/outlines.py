@@ -1,4 +1,4 @@
-"""The outlines of a pool, kept up to date with its promises; drawn when a search first asks for a class."""
+"""The outlines of a pool, kept up to date with its allocations; computed when a search first asks for a class."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from leasehold.calendar.sweep import Held, Limit
 
 MOST_CELLS: Final = 1_000_000
-"""How many cells (stretches x resources) an outline has at most, at four bytes each: ten thousand hosts by 100."""
+"""The most cells (stretches x resources) of one outline, at four bytes each: ten thousand hosts by 100 stretches."""
 MOST_OUTLINES: Final = 16
-"""How many classes have an outline: flavors may ask for any number of them, one after the other."""
+"""How many classes have an outline at most, because flavors may ask for any number of them over time."""
 MOST_STRETCHES: Final = 512
 _FAR_SHARE: Final = 100
-"""One promise in this many may end after the last stretch: a lease of twenty years must not make all of them long."""
+"""One allocation in this many may end after the last stretch: one lease of twenty years must not make all long."""
 
 
 class Outlines:
-    """One outline per class, all on one grid that begins now and ends when nearly all that is promised has ended."""
+    """One outline per class, all on one grid that begins now and ends when nearly all allocations have ended."""
 
     def __init__(self, resources: ResourceTable, demands: DemandTable, store: AllocationStore, most_cells: int) -> None:
-        """Keep outlines of these tables."""
+        """Read these tables, and keep at most `most_cells` cells for each outline."""
         self._resources = resources
         self._demands = demands
         self._store = store
@@ -41,11 +41,11 @@ class Outlines:
 
     @property
     def names(self) -> frozenset[str]:
-        """The resource classes that are drawn."""
+        """The resource classes that have an outline."""
         return frozenset(self._drawn)
 
     def look(self, limits: Iterable[Limit], now: int) -> tuple[Grid, Mapping[str, Outline]]:
-        """Return the grid and the outlines of what these limits are about, as they are now."""
+        """Return the grid and the outlines, brought up to date, of the classes of these limits; `now` is in seconds."""
         changed = self._store.take_changed()
         if changed is None or not self._fits(now):
             self._begin_anew(now)
@@ -56,14 +56,14 @@ class Outlines:
         missing = {name: capacity for name, capacity in asked.items() if name not in self._drawn}
         if missing:
             for name, capacity in missing.items():
-                # A limit has nothing of the resources that are too small for one slot, but others may ask for less.
+                # A limit's capacity is 0 where a resource is too small for one slot, but other requests ask for less.
                 whole = np.maximum(capacity, self._resources.room_for(name, 0))
                 self._drawn[name] = Outline.empty(self._grid.count, whole)
             self._draw(np.arange(len(self._resources)), missing)
         return self._grid, self._drawn
 
     def _forget(self, asked: Collection[str]) -> None:
-        """Forget the outlines that were not asked for lately, where those that are asked for now make too many."""
+        """Drop the outlines asked for least recently, as far as those asked for now would make too many."""
         others = [name for name in self._drawn if name not in asked]
         for name in others[: max(0, len(others) + len(asked) - MOST_OUTLINES)]:
             del self._drawn[name]
@@ -72,7 +72,7 @@ class Outlines:
                 self._drawn[name] = self._drawn.pop(name)
 
     def _fits(self, now: int) -> bool:
-        """Say whether the grid still suits: no resource more, not much time gone by, not far more promises."""
+        """Say whether the grid still fits: the same resources, little time passed, and about as many allocations."""
         resources, promises = self._size
         start, end = self._grid.window
         lately = start <= now <= start + max(1, (end - start) // 4)
@@ -90,7 +90,7 @@ class Outlines:
         self._grid = Grid(now, max(1, -(-(last - now) // count)), count)
 
     def _draw(self, rows: Rows, names: Collection[str]) -> None:
-        """Draw these rows of the outlines of these classes again."""
+        """Compute these rows of the outlines of these classes again."""
         outlines, amounts = [self._drawn[name] for name in names], [self._demands.amounts(name) for name in names]
         chosen = np.zeros(len(self._resources), np.bool_)
         chosen[rows] = True
@@ -101,7 +101,7 @@ class Outlines:
                 outline.draw(found, floors, peaks)
 
     def _held(self, chosen: Mask) -> Held:
-        """Return the promises of these rows within the grid, by row and start; ends as promised, not as released."""
+        """Return the allocations of these rows in the grid, by row and start; they end with their window."""
         store = self._store
         positions = store.positions(chosen)
         return store.held(store.in_order(positions[store.touching(*self._grid.window)[positions]]))

@@ -1,8 +1,8 @@
-"""What the resources of a pool are called and have, as columns that do not change.
+"""The names and property values of a pool's resources, as immutable columns.
 
-A condition may take long to evaluate, so that is done while nobody waits for the pool: on the columns as they are then,
-whatever happens to the calendar meanwhile. A change makes other columns (`PropertyTable.put`), so whether an answer is
-still right is seen by which table it was given for.
+A condition may take long to evaluate, so it is evaluated before the pool is locked, on the columns as they are then,
+while the calendar may change. A change makes new columns (`PropertyTable.put`), so an answer is still right if it was
+given for the present table.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _SPARE_VALUES = 64
 
 
 class ValueColumn:
-    """One name's values for every row, each different value stored once.
+    """One name's values for every row, with each distinct value stored once.
 
-    `codes` holds 0 where a resource has no value, otherwise the value's code; `present` says who has the name at all,
-    be it without a value. A comparison is answered once per different value and looked up for the rows, so ten thousand
-    hosts of five models cost five comparisons. An ordering is two binary searches, however many different values there
-    are.
+    `codes`, shape (rows,), has 0 where a resource has no value, otherwise the value's code. `present`, shape (rows,),
+    says which resources have the name, even without a value. A comparison is evaluated once per distinct value and
+    looked up for the rows, so ten thousand hosts of five models cost five comparisons. An ordering takes two binary
+    searches, however many distinct values there are.
     """
 
     def __init__(self, codes: NDArray[np.int32], present: Mask, texts: Texts) -> None:
-        """Take arrays and texts that nobody changes any more."""
+        """Take arrays and texts that do not change any more."""
         self.codes = codes
         self.present = present
         self._texts = texts
@@ -56,7 +56,7 @@ class ValueColumn:
         return cls(np.zeros(rows, np.int32), np.zeros(rows, np.bool_), Texts())
 
     def put(self, rows: Sequence[int], given: Sequence[Mapping[str, object]], name: str) -> ValueColumn:
-        """Return the column in which these rows have what their `given` says for `name`, if anything."""
+        """Return the column in which these rows have the values of `name` in their `given`, or none without one."""
         values = [each.get(name) for each in given]
         wanted = [None if value is None else as_text(value) for value in values]
         has = [name in each for each in given]
@@ -66,12 +66,12 @@ class ValueColumn:
         present[rows] = has
         codes[rows] = [texts.code(text) for text in wanted]
         if len(texts) > 2 * codes.size + _SPARE_VALUES:
-            # Most texts are no longer any row's value, as moments of change come to be.
+            # Most texts are no longer any row's value, as happens with times of last change.
             codes, texts = _compacted(codes, texts)
         return ValueColumn(codes, present, texts)
 
     def spread(self, moved: Rows, size: int) -> ValueColumn:
-        """Return the column with `size` rows, in which each old one stands where `moved` says."""
+        """Return the column with `size` rows, where the old row `r` is row `moved[r]`."""
         codes, present = np.zeros(size, np.int32), np.zeros(size, np.bool_)
         codes[moved], present[moved] = self.codes, self.present
         return ValueColumn(codes, present, self._texts)
@@ -88,7 +88,7 @@ def _compacted(codes: NDArray[np.int32], texts: Texts) -> tuple[NDArray[np.int32
 
 
 class Texts:
-    """The different values of a column: the first text has the code 1, and 0 stands for no value."""
+    """The distinct values of a column: the first text has the code 1, and 0 stands for no value."""
 
     def __init__(self) -> None:
         """Start without texts."""
@@ -101,18 +101,18 @@ class Texts:
         return len(self._texts)
 
     def copy(self) -> Texts:
-        """Return the same texts, to which others may be added."""
+        """Return a copy, to which more texts may be added."""
         other = Texts()
         other._texts, other._code_of = [*self._texts], {**self._code_of}
         other._codes_equal, other._ranks = {**self._codes_equal}, self._ranks
         return other
 
     def of(self, code: int) -> str | None:
-        """Return the text that has the code."""
+        """Return the text that has the code, None for 0."""
         return self._texts[code - 1] if code else None
 
     def code(self, text: str | None) -> int:
-        """Return the code of a text, which is added where it is new."""
+        """Return the code of a text, which is added if it is new; 0 for None."""
         if text is None:
             return 0
         code = self._code_of.get(text)
@@ -125,7 +125,7 @@ class Texts:
         return code
 
     def answers(self, comparison: Comparison) -> Mask:
-        """Return `leasehold.model.properties.holds` for every code."""
+        """Return `leasehold.model.properties.holds` for every code, shape (texts + 1,)."""
         answers = np.zeros(len(self._texts) + 1, np.bool_)
         word, values = comparison.operator, comparison.values
         if word in EQUALITIES or word == "!=":
@@ -143,10 +143,10 @@ class Texts:
 
 
 class _Ranks:
-    """The texts of a column in order, once as texts and once as the numbers that some of them are."""
+    """The texts of a column in sorted order, and those that are numbers also in the order of numbers."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        """Sort them; this takes as long as some comparisons with each of them."""
+        """Sort the texts; this takes as long as a few comparisons with each of them."""
         found = [as_number(text) for text in texts]
         self._texts = sorted(texts)
         self._numbers = sorted({number for number in found if number is not None})
@@ -167,7 +167,7 @@ class _Ranks:
 
 
 def _of_ranks(word: str, ranks: NDArray[np.int64], below: int, not_above: int) -> Mask:
-    """Compare ranks with a literal that has `below` values below it, and `not_above` that are not above it."""
+    """Compare ranks with a literal: `below` values are less than it, and `not_above` are not greater."""
     match word:
         case "<":
             answers = ranks < below
@@ -182,7 +182,7 @@ def _of_ranks(word: str, ranks: NDArray[np.int64], below: int, not_above: int) -
 
 
 class PropertyTable:
-    """The values of all resources of a pool: a column for each name, a row for each resource. It does not change."""
+    """The values of all resources of a pool, immutable: a column for each name, a row for each resource."""
 
     def __init__(self, rows: int = 0, columns: Mapping[str, ValueColumn] | None = None) -> None:
         """Take the columns, each of which has `rows` rows."""
@@ -190,9 +190,9 @@ class PropertyTable:
         self._columns = {} if columns is None else columns
 
     def put(self, rows: Sequence[int], given: Sequence[Mapping[str, object]]) -> PropertyTable:
-        """Return the table in which these rows have the values that are given for them, and no others.
+        """Return the table in which these rows have exactly the values that are given for them.
 
-        Where they have them already that is this table.
+        Returns this very table if they have them already.
         """
         names = self._columns.keys() | set().union(*given)
         before = {name: self._columns.get(name) or ValueColumn.empty(self._rows) for name in names}
@@ -201,15 +201,15 @@ class PropertyTable:
         return self if unchanged else PropertyTable(self._rows, after)
 
     def spread(self, moved: Rows, size: int) -> PropertyTable:
-        """Return the table with `size` rows, in which each old one stands where `moved` says."""
+        """Return the table with `size` rows, where the old row `r` is row `moved[r]`."""
         return PropertyTable(size, {name: column.spread(moved, size) for name, column in self._columns.items()})
 
     def names(self, rows: Mask) -> frozenset[str]:
-        """Return the names that any of these rows has, be it without a value."""
+        """Return the names that any of these rows has, even without a value."""
         return frozenset(name for name, column in self._columns.items() if column.present[rows].any())
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
-        """Return which rows match; `check` is called before each comparison, and may raise."""
+        """Return the mask of the rows that match; `check` is called before each comparison, and may raise."""
         match expression:
             case Comparison():
                 check()
@@ -237,7 +237,7 @@ class Answers:
         self._masks: dict[Expression, Mask] = {}
 
     def to(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
-        """Return which rows match; the mask belongs to the caller. `check` may end an evaluation with an error."""
+        """Return the mask of the rows that match, which the caller may change; `check` may end it by raising."""
         known = self._masks.get(expression)
         if known is None:
             known = self._masks[expression] = self.table.matching(expression, check)

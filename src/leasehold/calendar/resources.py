@@ -20,9 +20,10 @@ _CACHED_AMOUNTS = 64
 
 
 class ResourceTable:
-    """All resources of one pool that the calendar was told of.
+    """All resources of one pool that the calendar has loaded; each array has shape (rows,).
 
-    `numbers` also has the numbers that only allocations mention; such a row is not bookable and has nothing.
+    `numbers` is ascending. It also has the numbers that only allocations mention; such a row is not bookable and has no
+    capacity. -1 stands for no capacity in `_capacity`, and for no limit in `_max_unit`.
     """
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class ResourceTable:
         return self.numbers.size
 
     def rows(self, numbers: Iterable[int] | NDArray[np.int64]) -> Rows:
-        """Return the rows of these resource numbers, in their order; raises `KeyError` for one that is not known."""
+        """Return the rows of these resource numbers, in their order; raises `KeyError` for an unknown number."""
         wanted = numbers if isinstance(numbers, np.ndarray) else np.fromiter(numbers, np.int64)
         found = np.searchsorted(self.numbers, wanted)
         known = found < self.numbers.size
@@ -53,7 +54,7 @@ class ResourceTable:
     def make_room(self, numbers: NDArray[np.int64]) -> Rows | None:
         """Add rows for the numbers that have none yet.
 
-        Returns the new position of every old row where they moved, else None.
+        Returns the new row of every old row, shape (old rows,), if any of them moved, else None.
         """
         old = self.numbers
         if old.size and numbers.size:
@@ -78,7 +79,7 @@ class ResourceTable:
         return wider
 
     def put(self, resources: Sequence[Resource]) -> None:
-        """Insert or replace these resources, whose rows exist; without any, what is remembered stays right."""
+        """Insert or replace these resources, whose rows exist; without resources, the caches stay valid."""
         if not resources:
             return
         self._room.clear()
@@ -103,13 +104,13 @@ class ResourceTable:
             column[row] = -1 if amount is None else max(0, min(int(amount), MOST_CAPACITY))
 
     def known_names(self) -> frozenset[str]:
-        """Return all names that a resource which is still enrolled has, be it without a value."""
+        """Return all names that any enrolled resource has, even without a value."""
         if self._names is None:
             self._names = self.properties.names(self.enrolled)
         return self._names
 
     def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
-        """Return which rows have all the required traits and none of the forbidden ones."""
+        """Return the mask of the rows that have all the required traits and none of the forbidden ones."""
         mask = np.ones(len(self), np.bool_)
         for name in required:
             mask &= self._traits.get(name, False)
@@ -118,7 +119,7 @@ class ResourceTable:
         return mask
 
     def room_for(self, resource_class: str, amount: int) -> NDArray[np.int64]:
-        """Return each row's capacity of a class, 0 where one slot of `amount` is more than it lets one have."""
+        """Return each row's capacity of a class, shape (rows,); 0 where one slot of `amount` exceeds its `max_unit`."""
         known = self._room.get((resource_class, amount))
         if known is None:
             if len(self._room) >= _CACHED_AMOUNTS:

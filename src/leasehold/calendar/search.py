@@ -1,9 +1,9 @@
-"""The earliest window in which an amount fits. Exact: every possible start is accounted for.
+"""The earliest window in which an amount fits. Exact: the search considers every possible start.
 
-Each gap of a resource (`leasehold.calendar.gaps`) allows a range of starts, or is too short. The slots that a start
-can have are the widths of the ranges that it lies in; that sum grows only where a range begins, which leaves few starts
-to look at. The search looks at a short time ahead first and then further. Where there is an outlook
-(`leasehold.calendar.outline`) it passes over the starts, and the resources, that this shows to be hopeless.
+Each gap of a resource (`leasehold.calendar.gaps`) allows a range of starts, or is too short. The number of slots at a
+start is the sum of the widths of the ranges that contain it. The sum grows only where a range begins, so only these
+starts have to be checked. The search covers a short time ahead first and then longer ones. With an outlook
+(`leasehold.calendar.outline`) it skips the starts and the resources whose upper bounds are too low.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _SECOND: Final = timedelta(seconds=1)
 _FIRST_REACH: Final = 86_400
 _GROWTH: Final = 2
 _AT_ONCE: Final = 32_768
-"""How many allocations are worked on at a time, which bounds the memory."""
+"""How many allocations are processed at a time, which bounds the memory."""
 
 
 def _go_on() -> None:
-    """Let a search take as long as it takes."""
+    """Do not limit the time of a search."""
 
 
 class Spread(Enum):
-    """How the slots of one reservation may lie on hosts."""
+    """How the slots of one reservation may be spread over hosts."""
 
     ANY = "any"
     ONE_HOST = "one host"
@@ -52,10 +52,10 @@ class Spread(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is searched: `amount` slots; an empty resource row of the candidates has `empty` of them.
+    """What is searched: `amount` slots; `empty`, shape (rows,), has how many an empty row of the candidates gives.
 
-    `fitting` says how many there are in one window; `gaps` finds the gaps of resource rows with allocations. With an
-    `outlook`, `count` makes of its bounds how many there can be.
+    `fitting` returns how many slots fit in one window on some rows; `gaps` finds the gaps of rows with allocations.
+    `count` turns what limits leave on rows, or the bounds of the `outlook`, into slots that count.
     """
 
     candidates: Mask
@@ -69,7 +69,7 @@ class _Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A window around its start, in seconds: from `start - before` to `start + after`, on multiples of `grain`."""
+    """A window from `start - before` to `start + after`, in seconds; starts are multiples of `grain`."""
 
     before: int
     after: int
@@ -99,9 +99,9 @@ def earliest_free(
 ) -> Window | None:
     """Return the first window of `duration` in which `amount` of the candidates are wholly free.
 
-    Its start is not before `after` and a multiple of `grain` seconds since the epoch; "free" is asked of the window
-    widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date. `check` is
-    called before each step of the search, and ends it by raising.
+    Its start is not before `after` and is a multiple of `grain` seconds since the epoch. The candidates are free in the
+    window widened by `margin`. None when the candidates are too few, or the window would lie beyond the last date.
+    `check` is called before each step of the search, and ends it by raising.
     """
     wanted = _Wanted(
         candidates,
@@ -128,7 +128,8 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
 ) -> Window | None:
     """Return the first window of `duration` in which `amount` slots of `demand` fit on the candidates.
 
-    As `earliest_free`; slots are counted as `Snapshot.slots` does, on one host, on distinct hosts or summed.
+    The rest is as in `earliest_free`. Slots are counted as by `Snapshot.slots`, on one host, on distinct hosts or
+    summed.
     """
     limits = snapshot.limits(demand)
     ways: Mapping[Spread, tuple[int, Callable[[Counts], Counts]]] = {
@@ -138,7 +139,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
     }
     needed, count = ways[spread]
     empty = np.where(candidates, count(fitting(limits)), 0)
-    # Where nothing would fit on an empty row there is nothing to search.
+    # Do not search rows on which nothing fits even while they are empty.
     able = empty > 0
     wanted = _Wanted(
         able,
@@ -153,14 +154,14 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
 
 
 def _shape(duration: timedelta, margin: timedelta, grain: int) -> _Shape:
-    """Return the widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one long."""
+    """Return the widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one second long."""
     before, after = -(-margin // _SECOND), (duration + margin) // _SECOND
     return _Shape(before, max(after, 1 - before), grain)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Starts from one moment to another, both included, and the only rows that can have slots there."""
+    """The starts from `first` to `last`, both included, and the only rows that can have slots there."""
 
     first: int
     last: int
@@ -168,10 +169,10 @@ class _Stretch:
 
 
 class _Ahead:
-    """Cuts the starts that come into question into stretches, and passes over those that the outlook calls hopeless.
+    """Cuts the possible starts into stretches, and skips those that are hopeless: the outlook's bounds are too low.
 
-    It asks for more and more stretches of the outlook's grid together as long as they are hopeless: long windows that
-    begin in them still have much in common. Starts outside the grid are always hopeful.
+    As long as stretches are hopeless, it checks more and more of the grid's stretches together, because long windows
+    that begin in them still have much in common. Starts outside the grid are never skipped.
     """
 
     def __init__(self, wanted: _Wanted, shape: _Shape, last: int) -> None:
@@ -181,7 +182,7 @@ class _Ahead:
         self._at_once = 1
 
     def hopeful(self, first: int, reach: int, check: Callable[[], None]) -> _Stretch | None:
-        """Return the first stretch from `first` on that may have enough, up to about `reach` seconds long."""
+        """Return the first stretch from `first` on that may have enough slots, up to about `reach` seconds long."""
         found: _Stretch | None = None
         while first <= self._last and (found is None or found.last < found.first + reach):
             check()
@@ -194,7 +195,7 @@ class _Ahead:
         return found
 
     def _next(self, first: int, reach: int) -> tuple[int, Mask | None]:
-        """Return the last start up to which one answer holds, and the hopeful rows, None where there are too few."""
+        """Return the last start up to which one answer holds, and the rows that may have slots, None if too few."""
         outlook, before = self._wanted.outlook, self._shape.before
         place = None if outlook is None else outlook.grid.stretch(first - before)
         if outlook is None or place is None:
@@ -214,7 +215,7 @@ class _Ahead:
         return min(max(first, self._shape.down(last)), self._last)
 
     def _rows(self, outlook: Outlook, first: int, last: int) -> Mask | None:
-        """Return the rows that may have slots in windows that begin between the two, None if too few have."""
+        """Return the rows that may have slots in windows that begin from `first` to `last`, None if too few have."""
         counts = self._wanted.count(outlook.at_most(first, last, self._shape.length))
         counts[~self._wanted.candidates] = 0
         return counts > 0 if counts.sum() >= self._wanted.amount else None
@@ -233,7 +234,7 @@ def _earliest(
     first = shape.up(-((EPOCH - after) // _SECOND))
     last = max(first, shape.up(snapshot.busy_until() + shape.before))
     ahead = _Ahead(wanted, shape, last)
-    # The first start of all is the likeliest, and looking at one window is quick.
+    # Check the first start alone: it is the likeliest, and one window is quick to check.
     reach, next_reach = 0, _FIRST_REACH
     while (stretch := ahead.hopeful(first, reach, check)) is not None:
         if not reach and stretch.first == first:
@@ -255,10 +256,10 @@ def _window(start: int, duration: timedelta) -> Window | None:
 
 
 def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: _Shape) -> int | None:
-    """Return the first start of the stretch at which the wanted amount fits."""
+    """Return the first start of the stretch at which the wanted amount fits, None if there is none."""
     first, last, rows = stretch.first, stretch.last, stretch.rows
     common = last - shape.before, first + shape.after
-    # What all these windows have in common bounds what any of them can give, and decides it for a single one.
+    # The time that all these windows have in common bounds what any of them can give; for a single one it is exact.
     if common[0] < common[1] and wanted.fitting(common, rows) < wanted.amount:
         return None
     if first == last:
@@ -279,7 +280,7 @@ def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: 
 
 
 def _ranges(gaps: Gaps, shape: _Shape) -> Gaps:
-    """Return the first and the last start that each gap allows, with its width, where it allows any."""
+    """Return the first and the last start that each gap allows, with its width, for the gaps that allow any."""
     begins, ends, widths = gaps
     first = -(-(begins + shape.before) // shape.grain) * shape.grain
     last = (ends - shape.after) // shape.grain * shape.grain

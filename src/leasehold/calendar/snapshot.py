@@ -1,4 +1,4 @@
-"""A pool at one moment: the questions that a decision asks (design §4)."""
+"""A pool at one moment: the queries of a decision (design §4)."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from leasehold.model.windows import Window
 
 _AT_ONCE = 32_768
-"""How many allocations are worked on at a time, so that their arrays stay small."""
+"""How many allocations are processed at a time, so that their arrays stay small."""
 _FIRST_ROWS, _MORE_ROWS = 128, 4
-"""How many rows `slots_until` looks at first, and how many times as many after that."""
+"""How many rows `slots_until` counts first, and the factor for each further round."""
 _FEW = 8
-"""Less than one row in so many is few: their promises are then found one run after the other."""
+"""Below 1/8 of the rows, look up the allocations row by row."""
 FOR_EVER: Final = 253_402_300_800
-"""The first second after the last date that there is."""
+"""The first second after the last date that `datetime` has."""
 _NOBODY = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
 
 
 def instants(window: Window) -> tuple[int, int]:
-    """Return the window in seconds, at least one long: an empty window still needs its resource for an instant."""
+    """Return the window in seconds, at least one second long, because an empty window still needs its resource."""
     start, end = window.seconds
     return start, max(end, start + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Touching:
-    """What touches a window: which positions in the store, and what was added."""
+    """What touches the window `times`: a mask of the positions in the store, and the added allocations."""
 
     times: tuple[int, int]
     mask: Mask
@@ -57,13 +57,14 @@ class _Touching:
 
 
 class Snapshot:
-    """The resources of a pool, one row each in the order of `numbers`, and who holds them; made by `Calendar.snapshot`.
+    """The resources of a pool, one row each in the order of `numbers`, and their allocations.
 
-    Valid until the calendar's next update. Masks and counts that are returned belong to the caller.
+    Made by `Calendar.snapshot`, and valid until the calendar's next update. Returned masks and counts have shape
+    (rows,), and the caller may change them.
 
     An allocation `[s, e)` touches a window `[a, b)` when s < b and e > a: windows that only meet do not touch. One
-    that has ended but is not released lasts until just after the snapshot's moment: a start waits for the release
-    (design §5).
+    that has ended but is not released lasts until just after the snapshot's moment, because a start waits for the
+    release (design §5).
     """
 
     def __init__(
@@ -77,9 +78,9 @@ class Snapshot:
         *,
         overdue: Rows | None = None,
     ) -> None:
-        """Look at these tables as of `now`, in seconds since the epoch; `overdue` where that is known already.
+        """Read these tables as of `now`, in seconds since the epoch; `overdue` may be given if it is known already.
 
-        `answers` are for the resources' properties as they are.
+        `answers` must be for the resources' present properties.
         """
         self._resources = resources
         self._answers = answers
@@ -88,7 +89,7 @@ class Snapshot:
         self._outlines = outlines
         self._now = now
         self._overdue = store.overdue(now) if overdue is None else overdue
-        # One decision asks several questions of one window.
+        # Cached, because one decision has several queries about one window.
         self._touched: _Touching | None = None
         self._left_out: tuple[tuple[int, int], ...] = ()
         self._left_out_positions: Rows | None = None
@@ -100,26 +101,27 @@ class Snapshot:
         return self._resources.numbers
 
     def rows(self, numbers: Iterable[int]) -> Rows:
-        """Return the rows of these resource numbers, in their order; raises `KeyError` for one that is not known."""
+        """Return the rows of these resource numbers, in their order; raises `KeyError` for an unknown number."""
         return self._resources.rows(numbers)
 
     def bookable(self) -> Mask:
-        """Return which resources a new promise may use: they are healthy and enrolled."""
+        """Return the mask of the resources that a new allocation may use: they are healthy and enrolled."""
         return self._resources.bookable.copy()
 
     def enrolled(self) -> Mask:
-        """Return which resources still exist, healthy or not."""
+        """Return the mask of the resources that are still enrolled, healthy or not."""
         return self._resources.enrolled.copy()
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
-        """Return which resources match: `leasehold.model.properties.matches` for each.
+        """Return the mask of the resources that match, by `leasehold.model.properties.matches` for each.
 
-        What was not evaluated before the pool was locked is evaluated now; `check` is called meanwhile, and may raise.
+        An expression not evaluated before the pool was locked is evaluated now; `check` is called meanwhile, and may
+        raise.
         """
         return self._answers.to(expression, check)
 
     def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
-        """Return which resources have all the required traits and none of the forbidden ones."""
+        """Return the mask of the resources that have all the required traits and none of the forbidden ones."""
         return self._resources.with_traits(required, forbidden)
 
     def known_names(self) -> frozenset[str]:
@@ -127,31 +129,31 @@ class Snapshot:
         return self._resources.known_names()
 
     def free(self, window: Window) -> Mask:
-        """Return which resources have nothing booked on them at any instant of the window."""
+        """Return the mask of the resources that have no allocation at any instant of the window."""
         return self.idle(instants(window))
 
     def carrying(self, window: Window) -> Mask:
-        """Return which resources have a shared promise on them at some instant of the window."""
+        """Return the mask of the resources that have a shared allocation at some instant of the window."""
         touching = self._touching(instants(window))
         return self._rows_of(touching, exclusive=False)
 
     def slots(self, window: Window, demand: Mapping[str, int], among: Mask | None = None) -> Counts:
         """Return how many slots of `demand` fit on each resource at every instant of the window.
 
-        Exact: what is left at the busiest instant, class by class, each promise counted with all its slots. 0 where
-        an exclusive promise touches the window, a class is missing or one slot exceeds the class's `max_unit`.
+        Exact: what is left at the busiest instant, class by class, each allocation counted with all its slots. 0 where
+        an exclusive allocation touches the window, a class is missing or one slot exceeds the class's `max_unit`.
         A class of which 0 is demanded does not limit; without any limit the count is `MOST_SLOTS`.
-        With `among` only those rows are counted and the others are 0, which is faster the fewer they are.
+        With `among`, only those rows are counted and all others are 0, which is faster the fewer they are.
         """
         return self.room(instants(window), self.limits(demand), among)
 
     def slots_until(
         self, window: Window, demand: Mapping[str, int], order: Rows, enough: Callable[[Counts], bool]
     ) -> Counts:
-        """Return `slots` of the first rows in `order`, as many as it takes until `enough` of the counts so far.
+        """Return `slots` of the first rows in `order`, as many rows as it takes until `enough(counts)` is true.
 
-        The rows that were not looked at are 0. A decision that is content with the first few hosts of ten thousand
-        need not count them all.
+        Rows that were not counted are 0. A decision that needs only the first few hosts of ten thousand need not count
+        them all.
         """
         times, limits = instants(window), self.limits(demand)
         counts = np.zeros(len(self._resources), np.int64)
@@ -164,14 +166,14 @@ class Snapshot:
         return counts
 
     def without(self, reservation_ids: Collection[str]) -> Snapshot:
-        """Return the same pool with these reservations' allocations taken out: an amendment looks past its own."""
+        """Return the same pool without these reservations' allocations: an amendment ignores its own."""
         keys = tuple((key, rest) for key, rest in owner_keys(reservation_ids).tolist())
         return self._but((*self._left_out, *keys), self._added)
 
     def booked(self, picks: Iterable[Pick], window: Window) -> Snapshot:
-        """Return the same pool with these picks also held: what an earlier reservation of the same lease took.
+        """Return the same pool with these picks added: what an earlier reservation of the same lease took.
 
-        A window that is empty holds nothing. Raises `KeyError` for a resource that is not known.
+        An empty window adds nothing. Raises `KeyError` for an unknown resource.
         """
         chosen = tuple(picks)
         start, end = window.seconds
@@ -189,9 +191,9 @@ class Snapshot:
         return self._but(self._left_out, _joined(self._added, added))
 
     def careful(self) -> Snapshot:
-        """Return the same pool in which what has ended and is not released is never free again.
+        """Return the same pool in which allocations that have ended and are not released last for ever.
 
-        Nobody knows when it will be, so it may not be offered to anybody.
+        It is unknown when they are released, so no window may be offered that needs their resources.
         """
         store = self._store
         late = np.setdiff1d(self._overdue, self._own())
@@ -202,9 +204,9 @@ class Snapshot:
         return self._but(self._left_out, _joined(self._added, held), overdue=late[:0])
 
     def next_change(self, start: int, before: int, after: int, grain: int) -> int | None:
-        """Return the next start on a multiple of `grain` whose window touches other promises; None after the last.
+        """Return the next start on a multiple of `grain` whose window touches other allocations; None after the last.
 
-        A window lies from `start - before` to `start + after`; all moments are in seconds.
+        A window lasts from `start - before` to `start + after`; all moments are in seconds since the epoch.
         """
         store, mine = self._store, np.ones(self._store.flushed, np.bool_)
         mine[self._own()] = False
@@ -218,7 +220,7 @@ class Snapshot:
         return int(moments.min()) if moments.size else None
 
     def limits(self, demand: Mapping[str, int]) -> list[Limit]:
-        """Return what bounds the number of slots of `demand`: each class that it needs, and exclusive promises."""
+        """Return what bounds the number of slots of `demand`: each class that it needs, and exclusive allocations."""
         limits = [
             Limit(name, self._resources.room_for(name, amount), self._demands.amounts(name), min(amount, ALL_OF_IT))
             for name, amount in demand.items()
@@ -230,24 +232,24 @@ class Snapshot:
         return Limit("", np.full(len(self._resources), MOST_CAPACITY), amounts, 1)
 
     def idle(self, times: tuple[int, int]) -> Mask:
-        """Return `free` for a window in seconds."""
+        """Return `free` for a window in seconds since the epoch."""
         return ~self._rows_of(self._touching(times))
 
     def room(self, times: tuple[int, int], limits: Sequence[Limit], among: Mask | None) -> Counts:
-        """Return `slots` for a window in seconds."""
+        """Return `slots` for a window in seconds since the epoch."""
         counts = np.zeros(len(self._resources), np.int64)
         chosen = slice(None) if among is None else np.flatnonzero(among)
         counts[chosen] = fitting(limits, chosen)
         if not self._are_few(counts > 0):
             counts[self._rows_of(self._touching(times), exclusive=True)] = 0
-        # Rows on which nothing fits anyway need no closer look.
+        # Sweep only the rows on which something may fit.
         for part in self.held(times, counts > 0).parts(_AT_ONCE):
             rows, least = fewest(part, times, limits)
             counts[rows] = least
         return counts
 
     def outlook(self, limits: Sequence[Limit]) -> Outlook:
-        """Return what can be said at a glance of the slots in windows to come."""
+        """Return upper bounds of the slots in future windows, which are cheap to compute."""
         grid, outlines = self._outlines.look(limits, self._now)
         own = self._store.rows[self._own()].astype(np.intp)
         return Outlook(grid, [(limit, outlines[limit.name]) for limit in limits], own)
@@ -269,7 +271,7 @@ class Snapshot:
         return _joined(found, touching.added.part(rows[touching.added.rows]))
 
     def busy_until(self) -> int:
-        """Return the moment, in seconds, from which on nothing is held any more."""
+        """Return the moment, in seconds since the epoch, from which on there is no allocation."""
         ends = self._store.ends[: self._store.flushed]
         return max(self._now + 1, int(ends.max(initial=0)), int(self._added.ends.max(initial=0)))
 
@@ -288,12 +290,12 @@ class Snapshot:
         return self._with_added((start, end), mask)
 
     def _with_added(self, times: tuple[int, int], mask: Mask) -> _Touching:
-        """Return what touches a window, where the mask says so of what is in the store."""
+        """Return what touches a window; `mask` says which allocations in the store do."""
         added, (start, end) = self._added, times
         return _Touching(times, mask, added.part((added.starts < end) & (added.ends > start)))
 
     def _rows_of(self, touching: _Touching, *, exclusive: bool | None = None) -> Mask:
-        """Return the resource rows of all that touches, or of what is exclusive, or of what is not."""
+        """Return the mask of the rows of all touching allocations, or only of those that are (not) exclusive."""
         chosen, added, count = touching.mask, touching.added, len(self._resources)
         if exclusive is not None:
             among = np.equal if exclusive else np.not_equal
@@ -307,7 +309,7 @@ class Snapshot:
         return bool(np.count_nonzero(rows) * _FEW < rows.size)
 
     def _own(self) -> Rows:
-        """Return the positions of what is left out."""
+        """Return the positions of the allocations that `without` left out."""
         if self._left_out_positions is None:
             self._left_out_positions = self._store.owned_by(self._left_out)
         return self._left_out_positions
@@ -320,19 +322,19 @@ class Snapshot:
         if left_out == self._left_out:
             other._left_out_positions = self._left_out_positions
             if self._touched is not None and overdue is None:
-                # Every reservation of a lease asks about the same window: all promises are looked through only once.
+                # Every reservation of a lease has the same window, so search all allocations only once.
                 other._touched = other._with_added(self._touched.times, self._touched.mask)
         return other
 
 
 def fitting(limits: Iterable[Limit], rows: Rows | slice = slice(None)) -> Counts:
-    """Return how many slots fit on each resource, or each of the given ones, while nothing is taken."""
+    """Return how many slots fit on each resource, or on each of `rows`, while nothing is taken."""
     counts: Counts = np.minimum.reduce([limit.fitting(rows, 0) for limit in limits])
     return counts
 
 
 def _joined(a: Held, b: Held) -> Held:
-    """Return the allocations of both, by row and start."""
+    """Return the allocations of both, in the order of (row, start)."""
     if not len(b):
         return a
     rows, starts = np.concatenate([a.rows, b.rows]), np.concatenate([a.starts, b.starts])

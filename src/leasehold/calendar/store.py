@@ -1,13 +1,13 @@
 """The allocations of a pool as compact columns, about 54 bytes each.
 
-The rows of the arrays are in three parts:
+Each column has three parts:
 
-    [0, sorted)         in the order of (resource row, start): what a search wants
-    [sorted, flushed)   the tail: added since, in order of arrival, at most `most_tail` long
-    [flushed, end)      arrived since the last `flush`: may repeat ids and hold cancelled promises
+    [0, sorted)         in the order of (resource row, start), as a search needs them
+    [sorted, flushed)   the tail: added since the last sort, in order of arrival, at most `most_tail` long
+    [flushed, end)      added since the last `flush`: may repeat ids and contain cancelled allocations
 
-An allocation that changes leaves a hole (its end becomes `GONE`) and arrives again in the last part. Holes, and
-what `forget_before` drops, disappear when everything is sorted again.
+A changed allocation leaves a hole (its end becomes `GONE`) and is added again in the last part. The next sort removes
+the holes and what `forget_before` drops.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from leasehold.calendar.arrays import Mask, Rows, Seconds
 
 LEAST_ROOM: Final = 1024
-"""How many rows there is room for at first."""
+"""For how many allocations the columns have room at first."""
 STALE_SHARE: Final = 4
-"""One part in this many may be holes before everything is sorted again."""
+"""At most one position in this many is a hole; with more, everything is sorted again."""
 GONE: Final = np.iinfo(np.int64).min
-"""The end of an allocation that takes nothing: before every moment."""
+"""The end of an allocation that takes nothing: earlier than every moment."""
 MOST_NOTES: Final = 1024
-"""How many notes of what changed are kept before they become one."""
+"""How many arrays of changed rows are kept before they are merged into one."""
 SOON: Final = 3600
-"""Seconds ahead for which the promises that are about to end are kept at hand."""
+"""How many seconds ahead `_soon` keeps the allocations that are about to end."""
 
 _UUID: Final = np.array([letter == "-" for letter in "00000000-0000-0000-0000-000000000000"])
-"""Where a UUID has its dashes."""
+"""The mask of the dashes in a UUID."""
 _HEXADECIMAL: Final = np.isin(np.arange(256), list(b"0123456789abcdef"))
 
 _COLUMNS: Final = {
@@ -56,7 +56,7 @@ _COLUMNS: Final = {
 
 
 def owner_keys(reservation_ids: Iterable[str]) -> NDArray[np.uint64]:
-    """Return ids as the two halves of 128 bits, shape (n, 2): those of a UUID, or of a digest of any other text."""
+    """Return each id as two halves of 64 bits, shape (n, 2): of the UUID, or of a digest of any other text."""
     texts = list(reservation_ids)
     joined = "".join(texts)
     if not _all_uuids(texts, joined):
@@ -66,7 +66,7 @@ def owner_keys(reservation_ids: Iterable[str]) -> NDArray[np.uint64]:
 
 
 def _all_uuids(texts: Sequence[str], joined: str) -> bool:
-    """Say whether all texts are UUIDs as Leasehold writes them; anything else is another id."""
+    """Say whether all texts are UUIDs as Leasehold writes them, in lower case with dashes."""
     if not joined.isascii() or any(length != _UUID.size for length in set(map(len, texts))):
         return False
     letters = np.frombuffer(joined.encode(), np.uint8).reshape(-1, _UUID.size)
@@ -75,17 +75,17 @@ def _all_uuids(texts: Sequence[str], joined: str) -> bool:
 
 
 def _digest(text: str) -> str:
-    """Return 32 hexadecimal digits that stand for an id which is no UUID, such as one imported from Blazar may be."""
+    """Return 32 hexadecimal digits for an id that is no UUID, as one imported from Blazar may be."""
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def row_start_keys(rows: NDArray[np.signedinteger[Any]], starts: Seconds) -> NDArray[np.int64]:
-    """Return integers that sort as (row, start) does, for up to 2**23 rows and 17,000 years."""
+    """Return integers that sort like (row, start), for up to 2**23 rows and 17,000 years."""
     return (rows.astype(np.int64) << 40) + starts
 
 
 class AllocationStore:
-    """Holds the columns; knows nothing of resources or of what a demand means."""
+    """Holds the columns; does not know the resources or what a demand means."""
 
     ids: NDArray[np.int64]
     rows: NDArray[np.int32]
@@ -113,11 +113,11 @@ class AllocationStore:
         self._runs: Runs | None = None
 
     def append(self, **columns: NDArray[np.generic]) -> None:
-        """Add rows; one whose id is known replaces the older one when `flush` is next called."""
+        """Add allocations; one whose id is known replaces the older one at the next `flush`."""
         count = columns["ids"].size
         end = self.end + count
         if end > self.ids.size:
-            # Doubling keeps a load in chunks linear; memory that was never written to is not resident.
+            # Doubling keeps the cost of a load in chunks linear; memory that was never written to is not resident.
             room = max(2 * self.end, end, LEAST_ROOM)
             for name, kind in _COLUMNS.items():
                 wider: NDArray[Any] = np.empty(room, kind)
@@ -128,12 +128,12 @@ class AllocationStore:
         self.end = end
 
     def move_rows(self, moved: Rows) -> None:
-        """Renumber the resource rows: `moved[old]` is the new one; their order stays."""
+        """Renumber the resource rows: `moved[old]` is the new row; their order stays the same."""
         self.rows[: self.end] = moved[self.rows[: self.end]]
         self._changed = self._runs = None
 
     def used_demands(self) -> NDArray[np.int32]:
-        """Return the codes of the demands of all promises that may still take something, each once."""
+        """Return the distinct demand codes of all allocations that may still take something."""
         return np.unique(self.demands[: self.end][self.ends[: self.end] != GONE])
 
     def recode(self, codes: NDArray[np.int32]) -> None:
@@ -141,7 +141,7 @@ class AllocationStore:
         self.demands[: self.end] = codes[self.demands[: self.end]]
 
     def flush(self) -> None:
-        """Make every id unique and every promise that takes nothing a hole."""
+        """Make every id unique, and turn every allocation that takes nothing into a hole."""
         first, end = self.flushed, self.end
         if first == end:
             return
@@ -163,17 +163,17 @@ class AllocationStore:
             self.flushed = end
 
     def _supersede(self, ids: NDArray[np.int64]) -> None:
-        """Turn the flushed rows that have one of these ids into holes."""
+        """Turn the flushed allocations that have one of these ids into holes."""
         tail = self.ids[self.sorted : self.flushed]
         self._supersede_in(0, self._by_id, ids)
         self._supersede_in(self.sorted, np.argsort(tail, kind="stable").astype(np.int32), ids)
 
     def _supersede_in(self, first: int, order: NDArray[np.int32], ids: NDArray[np.int64]) -> None:
         known = self.ids[first : first + order.size]
-        # Most rows that arrive are new, and new ids are larger than all before.
+        # Most added allocations are new, and new ids are larger than all before.
         if not known.size or ids.min() > known[order[-1]]:
             return
-        # The last of equal ids is the one that counts: the tail may have holes with the same id before it.
+        # The last of equal ids counts: the tail may have holes with the same id before it.
         found = np.searchsorted(known, ids, side="right", sorter=order) - 1
         places = order[np.maximum(found, 0)]
         places = places[known[places] == ids] + first
@@ -189,14 +189,14 @@ class AllocationStore:
             self._changed = [np.unique(np.concatenate(self._changed))]
 
     def take_changed(self) -> Rows | None:
-        """Return the resource rows whose promises changed since this was last called, None if all may have."""
+        """Return the resource rows whose allocations changed since the last call, None if all may have."""
         changed, self._changed = self._changed, []
         return None if changed is None else np.unique(np.concatenate([np.empty(0, np.int32), *changed])).astype(np.intp)
 
     def _sort(self) -> None:
         """Drop the holes and sort everything by (row, start), one column at a time to spare memory."""
         kept = np.flatnonzero(self.ends[: self.end] != GONE)
-        # The old order is nearly the new one, which the stable sort makes use of.
+        # The old order is nearly the new one, which makes the stable sort fast.
         order = kept[np.argsort(row_start_keys(self.rows[kept], self.starts[kept]), kind="stable")]
         del kept
         for name in _COLUMNS:
@@ -208,7 +208,7 @@ class AllocationStore:
         self._runs = None
 
     def overdue(self, now: int) -> Rows:
-        """Return the positions of promises that have ended by `now` and are not released: their resources wait."""
+        """Return the positions of allocations that have ended by `now` but still take their resources: unreleased."""
         if now > self._soon_until or self._soon_until == GONE:
             self._soon_until = now + SOON
             ends = self.ends[: self.end]
@@ -219,7 +219,7 @@ class AllocationStore:
         return late
 
     def forget_before(self, moment: int, *, unless_few: bool = False) -> None:
-        """Drop the released allocations that ended at `moment` or earlier; with `unless_few` only a large share."""
+        """Drop the released allocations that ended at `moment` or earlier; with `unless_few`, only if they are many."""
         self.flush()
         stale = self.released[: self.end] & (self.ends[: self.end] <= moment) & (self.ends[: self.end] != GONE)
         count = int(np.count_nonzero(stale))
@@ -231,13 +231,13 @@ class AllocationStore:
             self._sort()
 
     def touching(self, start: int, end: int) -> Mask:
-        """Return which allocations have `starts < end` and `ends > start`, one boolean for each position."""
+        """Return the mask of the allocations with `starts < end` and `ends > start`, shape (flushed,)."""
         mask: Mask = self.starts[: self.flushed] < end
         mask &= self.ends[: self.flushed] > start
         return mask
 
     def rows_of(self, chosen: Mask, count: int) -> Mask:
-        """Return which of `count` resource rows have at least one of the chosen allocations."""
+        """Return the mask of the resource rows that have at least one of the chosen allocations, shape (count,)."""
         rows = np.zeros(count, np.bool_)
         rows[self._sorted_runs().touched(chosen[: self.sorted])] = True
         rows[self.rows[self.sorted : self.flushed][chosen[self.sorted :]]] = True
@@ -254,7 +254,7 @@ class AllocationStore:
         return self._runs
 
     def held(self, positions: Rows) -> Held:
-        """Return the allocations at these positions, which are `in_order`; ends as promised, not as released."""
+        """Return the allocations at these positions, which are `in_order`; they end with their window."""
         return Held(
             self.rows[positions].astype(np.intp),
             self.starts[positions],
@@ -270,7 +270,7 @@ class AllocationStore:
         return positions[np.argsort(row_start_keys(self.rows[positions], self.starts[positions]), kind="stable")]
 
     def owned_by(self, owners: Sequence[tuple[int, int]]) -> Rows:
-        """Return the positions of the allocations of these reservations."""
+        """Return the positions of the allocations of these reservations, given by their `owner_keys`."""
         found = [np.empty(0, np.intp)]
         for key, rest in owners:
             mine = np.flatnonzero(self.owners[: self.flushed] == np.uint64(key))

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Allocations that touch a window, in the order of (resource row, start).
+    """Allocations that touch a window, in the order of (resource row, start); each array has shape (n,).
 
-    `ends` already includes the wait for a release; `demands` are codes of the pool's `DemandTable`.
+    `starts` and `ends` are seconds since the epoch, and `ends` already includes the wait for a release. `demands` are
+    codes of the pool's `DemandTable`.
     """
 
     rows: Rows
@@ -36,14 +37,14 @@ class Held:
         return Held(self.rows[chosen], self.starts[chosen], self.ends[chosen], self.slots[chosen], self.demands[chosen])
 
     def group_starts(self) -> Rows:
-        """Return where each resource row's allocations begin."""
+        """Return the index of the first allocation of each resource row, shape (groups,)."""
         new = np.empty(len(self), np.bool_)
         new[:1] = True
         np.not_equal(self.rows[1:], self.rows[:-1], out=new[1:])
         return np.flatnonzero(new)
 
     def parts(self, size: int) -> Iterator[Held]:
-        """Cut the allocations between resource rows into parts of about `size`."""
+        """Split the allocations into parts of about `size`, with each resource row in one part only."""
         firsts = self.group_starts()
         start = 0
         while start < len(self):
@@ -53,25 +54,25 @@ class Held:
             start = end
 
     def groups(self, firsts: Rows) -> Rows:
-        """Return for each allocation the position of its resource row among those of `group_starts`."""
+        """Return for each allocation the index of its resource row in `group_starts`, shape (n,)."""
         return np.repeat(np.arange(firsts.size), np.diff(firsts, append=len(self)))
 
     def taken(self, amounts: Counts) -> Counts:
-        """Return what each allocation takes, where `amounts` has what one slot of each demand code takes."""
+        """Return what each allocation takes, shape (n,); `amounts` has what one slot of each demand code takes."""
         taken: Counts = np.minimum(amounts[self.demands] * self.slots, ALL_OF_IT)
         return taken
 
     def within(self, window: tuple[int, int]) -> tuple[Seconds, Seconds]:
-        """Return starts and ends cut to the window."""
+        """Return starts and ends, cut to the window."""
         return np.maximum(self.starts, window[0]), np.minimum(self.ends, window[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One thing that bounds how many slots fit: at most `(capacity - what is taken) // share`.
+    """A resource class (`name`) that bounds how many slots fit: at most `(capacity - what is taken) // share`.
 
-    `capacity` has one amount per resource row, `amounts` the amount that one slot of each demand code takes. `name` is
-    the resource class.
+    `capacity` has one amount per resource row, `amounts` the amount that one slot of each demand code takes, and
+    `share` is the amount of one wanted slot.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Limit:
     share: int
 
     def taken(self, held: Held) -> Counts:
-        """Return what each allocation takes."""
+        """Return what each allocation takes of the class, shape (n,)."""
         return held.taken(self.amounts)
 
     def fitting(self, rows: Rows | slice, taken: Counts | int) -> Counts:
@@ -93,26 +94,26 @@ class Limit:
 
 
 def fewest(held: Held, window: tuple[int, int], limits: Sequence[Limit]) -> tuple[Rows, Counts]:
-    """Return each resource row of `held` and how many slots fit on it at its busiest instant.
+    """Return each resource row of `held` and how many slots fit on it at its busiest instant, both of shape (groups,).
 
-    `held` is what touches the window and has at least one allocation.
+    `held` has at least one allocation, and all of them touch the window.
     """
     firsts = held.group_starts()
     rows = held.rows[firsts]
     begun = held.starts <= window[0]
     taken = [limit.taken(held) for limit in limits]
-    # Between what fits beside all that touch and what fits at the start there is often nothing left to find out.
+    # `least` is what fits beside all allocations at once, `most` what fits at the window's start. Often both are equal.
     bounds = [limit.fitting(rows, np.add.reduceat(amount, firsts)) for limit, amount in zip(limits, taken, strict=True)]
     least: Counts = np.minimum.reduce(bounds)
     most = np.full(rows.size, MOST_SLOTS)
     for limit, amount in zip(limits, taken, strict=True):
         np.minimum(most, limit.fitting(rows, np.add.reduceat(amount * begun, firsts)), out=most)
-    # Where the last one to start does so before the first one ends, all hold at once and the former is exact too.
+    # If the last one starts before the first one ends, all take their amount at one instant, and `least` is exact too.
     apart = np.minimum.reduceat(held.ends, firsts) <= np.maximum.reduceat(held.starts, firsts)
     unsure = apart & (least < most)
     if unsure.any():
         swept = np.repeat(unsure, np.diff(firsts, append=len(held)))
-        # A class of which there is always more than of the others cannot be the one that limits.
+        # Skip each class of which at least `most` slots fit on every row, even beside all allocations at once.
         chosen = [n for n, bound in enumerate(bounds) if (bound[unsure] < most[unsure]).any()]
         part, amounts = held.part(swept), [taken[n][swept] for n in chosen]
         least[unsure] = np.minimum(most[unsure], _fewest_swept(part, window, [limits[n] for n in chosen], amounts))
@@ -122,7 +123,7 @@ def fewest(held: Held, window: tuple[int, int], limits: Sequence[Limit]) -> tupl
 def _fewest_swept(held: Held, window: tuple[int, int], limits: Sequence[Limit], taken: Sequence[Counts]) -> Counts:
     firsts = held.group_starts()
     order, _ = _events(held.groups(firsts), *held.within(window), window)
-    # Every allocation has two events, so the groups lie where they lay, twice as long.
+    # Every allocation has two events, so each group begins at twice its index.
     peaks = [np.maximum.reduceat(_running(order, amount), 2 * firsts) for amount in taken]
     rows = held.rows[firsts]
     least: Counts = np.minimum.reduce([limit.fitting(rows, peak) for limit, peak in zip(limits, peaks, strict=True)])
@@ -130,16 +131,16 @@ def _fewest_swept(held: Held, window: tuple[int, int], limits: Sequence[Limit], 
 
 
 def steps(held: Held, window: tuple[int, int], taken: Sequence[Counts]) -> tuple[Rows, Seconds, list[Counts]]:
-    """Return the step function of each resource row of `held` over the window.
+    """Return the step function of each resource row of `held` over the window, in arrays of shape (steps,).
 
-    Returns for every step its resource row, the moment at which it begins and what is then taken, for each amount in
-    `taken`; a step lasts until the next one, and may have no length. Every row has a step at the start of the window
-    and its last one at the end.
+    Returns for every step its resource row, the moment at which it begins and what is taken from then on, with one
+    array for each amount in `taken`. A step lasts until the next one, and may have no length. Every row has a step at
+    the start of the window, and its last one at the end.
     """
     start, end = window
     firsts = held.group_starts()
     count = firsts.size
-    # Beside its allocations every row gets one that takes nothing, from the window's start to its end.
+    # Give every row one more allocation that takes nothing, from the window's start to its end.
     groups = np.concatenate([held.groups(firsts), np.arange(count)])
     begins, ends = held.within(window)
     begins, ends = np.concatenate([begins, np.full(count, start)]), np.concatenate([ends, np.full(count, end)])
@@ -153,15 +154,15 @@ def steps(held: Held, window: tuple[int, int], taken: Sequence[Counts]) -> tuple
 def _events(groups: Rows, begins: Seconds, ends: Seconds, window: tuple[int, int]) -> tuple[Rows, Seconds]:
     """Return the order of 2n events, all ends and then all begins, and their moments in that order.
 
-    They are sorted by group, moment and, so that touching promises do not add up, ends before begins. All lie within
-    the window.
+    They are sorted by group, then by moment, then ends before begins, so that allocations that meet do not add up. All
+    moments lie within the window.
     """
     start, end = window
     moment_bits, place_bits = (end - start).bit_length(), (2 * groups.size).bit_length()
     high = groups.astype(np.int64) << (moment_bits + 1)
     keys = np.concatenate([high + ((ends - start) << 1), high + ((begins - start) << 1) + 1])
     if ((int(groups[-1]) + 1) << (moment_bits + 1)).bit_length() + place_bits < np.iinfo(np.int64).bits:
-        # Sorting values is several times faster than sorting places, so the place goes into the value.
+        # `sort` is several times faster than `argsort`, so the index goes into the low bits of the key.
         keys = np.sort((keys << place_bits) + np.arange(keys.size))
         order = keys & ((1 << place_bits) - 1)
         keys >>= place_bits
@@ -172,6 +173,6 @@ def _events(groups: Rows, begins: Seconds, ends: Seconds, window: tuple[int, int
 
 
 def _running(order: Rows, amount: Counts) -> Counts:
-    # Every allocation both begins and ends within its group, so the sum is back at zero where a group starts.
+    # Every allocation begins and ends within its group, so the sum is zero where a group starts.
     change = np.concatenate([-amount, amount])[order]
     return np.cumsum(change, out=change)

@@ -105,7 +105,7 @@ def open_aside(url: URL) -> Engine:
 def _spare_round_trips(engine: Engine) -> None:
     """Roll back only what was not committed, and ping only connections that were idle for `TRUSTED_SECONDS`.
 
-    By default SQLAlchemy does both for each transaction, and the start of a lease has seven. A connection that broke
+    SQLAlchemy's own options do both for each transaction, and the start of a lease has seven. A connection that broke
     within that second costs a transaction that is run again, or a read that is answered with 503.
     """
 

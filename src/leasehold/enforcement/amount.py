@@ -38,7 +38,7 @@ class MaxLeaseSizeFilter:
         return self._reservations is not None or bool(self._amounts)
 
     def check_count(self, count: int) -> None:
-        """Raise TooMuchAskedError for so many reservations in one lease, before anything else is asked about them."""
+        """Raise TooMuchAskedError if one lease may not have this many reservations, before any other check of them."""
         if self._reservations is not None and count > self._reservations:
             raise _refusal("reservations", count, self._reservations)
 

@@ -1,4 +1,4 @@
-"""What an enforcement filter is, and the chain of those that are switched on."""
+"""The interface of an enforcement filter, and the chain of the enabled filters."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ class Filter(Protocol):
 
     @property
     def limits(self) -> bool:
-        """Whether there is anything that it would refuse."""
+        """Whether any limit of this filter is configured."""
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
-        """Look at a lease that is about to be made."""
+        """Check a lease that is about to be made."""
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
-        """Look at a lease that is about to become `proposed`."""
+        """Check a lease that is about to become `proposed`."""
 
 
 FILTERS: dict[str, Callable[[LeaseSettings], Filter]] = {
     each.__name__: each
     for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, ProjectLimitsFilter)
 }
-"""Every filter by the name that the configuration calls it."""
+"""Every filter by its name in the configuration."""
 ALWAYS = (MaxLeaseSizeFilter.__name__, ProjectLimitsFilter.__name__)
-"""Those that are on without being named: they keep one project from stopping the others. -1 takes back a limit."""
+"""Filters that are always on, so that one project cannot stop all others. A limit of -1 means no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Enforcement:
     """The filters in the order of the configuration; the first refusal counts.
 
-    They are asked inside the transaction that decides, so that what they counted is still so when it commits. `size`
-    is asked before that, too.
+    They run inside the transaction that decides, so that what they counted is still true when it commits. `size` also
+    runs before that transaction.
     """
 
     filters: Sequence[Filter] = ()
@@ -63,17 +63,17 @@ class Enforcement:
     size: MaxLeaseSizeFilter | None = None
 
     def check_count(self, project_id: str, count: int) -> None:
-        """Raise TooMuchAskedError for more reservations than one lease of the project may have."""
+        """Raise TooMuchAskedError if one lease of the project may not have this many reservations."""
         if self.size is not None and project_id not in self.exempt_projects:
             self.size.check_count(count)
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
-        """Ask every filter about a new lease."""
+        """Run every filter on a new lease."""
         for rule in self._for(lease):
             rule.check_create(lease, deciding)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
-        """Ask every filter about an amendment."""
+        """Run every filter on an amendment; raises AmendmentDeniedError for a limit that is exceeded."""
         for rule in self._for(lease):
             try:
                 rule.check_update(lease, proposed, deciding)
@@ -103,7 +103,7 @@ def _passes(check: Callable[[], None]) -> bool:
 def load_filters(settings: LeaseSettings) -> Enforcement:
     """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError.
 
-    A limit whose filter is off is no limit, which its operator should hear of.
+    Logs a warning for each filter that is off and has limits, because these have no effect.
     """
     named = settings.enforcement_filters
     wanted = (*named, *(name for name in ALWAYS if name not in named))

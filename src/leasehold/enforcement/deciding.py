@@ -1,4 +1,4 @@
-"""What a filter may know beside the lease itself."""
+"""What a filter may use beside the lease itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The transaction that decides about a lease, for rules that look into the database, and its moment."""
+    """The transaction that decides about a lease, for filters that query the database, and its moment `now`."""
 
     connection: Connection
     now: datetime

@@ -33,7 +33,7 @@ class MaxLeaseDurationFilter:
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above
         """Raise InvalidInputError (400) for an amendment that makes a lease too long.
 
-        One from before the limit may still be shortened, or changed in what is not its length.
+        A lease that is older than the limit may still be shortened, or changed without becoming longer.
         """
         longer = proposed.window.duration > lease.window.duration
         if longer and (reason := self._reason(proposed)):

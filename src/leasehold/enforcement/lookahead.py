@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class MaxLookaheadFilter:
     """Refuses leases that start later than `max_start_lookahead` or end later than `max_end_lookahead` from now.
 
-    An amendment is measured by what it moves to a later time: a lease from before the limit may still be shortened.
+    In an amendment, only a start or an end that moves to a later time is checked, so a lease that is older than the
+    limit may still be shortened.
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
@@ -27,7 +28,7 @@ class MaxLookaheadFilter:
 
     @property
     def limits(self) -> bool:
-        """Whether there is a horizon at all."""
+        """Whether any horizon is configured."""
         return (self._start, self._end) != (None, None)
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
@@ -36,7 +37,7 @@ class MaxLookaheadFilter:
         _check("end", lease.window.end, self._end, deciding.now)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
-        """Raise TooFarAheadError for a start or an end that moves to beyond its horizon."""
+        """Raise TooFarAheadError for a start or an end that moves later, beyond its horizon."""
         if proposed.window.start > lease.window.start:
             _check("start", proposed.window.start, self._start, deciding.now)
         if proposed.window.end > lease.window.end:

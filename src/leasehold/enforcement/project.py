@@ -30,15 +30,15 @@ _WORDS = {"hosts": "hosts", "vcpus": "vCPUs", "memory_mb": "MiB of memory", "flo
 
 
 class ProjectLimitsFilter:
-    """Refuses what would give a project more open leases, or more of anything at one moment, than it may have.
+    """Refuses what would give a project more open leases, or more of any resource at one moment, than it may have.
 
-    Open are leases that are neither over nor deleted. Hosts count by the `max` of a request until it is granted, and
-    then as they are. Requests of one project take turns, so two at the same moment cannot both be the last one that
-    fits; they do so before they lock any pool.
+    A lease is open if it is neither over nor deleted. Hosts count by the `max` of a request until it is granted, and
+    then by the number allocated. Requests of one project are decided one after the other, so two at the same moment
+    cannot both get the last that is allowed; they wait for each other before they lock any pool.
     """
 
     def __init__(self, settings: LeaseSettings) -> None:
-        """Read the limits for all, and those of single projects."""
+        """Read the limits for all projects, and those of single projects."""
         limits = settings.limits
         self._by_project = limits.open_leases_by_project
         amounts = (limits.open_leases, *(limits.totals.get(name) for name in NAMES[1:]))
@@ -60,7 +60,7 @@ class ProjectLimitsFilter:
         _count(lease, asked, asked, most, deciding)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
-        """Raise TooMuchHeldError for an amendment that asks for more, or for a time that was not the lease's."""
+        """Raise TooMuchHeldError for an amendment that asks for more, or for time outside the lease's old window."""
         growth = _asked(proposed).growth(_asked(lease))
         most = replace(self._most_of(lease.project_id), leases=MOST)
         inside = lease.window.start <= proposed.window.start and proposed.window.end <= lease.window.end
@@ -70,7 +70,7 @@ class ProjectLimitsFilter:
         if take_use(deciding.connection, lease.project_id, growth, most, deciding.now):
             return
         asked = _asked(proposed)
-        # Within its old time, only what there shall be more of may be too much.
+        # Within the old window, only an amount that grows can exceed its limit.
         most = Use(
             *(limit if more or not inside else MOST for limit, more in zip(most.amounts, growth.amounts, strict=True))
         )
@@ -84,7 +84,7 @@ class ProjectLimitsFilter:
 
 
 def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding) -> None:
-    """Count all that the project uses beside the lease, and raise the error of what would be too much."""
+    """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count."""
     connection, project = deciding.connection, lease.project_id
     enter(connection, project)
     others = promised_to(connection, project, but=lease.id)
@@ -114,7 +114,7 @@ def _asked(lease: Lease) -> Use:
 
 
 def _asked_by(part: Reservation) -> Use:
-    """Return what a reservation may get, as its request says; nothing is known of other types than ours."""
+    """Return what a reservation may get by its request; resource types of plugins count as nothing."""
     request = part.request
     match part.resource_type:
         case "physical:host":

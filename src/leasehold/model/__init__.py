@@ -1,1 +1,1 @@
-"""The nouns of the service, as plain values: no I/O, nothing of ours above them."""
+"""The domain model, as plain values: no I/O, and no imports of other packages of Leasehold."""

@@ -1,4 +1,4 @@
-"""Allocations: which resource is promised to which reservation, when, and how much of it."""
+"""Allocations: which resource a reservation has, when, and how much of it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Pick:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """A promise in the database: resource x reservation x window x amount.
+    """An allocation in the database: resource x reservation x window x amount.
 
     `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
     are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the host failed
-    and the reservation no longer uses it; the promise keeps others away while servers are left there.
+    and the reservation no longer uses it; the allocation keeps other leases away while servers remain there.
     """
 
     id: int
@@ -46,5 +46,5 @@ class Allocation:
 
     @property
     def pick(self) -> Pick:
-        """What this promise takes, without its window and owner."""
+        """What this allocation takes, without its window and owner."""
         return Pick(self.resource_number, self.slots, self.demand)

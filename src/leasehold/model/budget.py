@@ -1,4 +1,4 @@
-"""How long a decision may take: everybody who wants the same resources waits meanwhile."""
+"""The time limit of a decision; other requests for the same resources wait meanwhile."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def nothing_to_check() -> None:
-    """Let work take as long as it takes."""
+    """Do nothing: the check of work without a time limit."""
 
 
 class Budget:
-    """Seconds that begin to run when this is made. Work that may take long calls `check` between its steps."""
+    """A time limit that begins to run when it is made. Work that may take long calls `check` between its steps."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
-        """`clock` tells seconds of a clock that never goes back."""
+        """`clock` returns the seconds of a monotonic clock."""
         self._seconds = seconds
         self._clock = clock
         self._until = clock() + seconds
@@ -35,6 +35,6 @@ class Budget:
             raise TakesTooLongError(self._seconds)
 
     def part(self, seconds: float) -> Budget:
-        """Return a budget that begins now, and ends no later than this one."""
+        """Return a budget of at most `seconds` that begins now, and ends no later than this one."""
         left = max(0.0, self._until - self._clock())
         return Budget(min(seconds, left), self._clock)

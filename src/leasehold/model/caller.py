@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Caller:
     """A user acting in a project, with the roles held there.
 
-    The rest is what operators' policies may ask about, as far as the authentication knows it; `service` is the service
-    that passes on the user's request and has proved to be one.
+    The other fields are for operators' policies, as far as the authentication provides them. `service` is the service
+    that passes on the user's request and has authenticated itself.
     """
 
     user_id: str
@@ -24,7 +24,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a caller may learn about hosts: which one is which (`hosts`), and their private properties (`private`)."""
+    """What a caller may learn about hosts: their identities (`hosts`), and their private properties (`private`)."""
 
     hosts: bool = True
     private: bool = True

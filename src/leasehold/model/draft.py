@@ -1,4 +1,4 @@
-"""What a client asks for, after the edge has checked names, types and dates."""
+"""What a client asks for, after the API has checked names, types and dates."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseDraft:
-    """A wanted lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
+    """A requested lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
 
-    `events` holds the types of the events that the client passed; they are kept for show and never run
-    (contract http-api §5.3). `before_end` None means the configured distance to the end. `fingerprint` stands for the
-    request as it came, in which "now" is still "now": it tells whether a repeated key comes with the same request.
+    `events` holds the types of the events that the client passed; they are stored and shown, but never run
+    (contract http-api §5.3). `before_end` None means the configured time before the end. `fingerprint` identifies the
+    request as received, with "now" unresolved: it shows whether a repeated key comes with the same request.
     """
 
     name: str
@@ -30,7 +30,7 @@ class LeaseDraft:
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanges:
-    """A wanted amendment: None means "as it is". `reservations` are raw objects, each with the `id` it changes."""
+    """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes."""
 
     name: str | None = None
     start: datetime | None = None
@@ -45,5 +45,5 @@ class LeaseChanges:
 
     @property
     def only_name(self) -> bool:
-        """Say whether the amendment asks for no more than another name."""
+        """Say whether the amendment changes only the name."""
         return not self.nothing and self == LeaseChanges(name=self.name)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class LeaseholdError(Exception):
-    """Something a client asked for cannot be done, and the message says why."""
+    """A client's request cannot be fulfilled; the message says why."""
 
     code: str = "leasehold.error"
     status: ClassVar[HTTPStatus] = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -86,20 +86,20 @@ class UnauthorizedError(LeaseholdError):
 
 
 class IdentityUnavailableError(LeaseholdError):
-    """Whoever knows the callers does not answer, so nobody can be let in now."""
+    """The identity service does not answer, so no caller can be authenticated now."""
 
     code = "leasehold.auth.unavailable"
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class TooManyRequestsError(LeaseholdError):
-    """The caller sends more requests than one may; `wait` is how many seconds until the next one is answered."""
+    """The caller exceeds the rate limit; `wait` is the number of seconds until the next request is answered."""
 
     code = "leasehold.http.rate"
     status = HTTPStatus.TOO_MANY_REQUESTS
 
     def __init__(self, message: str, wait: int, limit: int) -> None:
-        """Keep what `Retry-After` will say."""
+        """Keep the seconds for `Retry-After`."""
         super().__init__(message, details={"retry_after": wait, "limit_per_minute": limit})
         self.wait = wait
 
@@ -112,7 +112,7 @@ class ForbiddenError(LeaseholdError):
 
 
 class ForeignPageError(ForbiddenError):
-    """A web page of another site sent the request, or may have, to an API that asks nobody who they are."""
+    """A web page of another site sent the request, or may have sent it, to an API without authentication."""
 
     code = "leasehold.auth.foreign_page"
 
@@ -136,7 +136,7 @@ class TooManyLeasesError(LimitExceededError):
 
 
 class TooMuchHeldError(LimitExceededError):
-    """The project would have more of something at one moment than a project may have."""
+    """The project would have more of a resource at one moment than a project may have."""
 
     code = "leasehold.enforcement.total"
 
@@ -157,13 +157,13 @@ class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
     def __init__(self, limit: LimitExceededError) -> None:
-        """Say what the limit says."""
+        """Take message, field, details and code from the limit's error."""
         super().__init__(limit.message, field=limit.field, details=limit.details)
         self.code = limit.code
 
 
 class NotFoundError(LeaseholdError):
-    """Nothing with this id exists, or it is not for this caller to see."""
+    """Nothing with this id exists, or the caller may not see it."""
 
     code = "leasehold.not_found"
     status = HTTPStatus.NOT_FOUND
@@ -181,7 +181,7 @@ class MethodNotAllowedError(LeaseholdError):
 
 
 class ConflictError(LeaseholdError):
-    """The state of the thing does not allow the operation now."""
+    """The state of the object does not allow the operation now."""
 
     code = "leasehold.conflict"
     status = HTTPStatus.CONFLICT
@@ -200,20 +200,20 @@ class StaleError(ConflictError):
     status = HTTPStatus.PRECONDITION_FAILED
 
     def __init__(self) -> None:
-        """Say what to do."""
+        """Say what to do next."""
         super().__init__(
             "The lease has changed since you read it; read it again and repeat the change.", field="If-Match"
         )
 
 
 class InUseError(ConflictError):
-    """The resource is promised to somebody, or has servers on it."""
+    """The resource is allocated to a lease, or has servers on it."""
 
     code = "leasehold.resource.in_use"
 
 
 class MissingPluginError(ConflictError):
-    """A reservation needs the plugin of its resource type, which cannot be used here now."""
+    """A reservation needs the plugin of its resource type, which is missing or does not work."""
 
     code = "leasehold.resource.no_plugin"
 
@@ -235,14 +235,14 @@ class DuplicateError(ConflictError):
 
 
 class TakesTooLongError(ConflictError):
-    """What is asked takes longer to decide than others may be kept waiting; nothing was stored."""
+    """The decision takes longer than other requests may be kept waiting; nothing was stored."""
 
     code = "leasehold.decision.too_long"
 
     def __init__(self, seconds: float) -> None:
-        """Say how long it may take, and what to do."""
+        """Say how long a decision may take, and what to do."""
         message = (
-            f"The request takes longer to decide than the {seconds:g} seconds that there are, and was not granted. "
+            f"The request was not granted, because its decision takes longer than the limit of {seconds:g} seconds. "
             "Ask for less in one lease: fewer reservations, or simpler properties."
         )
         super().__init__(message, details={"seconds": seconds})
@@ -260,7 +260,7 @@ class NotEnoughError(ConflictError):
     code = "leasehold.resources.not_enough"
 
     def __init__(self, refusal: Refusal) -> None:
-        """Carry the explanation to the answer."""
+        """Take message and details from the refusal."""
         super().__init__(refusal.sentence, details=refusal.as_details())
         self.refusal = refusal
 
@@ -273,7 +273,7 @@ class NotEnoughFloatingIpsError(NotEnoughError):
 
 
 class DatabaseUnavailableError(LeaseholdError):
-    """The database does not answer, or broke off during a commit; nothing more is known about the request."""
+    """The database does not answer, or its connection broke during a commit, whose outcome is then unknown."""
 
     code = "leasehold.database.unavailable"
     status = HTTPStatus.SERVICE_UNAVAILABLE

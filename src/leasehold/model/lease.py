@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One moment of a lease: when it is due and how far it has come.
+    """One event of a lease: when it is due, and its status.
 
     `type` is free text because v1 clients may pass events of their own, which never run (contract http-api §5.3);
     those have neither time nor status.
@@ -34,9 +34,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """What one project was promised, from `window.start` to `window.end`.
+    """A lease of one project, from `window.start` to `window.end`.
 
-    `generation` grows with every change and is what an amendment is compared against.
+    Every change increments `generation`, which shows an amendment whether the lease has changed since it was read.
     """
 
     id: str
@@ -59,12 +59,12 @@ class Lease:
         return next((event for event in self.events if event.type == kind), None)
 
     def reached(self, kind: EventType) -> bool:
-        """Say whether the event of this kind has begun: it is no longer merely due."""
+        """Say whether the event of this kind has begun: its status is no longer UNDONE."""
         event = self.event(kind)
         return event is not None and event.status is not EventStatus.UNDONE
 
     def with_event(self, kind: EventType, **changes: Any) -> Lease:
-        """Return the lease with its event of this kind changed; as it is when it has none."""
+        """Return the lease with its event of this kind changed; unchanged if it has none."""
         return replace(
             self, events=tuple(replace(event, **changes) if event.type == kind else event for event in self.events)
         )

@@ -1,6 +1,6 @@
 """Property expressions: which resources a request wants (contract resources §0.1, feature C1).
 
-An expression is a JSON text. The empty text and `[]` ask for nothing. Everything else is a list that starts with
+An expression is a JSON text. The empty text and `[]` match every resource. Everything else is a list that starts with
 its operator:
 
     [op, "$name", "value"]                op is one of == = != < <= > >=   ("=" is "==")
@@ -61,7 +61,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All parts hold; without parts it asks for nothing."""
+    """All parts hold; without parts it matches every resource."""
 
     parts: tuple[Expression, ...]
 
@@ -87,7 +87,7 @@ ANYTHING: Final = And(())
 
 
 def parse(text: str, field: str) -> Expression:
-    """Return the expression that `text` says.
+    """Return the expression that `text` contains.
 
     Raises `MalformedExpressionError` for `field` when the text is not an expression, nests more than `MAX_DEPTH`
     levels, compares with more than `MAX_COMPARISONS` values or is longer than `MAX_BYTES` in UTF-8.
@@ -101,13 +101,13 @@ def parse(text: str, field: str) -> Expression:
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError) as error:
-        # RecursionError: lists nested beyond what the decoder can follow. ValueError: also integers of absurd length.
+        # RecursionError: lists nested too deeply for the decoder. ValueError: also integers with too many digits.
         raise MalformedExpressionError(f"The expression in {field} is not JSON. {_EXAMPLE}", field=field) from error
     return ANYTHING if tree == [] else _Parser(field).expression(tree, 1)
 
 
 class _Parser:
-    """Turns one decoded JSON value into an expression, counting what it has seen."""
+    """Turns one decoded JSON value into an expression, and counts its comparisons."""
 
     def __init__(self, field: str) -> None:
         self._field = field
@@ -155,7 +155,7 @@ class _Parser:
         return Comparison(word, name[1:], tuple(values))
 
     def _malformed(self, part: object, complaint: str) -> MalformedExpressionError:
-        # json.dumps escapes what is not ASCII, so that the message can be sent whatever the client wrote.
+        # json.dumps escapes all that is not ASCII, so the message can be sent whatever the client wrote.
         shown = json.dumps(part)
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
         return MalformedExpressionError(f"{shown} {complaint}. {_EXAMPLE}", field=self._field)
@@ -194,7 +194,7 @@ def both(a: Expression, b: Expression) -> Expression:
 
 
 def as_text(value: object) -> str:
-    """Return a resource's value as the text that comparisons see."""
+    """Return a resource's value as the text that comparisons use."""
     return value if isinstance(value, str) else str(value)
 
 
@@ -212,7 +212,7 @@ def as_number(text: str) -> int | float | None:
 
 
 def equality_key(text: str) -> int | float | str:
-    """Return a key that two texts share exactly when `==` holds between them."""
+    """Return a key that is equal for two texts exactly when `==` holds between them."""
     number = as_number(text)
     return text if number is None else number
 
@@ -239,7 +239,7 @@ def holds(comparison: Comparison, value: object) -> bool:
 def matches(expression: Expression, value_of: Callable[[str], object]) -> bool:
     """Say whether a resource matches; `value_of` returns its value for a name, None when it has none.
 
-    This is the reference; the calendar evaluates the same for all resources at once.
+    This is the reference implementation; the calendar computes the same for all resources at once.
     """
     match expression:
         case Comparison():

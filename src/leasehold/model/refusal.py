@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilterCount:
-    """One filter of the search: what it asks, and how many resources remain after it."""
+    """One filter of the search: its name, and how many resources remain after it."""
 
     name: str
     remaining: int
@@ -30,20 +30,20 @@ class NoWindow(StrEnum):
 
 _SENTENCES = {
     NoWindow.STARTED: "The lease has started, so it cannot move to another window.",
-    NoWindow.LIMITS: "The nearest window is not within what the limits on leases allow.",
-    NoWindow.UNRELEASED: "Some of it is still being taken back from leases that have ended; try again later.",
-    NoWindow.TIME: "The nearest window was not found in the time that there is; try later dates, or ask for less.",
+    NoWindow.LIMITS: "The nearest window exceeds the limits on leases.",
+    NoWindow.UNRELEASED: "Some resources of ended leases are not released yet; try again later.",
+    NoWindow.TIME: "The search for the nearest window ran out of time; try later dates, or ask for less.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A "no" that explains itself (features C1, C10, G9, idea 16).
+    """A refusal with its explanation (features C1, C10, G9, idea 16).
 
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
-    length in which the whole lease fits; None where there is none to offer, for the reason in `no_window`. `steps` go
-    from all resources to the free ones.
+    length in which the whole lease fits; if it is None, `no_window` has the reason. `steps` count the resources after
+    each filter, from all resources to the free ones.
     """
 
     resource_type: str

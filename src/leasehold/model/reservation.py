@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 class Reservation:
     """One part of a lease.
 
-    `request` is what was asked, as the typed JSON of its resource type; `cloud` keeps what the cloud answered
-    (`aggregate_id`, `server_group_id`), for the view and for removing what only has an id: converge never trusts it.
+    `request` is what was asked, as the typed JSON of its resource type. `cloud` keeps ids that the cloud returned
+    (`aggregate_id`, `server_group_id`), to show them and to remove objects known only by id; converging never relies
+    on them.
     """
 
     id: str

@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 HOST = "physical:host"
 FLOATING_IP = "virtual:floatingip"
 HOST_POOL = "hosts"
-"""Hosts, instances and flavours are booked together, on the same hosts (design §4)."""
+"""Reservations of hosts, instances and flavors share this pool, because they use the same hosts (design §4)."""
 FLOATING_IP_POOL = "floatingips"
 
 
 class Health(StrEnum):
-    """Whether a host can be used (contract resources §7); only a healthy one is promised to anybody."""
+    """Whether a host can be used (contract resources §7); only a healthy one gets new allocations."""
 
     HEALTHY = "healthy"
     DISABLED = "disabled"
-    """Up, but in maintenance: what it carries stays, and leases on it begin and end as usual."""
+    """Up, but in maintenance: its allocations stay, and leases on it begin and end as usual."""
     DOWN = "down"
-    """Down, for less than the grace."""
+    """Down, for less than the grace period."""
     FAILED = "failed"
-    """Down for at least the grace: other hosts take over what is promised on it."""
+    """Down for at least the grace period: other hosts replace it in its allocations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Resource:
 
     `number` is the database's own key and never reused; `id` is what the API shows (for hosts Nova's hypervisor id).
     `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
-    `(total - reserved) * allocation_ratio`; `max_unit` to the largest share of one instance, where limited.
+    `(total - reserved) * allocation_ratio`; `max_unit` to the largest amount of one instance, where limited.
     `attributes` are the discovered columns (hypervisor_hostname, vcpus, ...), `properties` the operator's own keys.
     `down_since` is when a host that is down was first seen so.
     """
@@ -58,7 +58,7 @@ class Resource:
 
     @property
     def bookable(self) -> bool:
-        """Say whether a new promise may use this resource: it is healthy and still enrolled."""
+        """Say whether a new allocation may use this resource: it is healthy and still enrolled."""
         return self.reservable and self.deleted_at is None
 
     @property
@@ -68,5 +68,5 @@ class Resource:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What property expressions can name: the operator's keys and, before them, the discovered columns."""
+        """What property expressions can name: the operator's keys and the discovered columns, which take precedence."""
         return {**self.properties, **self.attributes, "id": self.id, "reservable": self.reservable}

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class LeaseStatus(StrEnum):
-    """What v1 shows of a lease."""
+    """The status of a lease, as v1 shows it."""
 
     CREATING = "CREATING"
     PENDING = "PENDING"
@@ -20,7 +20,7 @@ class LeaseStatus(StrEnum):
 
 
 class ReservationStatus(StrEnum):
-    """What v1 shows of a reservation; lower case on the wire."""
+    """The status of a reservation, as v1 shows it; lower case on the wire."""
 
     PENDING = "pending"
     ACTIVE = "active"
@@ -29,7 +29,7 @@ class ReservationStatus(StrEnum):
 
 
 class EventStatus(StrEnum):
-    """How far an event has come."""
+    """The status of an event."""
 
     UNDONE = "UNDONE"
     IN_PROGRESS = "IN_PROGRESS"
@@ -38,7 +38,7 @@ class EventStatus(StrEnum):
 
 
 class EventType(StrEnum):
-    """The moments of a lease's life."""
+    """The types of the events that every lease may have."""
 
     START = "start_lease"
     BEFORE_END = "before_end_lease"
@@ -55,13 +55,13 @@ TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
     _S.UPDATING: frozenset({_S.PENDING, _S.ACTIVE, _S.TERMINATED, _S.ERROR, _S.DELETING}),
     _S.TERMINATING: frozenset({_S.TERMINATED, _S.ERROR, _S.DELETING}),
     _S.TERMINATED: frozenset({_S.UPDATING, _S.DELETING}),
-    # Ours: what failed is tried again (decision 0026): ERROR until a try succeeds; an amendment starts it anew.
+    # Our addition (decision 0026): failed work is tried again. ERROR lasts until a try succeeds or an amendment.
     _S.ERROR: frozenset({_S.STARTING, _S.ACTIVE, _S.TERMINATING, _S.TERMINATED, _S.UPDATING, _S.DELETING}),
     _S.DELETING: frozenset({_S.ERROR}),
 }
-"""Allowed moves. STARTING to TERMINATING is ours: a start that waited for the cloud until the end has to end."""
+"""Allowed transitions. STARTING to TERMINATING is our addition: a start may wait for the cloud until the end is due."""
 
 
 def may_move(old: LeaseStatus, new: LeaseStatus) -> bool:
-    """Say whether the table lets a lease go from `old` to `new`; staying is always allowed."""
+    """Say whether the table allows a lease to go from `old` to `new`; staying is always allowed."""
     return old == new or new in TRANSITIONS[old]

@@ -35,7 +35,7 @@ class Window:
     end: datetime
 
     def __post_init__(self) -> None:
-        """Refuse what is not an interval, so that nothing further in has to ask again."""
+        """Check the interval here, so that no other code has to."""
         if self.start.tzinfo is None or self.end.tzinfo is None:
             message = "A window needs moments with a time zone."
             raise ValueError(message)

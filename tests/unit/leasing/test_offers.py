@@ -231,7 +231,7 @@ def test_a_host_that_is_not_given_back_is_not_offered(world: World) -> None:
     world.clock.set(world.hour(1) + timedelta(seconds=20))
     refusal = refused(lambda: world.lease(hosts(1), start=1, end=2))
     assert (refusal.nearest, refusal.no_window) == (None, NoWindow.UNRELEASED)
-    assert "still being taken back" in refusal.sentence
+    assert "not released yet" in refusal.sentence
     assert "waiting does not help" not in refusal.sentence
     run_manager(world)
     assert world.lease(hosts(1), start=1, end=2)
@@ -319,4 +319,4 @@ def test_an_offer_that_is_not_found_in_time_is_not_made(world: World) -> None:
     refusal = refused(lambda: slow.lease(hosts(1), start=1, end=2))
     assert (refusal.nearest, refusal.no_window) == (None, NoWindow.TIME)
     assert refusal.as_details()["no_window"] == "time"
-    assert "not found in the time that there is" in refusal.sentence
+    assert "ran out of time" in refusal.sentence

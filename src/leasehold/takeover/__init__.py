@@ -1,1 +1,1 @@
-"""Taking over from Blazar: its database becomes our database, row by row, and what cannot is named."""
+"""Import of Blazar's database into ours, row by row; a finding names each row that is not imported as it is."""

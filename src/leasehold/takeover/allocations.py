@@ -1,7 +1,8 @@
-"""Blazar's allocations as promises of our database, which never promise one thing to two leases at once.
+"""Blazar's allocations as allocations of our database, without double bookings.
 
-Blazar does, when two requests come together. What runs keeps what it has; of the rest the older promise stays, and the
-younger one is left out: its reservation is marked as missing resources, and the operator is told.
+Blazar can allocate one resource to two leases when two requests arrive together. An allocation in use always stays. Of
+the others the older one stays; the younger one is left out, its reservation is marked as missing resources, and a
+finding tells the operator.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 
 _PROMISED = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE})
-"""Leases that are promised what they asked for."""
+"""Leases that must have all the resources that they asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewAllocation:
-    """A promise to be written, and the rows that it was made of."""
+    """An allocation to be written, and Blazar's rows that it is made of."""
 
     resource: Key
     part: Reservation
@@ -48,26 +49,26 @@ class NewAllocation:
 
     @property
     def slots(self) -> int:
-        """How many slots of the resource: Blazar keeps a row for each."""
+        """The number of slots of the resource; Blazar stores one row for each slot."""
         return 1 if self.demand is None else len(self.rows)
 
     @property
     def running(self) -> bool:
-        """Say whether the resource is in use for this reservation now."""
+        """Say whether the reservation uses the resource now."""
         return self.part.status is ReservationStatus.ACTIVE and self.released_at is None
 
     @property
     def stays(self) -> bool:
-        """Say whether the promise stays whatever else was promised: what is in use within its time is never taken."""
+        """Say whether the allocation is in use within its window; such an allocation is never dropped."""
         return self.running and not self.over
 
     @property
     def over(self) -> bool:
-        """Say whether the time is over although nobody has given the resource back."""
+        """Say whether the window has ended although the resource is not released."""
         return self.window.end <= self.now and self.released_at is None
 
     def meets(self, other: NewAllocation) -> bool:
-        """Say whether both cover some moment; what runs also meets what has not been given back in time."""
+        """Say whether the windows overlap; an overdue allocation also conflicts with any that is in use."""
         if (self.over and other.running) or (other.over and self.running):
             return True
         return self.window.start < other.window.end and other.window.start < self.window.end
@@ -75,7 +76,7 @@ class NewAllocation:
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """What is promised, and which reservations do not get all that Blazar promised them."""
+    """The allocations to write, and the ids of the reservations that get less than Blazar allocated to them."""
 
     kept: Sequence[NewAllocation]
     short: frozenset[str]
@@ -84,7 +85,7 @@ class Promises:
 def allocations(
     rows: BlazarRows, leases: Sequence[Lease], resources: Iterable[NewResource], now: datetime, findings: Findings
 ) -> Promises:
-    """Return the promises that our database can hold."""
+    """Return the allocations without double bookings; add a finding for each conflict."""
     by_key = {resource.key: resource for resource in resources}
     candidates: dict[Key, list[NewAllocation]] = defaultdict(list)
     keys = {(kind, ident): each.key for each in by_key.values() for kind, ident in each.keys}
@@ -113,7 +114,7 @@ def allocations(
 def _lacking(
     leases: Iterable[Lease], kept: Iterable[NewAllocation], known: set[str], now: datetime, findings: Findings
 ) -> set[str]:
-    """Return the reservations that Blazar itself kept too few rows for, as a removed host or an interruption leaves."""
+    """Return the reservations with too few rows in Blazar, for example after a host was removed or a step was lost."""
     slots: Counter[str] = Counter()
     for promise in kept:
         slots[promise.part.id] += promise.slots
@@ -125,7 +126,7 @@ def _lacking(
                 what = f"The reservation of lease {lease.name} asks for {least} and has {slots[part.id]} in Blazar."
                 remedy = "It is marked missing_resources; ask for the rest with openstack reservation lease set."
                 if part.status is ReservationStatus.ACTIVE:
-                    remedy += " Whatever else it has in the cloud is taken away when the manager starts."
+                    remedy += " When the manager starts, it removes anything else the reservation has in the cloud."
                 findings.entries.append(ImportFinding("reservations", part.id, what, remedy))
                 found.add(part.id)
     return found
@@ -142,7 +143,7 @@ def _seniority(promise: NewAllocation) -> tuple[bool, bool, str, str]:
 def _read(
     rows: BlazarRows, leases: Iterable[Lease], known: Mapping[Key, Key], now: datetime, findings: Findings
 ) -> Iterable[NewAllocation]:
-    """Yield the promises; `known` maps what a row may name to the resource that it is."""
+    """Yield the allocations; `known` maps each key that a row may use to the key of the resource."""
     parts = {part.id: (lease, part) for lease in leases for part in lease.reservations}
     grouped: dict[tuple[Key, str], list[Row]] = defaultdict(list)
     for row, key in _allocated(rows):
@@ -168,7 +169,7 @@ def _promise(key: Key, lease: Lease, part: Reservation, rows: tuple[Row, ...], n
     over = lease.status is LeaseStatus.TERMINATED or part.status is ReservationStatus.DELETED
     window, released_at = lease.window, None
     if over:
-        # Blazar keeps a row of an address for as long as the lease: that is history, and holds nothing.
+        # Blazar keeps the row of an address as long as the lease; after the end it is only history.
         end = max(window.start, min(window.end, now))
         window, released_at = Window(window.start, end), min(lease.updated_at or end, now)
     return NewAllocation(key, part, lease, window, _demand(part), rows, released_at, now)
@@ -185,7 +186,7 @@ def _demand(part: Reservation) -> Mapping[str, int] | None:
 
 
 def _room(resource: NewResource) -> dict[str, int]:
-    """Return what may be promised: Blazar counted instances by the hypervisor's own figures, flavors by Placement's."""
+    """Return the larger of raw and Placement capacity: Blazar counts instances by the first, flavors by the second."""
     attributes = resource.values["attributes"]
     raw = {
         "VCPU": attributes.get("vcpus", 0),
@@ -197,7 +198,7 @@ def _room(resource: NewResource) -> dict[str, int]:
 
 
 def _rival(promise: NewAllocation, here: Sequence[NewAllocation], room: Mapping[str, int]) -> NewAllocation | None:
-    """Return the promise that leaves no place for this one; None when there is place."""
+    """Return the allocation in `here` that conflicts with this one; None when the resource has room for both."""
     met = [each for each in here if each.released_at is None and each.meets(promise)]
     whole = next((each for each in met if each.demand is None or promise.demand is None), None)
     if whole is not None or not met:
@@ -220,9 +221,7 @@ def _note(promise: NewAllocation, rival: NewAllocation, resource: NewResource, f
     mine = f"{promise.lease.name} ({promise.lease.id}), {span}. "
     if promise.stays:
         fate = "Both are in use, so both stay."
-        remedy = (
-            "Before the manager is started, decide with the owners which of the two leases to delete, or let both be."
-        )
+        remedy = "Before you start the manager, decide with the owners which of the two leases to delete, or keep both."
     else:
         fate = f"The first keeps it; reservation {promise.part.id} of the second is marked missing_resources."
         remedy = (

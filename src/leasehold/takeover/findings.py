@@ -1,4 +1,4 @@
-"""What an operator has to know about single rows: each finding names the row, what is wrong, and what to do."""
+"""Findings about single rows for the operator: each names the row, what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class TakeoverError(Exception):
-    """The import cannot be done at all; the message says why and what to do."""
+    """The import is impossible; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportFinding:
-    """One row that was not taken as it is."""
+    """One row that is not imported as it is."""
 
     table: str
     id: str
@@ -25,10 +25,10 @@ class ImportFinding:
 
 @dataclass(slots=True)
 class Findings:
-    """The findings so far, in the order in which they were made."""
+    """The findings so far, oldest first."""
 
     entries: list[ImportFinding] = field(default_factory=list)
 
     def add(self, row: Row, what: str, remedy: str) -> None:
-        """Note something about a row: a sentence of what it is, and one of what to do."""
+        """Add a finding about a row: `what` says what is wrong, `remedy` what to do, a sentence each."""
         self.entries.append(ImportFinding(row.table, row.id, what, remedy))

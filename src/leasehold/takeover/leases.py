@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from leasehold.takeover.states import Events
 
 _OURS = UUID("0d5a3c0e-8f2e-5b8e-9c8c-3f3d0c7f5e11")
-"""Names the ids of events that Blazar's database lacks, so that every import gives them the same ids."""
+"""Namespace for the ids of events that Blazar's database lacks: each import derives the same ids."""
 _NEEDED = (EventType.START, EventType.END)
 _CHECK = "Look at the lease after the import: openstack reservation lease show ID."
-_FAILED = "It failed while Blazar looked after it, and Blazar kept no reason. Delete it, or wait for its end."
+_FAILED = "It failed under Blazar, which stored no reason. Delete it, or wait for its end."
 _U, _D, _E = EventStatus.UNDONE, EventStatus.DONE, EventStatus.ERROR
 _USUAL = {
     LeaseStatus.ACTIVE: (_D, _U),
@@ -34,11 +34,11 @@ _USUAL = {
     LeaseStatus.TERMINATED: (_D, _D),
     LeaseStatus.ERROR: (_E, _U),
 }
-"""How far start and end have come in a lease of this status; not begun in any other."""
+"""The status of the start and end events by the status of the lease; both are UNDONE for any other status."""
 
 
 class Leases:
-    """Makes leases of rows; what cannot be taken is noted."""
+    """Converts rows to leases and adds a finding for each row that does not fit."""
 
     def __init__(self, rows: BlazarRows, now: datetime, findings: Findings) -> None:
         """Index the rows."""
@@ -52,7 +52,7 @@ class Leases:
             self._reservations[part.lease_id].append(part)
 
     def all(self) -> list[Lease]:
-        """Return the leases, without their promises."""
+        """Return the leases, without their allocations."""
         return [self._lease(row) for row in self._rows.leases]
 
     def _lease(self, row: LeaseRow) -> Lease:
@@ -67,7 +67,7 @@ class Leases:
         before: Events = {EventType(each.type): each.status or _U for each in events if each.type in kinds}
         state = carry_on(row.status, before)
         if state.note:
-            self._findings.add(row, f"The lease {row.name} {state.note}.", "Nothing; the manager carries on.")
+            self._findings.add(row, f"The lease {row.name} {state.note}.", "Nothing; the manager continues the lease.")
         return Lease(
             id=row.id,
             name=row.name,
@@ -85,21 +85,21 @@ class Leases:
 
     def _owner(self, row: LeaseRow, kind: str, value: str | None) -> str:
         if not value:
-            what = f"The lease {row.name} has no {kind}; only administrators will see it."
-            self._findings.add(row, what, "Delete it when nobody misses it.")
+            what = f"The lease {row.name} has no {kind}; only administrators can see it."
+            self._findings.add(row, what, "Delete it if nobody needs it.")
         return value or ""
 
     def _window(self, row: LeaseRow) -> Window:
         if row.end_date >= row.start_date:
             return Window(row.start_date, row.end_date)
-        what = f"The lease {row.name} ends before it starts; it is taken as ending at its start."
+        what = f"The lease {row.name} ends before it starts; its end is set to its start."
         self._findings.add(row, what, _CHECK)
         return Window(row.start_date, row.start_date)
 
     # ------------------------------------------------------------ events
 
     def _their_events(self, row: LeaseRow) -> list[Event]:
-        """Return the lease's events; of several of one of our kinds the one that has a time."""
+        """Return the lease's events, at most one of each of our types: the first that has a time."""
         chosen: dict[str, EventRow] = {}
         others = []
         for each in sorted(self._events[row.id], key=lambda event: event.time is None):
@@ -116,7 +116,7 @@ class Leases:
         known = row.status in set(EventStatus)
         if row.status is not None and not known:
             what = f"The event {row.event_type} of lease {lease.name} has the unknown status {row.status}."
-            self._findings.add(row, what, f"It is taken as not begun. {_CHECK}")
+            self._findings.add(row, what, f"It is imported as not begun. {_CHECK}")
         return Event(
             id=row.id,
             lease_id=lease.id,
@@ -133,7 +133,7 @@ class Leases:
         return Event(str(uuid5(_OURS, f"{row.id}/{kind}")), row.id, kind, None, status, self._now, None)
 
     def _timed(self, row: LeaseRow, event: Event, window: Window) -> Event:
-        """Return the event at the time that the lease's dates say: an update that broke off left them apart."""
+        """Return the event with its time set by the lease's dates; an interrupted update leaves them different."""
         time = {EventType.START.value: window.start, EventType.END.value: window.end}.get(event.type, event.time)
         if time is not None and event.type == EventType.BEFORE_END:
             time = min(max(time, window.start), window.end)
@@ -162,7 +162,9 @@ class Leases:
                 request, cloud = self._requests.read(row)
             except UnreadableError as error:
                 what = f"A reservation of lease {lease.name} is left out: {error}."
-                remedy = f"Remove by hand what it has in the cloud, such as the aggregate {row.id}; Blazar's row stays."
+                remedy = (
+                    f"Remove by hand what it has in the cloud, such as the aggregate {row.id}; Blazar keeps the row."
+                )
                 self._findings.add(row, what, remedy)
                 continue
             self._look_at_id(lease, row)
@@ -189,9 +191,9 @@ class Leases:
         except ValueError:
             regular = False
         if not regular:
-            what = f"The id of a reservation of lease {lease.name} is no UUID: {row.id!r}. Its promise is kept."
+            what = f"The id of a reservation of lease {lease.name} is no UUID: {row.id!r}. It keeps its resources."
             remedy = (
-                "Look after its end whether the cloud still has anything of this name; the audit would not know it."
+                "After its end, check that nothing of this name is left in the cloud; the audit does not recognise it."
             )
             self._findings.add(row, what, remedy)
 

@@ -1,4 +1,4 @@
-"""The whole import as a value: what will be written, and what the operator has to know. No database is touched here."""
+"""The whole import as a value: what will be written, and the findings for the operator. No I/O."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the database will hold."""
+    """What the import writes into the database, and the findings."""
 
     definitions: Sequence[PropertyRow]
     resources: Sequence[NewResource]
@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many of each are taken over."""
+        """The number of imported objects by kind, as the report prints them."""
         return {
             "hosts": sum(each.values["type"] == "physical:host" for each in self.resources),
             "host properties": len(self.definitions),
@@ -45,7 +45,7 @@ class Plan:
 
 
 def make_plan(rows: BlazarRows, now: datetime) -> Plan:
-    """Return what the database will hold of these rows."""
+    """Return the plan of an import of these rows at `now`."""
     findings = Findings()
     _orphans(rows, findings)
     definitions = resources.property_definitions(rows, findings)
@@ -63,7 +63,7 @@ def _flagged(lease: Lease, short: Iterable[str]) -> Lease:
 
 
 def _orphans(rows: BlazarRows, findings: Findings) -> None:
-    """Note the rows that belong to nothing; allocations and values of properties are looked at where they are read."""
+    """Add a finding for each row without an owner; allocations and property values are checked where they are read."""
     leases = {row.id for row in rows.leases}
     reservations = {row.id for row in rows.reservations}
     addresses = {row.id for row in rows.floating_ip_reservations}

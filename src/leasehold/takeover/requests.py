@@ -1,4 +1,4 @@
-"""What Blazar's reservations ask for, as the typed requests of our resource types."""
+"""The requests of Blazar's reservations as typed requests of our resource types."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class UnreadableError(Exception):
 
 
 class Requests:
-    """The type-specific rows by the reservation that they belong to."""
+    """The type-specific rows, indexed by reservation."""
 
     def __init__(self, rows: BlazarRows) -> None:
         """Index the rows."""
@@ -53,9 +53,9 @@ class Requests:
         }
 
     def read(self, row: ReservationRow) -> tuple[Request, dict[str, Any]]:
-        """Return the request of a reservation and what the cloud answered when Blazar prepared it.
+        """Return the request of a reservation, and the id of the aggregate that Blazar made for it, if any.
 
-        Raises UnreadableError for an unknown type, a missing row of its type, and values that mean nothing.
+        Raises UnreadableError for an unknown type, a missing row of its type, and invalid values.
         """
         if row.resource_type not in self._readers:
             raise UnreadableError(f"its resource type {row.resource_type!r} is unknown here")
@@ -108,7 +108,7 @@ def _instance(row: InstanceReservationRow) -> Request:
 
 
 def _flavor(row: InstanceReservationRow) -> Request:
-    """Return the request with the source flavor that Blazar captured, whose own text is kept to be shown."""
+    """Return the request with the source flavor that Blazar captured; `captured` keeps its JSON text for the API."""
     text = row.resource_properties or ""
     try:
         source = json.loads(text)
@@ -123,6 +123,6 @@ def _flavor(row: InstanceReservationRow) -> Request:
             extra_specs={name: str(value) for name, value in (source.get("extra_specs") or {}).items()},
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UnreadableError(f"the flavor that it was made from cannot be read ({error!r})") from None
+        raise UnreadableError(f"its source flavor cannot be read ({error!r})") from None
     asked = FlavorReservations().parse({"flavor_id": flavor.id, "amount": row.amount, "affinity": None})
     return capture(asked, flavor) | {"captured": text}

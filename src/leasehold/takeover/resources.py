@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from leasehold.takeover.rows import BlazarRows, CapabilityRow, FloatingIpRow, HostRow, InventoryRow, PropertyRow
 
 LONGEST_PROPERTY = 64
-"""In characters: what v1 allows (contract resources §1.1), though Blazar itself did not check it on an update."""
+"""In characters: the limit of v1 (contract resources §1.1), which Blazar does not check on an update."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewResource:
-    """A resource to be written: its columns, the operator's own properties, and ids of rows that say the same again."""
+    """A resource to be written: its columns, the operator's own properties, and `also`, the ids of duplicate rows."""
 
     values: Mapping[str, Any]
     properties: Mapping[str, str]
@@ -31,17 +31,17 @@ class NewResource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Type and id: how Blazar's rows refer to it."""
+        """Type and id, by which Blazar's rows refer to it."""
         return self.values["type"], self.values["id"]
 
     @property
     def keys(self) -> tuple[tuple[str, str], ...]:
-        """All that Blazar's rows may call it."""
+        """All keys by which Blazar's rows may refer to it."""
         return tuple((self.values["type"], ident) for ident in (self.values["id"], *self.also))
 
 
 def property_definitions(rows: BlazarRows, findings: Findings) -> list[PropertyRow]:
-    """Return the property keys that can be taken as they are."""
+    """Return the property definitions that can be imported; add a finding for each name that is too long."""
     taken = []
     for row in rows.properties:
         if len(row.property_name) <= LONGEST_PROPERTY:
@@ -71,7 +71,7 @@ def hosts(rows: BlazarRows, definitions: Sequence[PropertyRow], now: datetime, f
         first = behind.setdefault(row.service_name, row.hypervisor_hostname)
         if first != row.hypervisor_hostname:
             what = f"Host {row.id} ({row.hypervisor_hostname}) is behind the service {row.service_name}, as {first}"
-            what = f"{what} is: who leases one gets both. It is left out."
+            what = f"{what} is: a lease of one would get both. It is left out."
             findings.add(row, what, "Give it a nova-compute of its own, and enrol it after the import.")
             continue
         names.add(row.hypervisor_hostname)
@@ -122,14 +122,14 @@ def _host(row: HostRow, inventories: Sequence[InventoryRow], traits: list[str], 
 def _properties(
     rows: BlazarRows, definitions: Sequence[PropertyRow], findings: Findings
 ) -> dict[str | None, dict[str, str]]:
-    """Return each host's properties; where Blazar kept several values for one, the last that was written."""
+    """Return each host's properties; of several values of one property, the last that was written."""
     names = {row.id: row.property_name for row in definitions}
     there = {row.id for row in rows.hosts}
     last: dict[tuple[str | None, str], CapabilityRow] = {}
     for row in rows.capabilities:
         if row.property_id not in names or row.computehost_id not in there:
             what = f"The value {row.capability_value!r} belongs to no host or property that is imported."
-            findings.add(row, what, "Nothing; it was of no effect in Blazar, or its property is named above.")
+            findings.add(row, what, "Nothing; it had no effect in Blazar, or its property is named above.")
             continue
         key = (row.computehost_id, names[row.property_id])
         old = last.get(key)
@@ -151,7 +151,7 @@ def floating_ips(rows: BlazarRows, now: datetime, findings: Findings) -> list[Ne
             address = str(ip_address(row.floating_ip_address))
         except ValueError:
             what = f"{row.floating_ip_address!r} is no IP address, so the row is left out."
-            findings.add(row, what, "Nothing; no lease could ever use it.")
+            findings.add(row, what, "Nothing; no lease can use it.")
             continue
         values = _floating_ip(row, address, now)
         first = found.get(values["reference"])
@@ -160,7 +160,7 @@ def floating_ips(rows: BlazarRows, now: datetime, findings: Findings) -> list[Ne
             continue
         found[values["reference"]] = replace(first, also=(*first.also, row.id))
         what = f"The address {row.floating_ip_address} is enrolled twice, in another spelling as {first.values['id']}."
-        findings.add(row, what, "Nothing; it is taken once, and what either row was promised to counts for it.")
+        findings.add(row, what, "Nothing; it is imported once, with the allocations of both rows.")
     return list(found.values())
 
 

@@ -1,15 +1,15 @@
-"""The rows of Blazar's database that matter, as its migrations define them; each class names its table and columns."""
+"""The rows of Blazar's database that we import, as its migrations define them: a class for each table."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003 - the reader looks at the types of the fields while it runs.
+from datetime import datetime  # noqa: TC003 - `source` reads the field types at run time.
 from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What every row has. Moments are aware UTC."""
+    """The columns that every table has. Datetimes are aware, in UTC."""
 
     table: ClassVar[str]
 
@@ -179,7 +179,7 @@ class FloatingIpAllocationRow(Row):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlazarRows:
-    """Everything that was read, of one moment, oldest first."""
+    """All rows of one snapshot; each table oldest first."""
 
     hosts: tuple[HostRow, ...]
     properties: tuple[PropertyRow, ...]

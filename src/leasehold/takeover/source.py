@@ -1,4 +1,4 @@
-"""Reading Blazar's database: never writing, and all of it as it was at one moment."""
+"""Reads Blazar's database in one read-only snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OTHERS = {
 
 
 def read_blazar(url: str) -> tuple[kinds.BlazarRows, int]:
-    """Return all rows of one moment, and how many other connections the database has, which may be Blazar's.
+    """Return all rows of one snapshot, and the number of other connections to the database, which may be Blazar's.
 
     Raises TakeoverError for a database that is not Blazar's or was made by a release that is too old.
     """
@@ -46,14 +46,14 @@ def read_blazar(url: str) -> tuple[kinds.BlazarRows, int]:
 
 
 def _with_driver(url: str) -> URL:
-    """Return the URL with a driver that is installed here: a `blazar.conf` may name another."""
+    """Return the URL with a driver that is installed here; a `blazar.conf` may name another."""
     parsed = make_url(url)
     return parsed.set(drivername=_DRIVERS.get(parsed.get_backend_name(), parsed.drivername))
 
 
 @contextmanager
 def _snapshot(url: URL) -> Iterator[Connection]:
-    """Open a transaction that cannot write and sees one moment."""
+    """Open a read-only transaction that reads one snapshot."""
     engine = _sqlite(url) if url.get_backend_name() == "sqlite" else create_engine(url)
     try:
         if engine.dialect.name == "mysql":
@@ -81,7 +81,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _kinds() -> dict[str, type[kinds.Row]]:
-    """Return the class of the rows behind each field of `BlazarRows`."""
+    """Return the row class of each field of `BlazarRows`."""
     return {name: get_args(hint)[0] for name, hint in get_type_hints(kinds.BlazarRows).items()}
 
 

@@ -1,4 +1,4 @@
-"""The import into our database: one transaction, into a database that is empty."""
+"""Writes a plan into our database in one transaction; the database must be empty."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ POOLS = frozenset({HOST_POOL, FLOATING_IP_POOL})
 
 
 def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
-    """Write everything, all or nothing; returns False when all of it is in the database already.
+    """Write everything or nothing; return False when the database has all of it already.
 
-    Raises TakeoverError, without a trace, for a database that holds anything else.
+    Raises TakeoverError, and writes nothing, when the database has anything else.
     """
 
     def work(connection: Connection) -> bool:
@@ -50,7 +50,7 @@ def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
 
 
 def done_before(connection: Connection, plan: Plan) -> bool:
-    """Say whether the database holds all of this already; raises TakeoverError when it holds anything else."""
+    """Say whether the database has all of this already; raises TakeoverError when it has anything else."""
     held = {(row.type, row.id) for row in connection.execute(select(resources.c.type, resources.c.id))}
     known = set(connection.execute(select(leases.c.id)).scalars())
     if not held and not known:
@@ -59,7 +59,7 @@ def done_before(connection: Connection, plan: Plan) -> bool:
         return True
     total = connection.execute(select(func.count()).select_from(leases)).scalar_one()
     raise TakeoverError(
-        f"The database already holds {len(held)} hosts and floating IPs and {total} leases that are not all from that "
+        f"The database already has {len(held)} hosts and floating IPs and {total} leases, which are not all from that "
         "database, so nothing was changed. Import into a new database: make one with leasehold-manage db upgrade."
     )
 
@@ -115,7 +115,7 @@ def _write_promises(
 
 
 def _write_tasks(connection: Connection, plan: Plan, now: datetime) -> None:
-    """Give every lease its task: the manager looks at each once, and then knows when its next moment is."""
+    """Write a task for each lease, due now unless the lease is over; the manager then sets its next due time."""
     rows = [
         {
             "kind": LEASE,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _OURS = UUID("0d5a3c0e-8f2e-5b8e-9c8c-3f3d0c7f5e11")
 """Namespace for the ids of events that Blazar's database lacks: each import derives the same ids."""
 _NEEDED = (EventType.START, EventType.END)
-_CHECK = "Look at the lease after the import: openstack reservation lease show ID."
+_CHECK = "Check the lease after the import: openstack reservation lease show ID."
 _FAILED = "It failed under Blazar, which stored no reason. Delete it, or wait for its end."
 _U, _D, _E = EventStatus.UNDONE, EventStatus.DONE, EventStatus.ERROR
 _USUAL = {

@@ -1,1 +1,1 @@
-"""The HTTP API: one table of routes, one pipeline."""
+"""The HTTP API: one table of routes, and one pipeline that every request passes."""

@@ -1,8 +1,7 @@
-"""How many requests are worked on, how many may wait for their turn, and who is sent away at once.
+"""Admission control: limits how many requests run and how many wait, and sheds the rest with a 503.
 
-A queue without an end helps nobody: whoever is at its back has given up before the answer comes, and the work is done
-all the same. So as many requests are let in as there are threads for them, some more may wait a little, and the rest
-learn within milliseconds that they have to come again.
+In an unbounded queue the last clients give up before their answer comes, and the service does their work all the same.
+So `threads` requests run, `waiting` more wait for up to `wait_seconds`, and the rest get a 503 within milliseconds.
 """
 
 from __future__ import annotations
@@ -20,27 +19,27 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
 
 PUBLIC = 4
-"""Questions that need no identity, such as the API's description: let in beside the others, few at the same time."""
+"""Permits for routes that need no identity, such as the API's description; they do not use the other permits."""
 
 MESSAGE = "The service has more requests than it can answer now; nothing was changed. Try again in a moment."
 
 
 class Permit:
-    """The place inside that one request has; only its own thread uses it."""
+    """The permit of one request to run; only the thread of the request uses it."""
 
     def __init__(self, inside: Semaphore, patience: float, *, held: bool = True) -> None:
-        """Keep where places are taken, and how many seconds one is waited for."""
+        """`inside` is the semaphore of the permits, `patience` how many seconds to wait to acquire one again."""
         self._inside = inside
         self._patience = patience
         self._held = held
         self.needed = held
-        """Whether the request still has to be inside; one that has committed has not, and is answered in any case."""
+        """Whether `lent` acquires the permit again. A committed request needs none: it is answered in any case."""
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """Let others have the place for the length of the block, and take one again after it where it is needed.
+        """Release the permit for the length of the block, and acquire one again after it if it is `needed`.
 
-        Raises OverloadedError when there is none in time.
+        Raises OverloadedError when no permit is free within the patience.
         """
         self.give_back()
         try:
@@ -50,7 +49,7 @@ class Permit:
                 self._take()
 
     def give_back(self) -> None:
-        """Let others have the place; again does no harm."""
+        """Release the permit; a second call has no effect."""
         if self._held:
             self._held = False
             self._inside.release()
@@ -62,24 +61,24 @@ class Permit:
 
 
 OUTSIDE = Permit(Semaphore(0), 0.0, held=False)
-"""What a request has that is answered without a place."""
+"""The permit of a request that needs no admission."""
 
 
 class AdmissionControl:
-    """Stands in front of everything that a request costs; one for each process."""
+    """Limits the requests of one process; admission comes before anything expensive, such as authentication."""
 
     def __init__(self, settings: ApiSettings) -> None:
-        """Let in `threads` requests, have `waiting` more wait for up to `wait_seconds`."""
+        """Let `threads` requests run, and `waiting` more wait for up to `wait_seconds`."""
         self._inside = Semaphore(settings.threads)
         self._waiting = Semaphore(settings.waiting)
         self._public = Semaphore(PUBLIC)
         self._patience = settings.wait_seconds
         self.closing = False
-        """Whether this process is about to stop, and a balancer should choose another one."""
+        """Whether this process is about to stop, so that a load balancer should choose another one."""
 
     @contextmanager
     def admit(self, *, public: bool) -> Iterator[Permit]:
-        """Hold a place inside for the length of the block; raises OverloadedError when there is none in time."""
+        """Yield a permit for the length of the block; raises OverloadedError when none is free in time."""
         inside = self._public if public else self._inside
         if not inside.acquire(blocking=False):
             if public:
@@ -102,6 +101,6 @@ class AdmissionControl:
 
 
 def sent_away(reason: str) -> OverloadedError:
-    """Count a request that is refused for this reason, and return the error that says so."""
+    """Count a request that is shed for this reason, and return the error for its answer (503)."""
     count_shed(reason)
     return OverloadedError(MESSAGE)

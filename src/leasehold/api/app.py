@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 App = falcon.App[falcon.Request, falcon.Response]
-"""What a WSGI server is given."""
+"""The type of the WSGI callable."""
 
 
 def make_app(
@@ -40,7 +40,7 @@ def make_app(
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
-    read their own options; `door` is for a process that says beforehand when it stops. Raises `ConfigurationError`
+    read their own options. A process that announces its stop passes its own `admission`. Raises `ConfigurationError`
     with what to change.
     """
     api = Api(
@@ -67,7 +67,7 @@ def make_app(
     app: App = falcon.App()
     app.add_middleware(Proxies(settings.trusted_proxies))
     app.add_sink(answer, prefix="/")
-    # What falcon itself refuses before the pipeline is reached still leaves as one of our answers.
+    # Errors that falcon raises before the pipeline runs get an answer of the same form.
     app.add_error_handler(Exception, fail)
     metering.install(app, router, settings)
     return app

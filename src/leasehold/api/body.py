@@ -1,4 +1,4 @@
-"""Reading the body of a request: JSON, an object, of sensible size and content, or a 400 that says what is wrong."""
+"""Reads the body of a request: a JSON object within limits of size and content, or an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 JSON_TYPE = "application/json"
 DEEPEST = 32
 LARGEST_INTEGER = 2**63
-"""Beyond it no column and no cloud can take a number."""
+"""No database column and no cloud takes an integer outside of [-2**63, 2**63)."""
 
 
 def read(request: falcon.Request, limit: int, *, typed: bool = False) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _decode(content: bytes) -> Any:
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:
-        # What is left is Python's own limit on the digits of an integer.
+        # The only other ValueError is Python's limit on the digits of an integer.
         raise _too_big() from error
 
 
@@ -82,7 +82,7 @@ def _too_big() -> MalformedRequestError:
 
 
 def _inspect(value: Any, depth: int) -> None:
-    """Refuse what JSON can say and the database cannot keep: NUL, half a surrogate pair, numbers out of range."""
+    """Refuse values that JSON allows and databases cannot store: NUL, half a surrogate pair, numbers out of range."""
     if depth > DEEPEST:
         raise _too_deep()
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""What a handler gets, and what it gives back."""
+"""The input and the output of a handler."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 LONGEST_ID = 255
 NOBODY = Caller(user_id="", project_id="")
-"""Who calls a route that asks for no identity."""
+"""The caller of a route that asks for no identity."""
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What all requests share, put together once at start; `document` describes the API when first asked."""
+    """What all requests share, built once at start; `document` builds the OpenAPI description on its first call."""
 
     service: Service
     settings: ApiSettings
@@ -60,7 +60,7 @@ class Call:
 
     @property
     def service(self) -> Service:
-        """The use cases' own context."""
+        """The context of the use cases."""
         return self.api.service
 
     @property
@@ -70,13 +70,13 @@ class Call:
 
     @property
     def sight(self) -> Sight:
-        """What the caller may learn about hosts."""
+        """What the caller may see of hosts."""
         hosts = self.api.policies.allows(host_rules.GET, self.caller, self.caller)
         return Sight(hosts=hosts, private=self.is_admin)
 
     @property
     def token(self) -> str | None:
-        """The caller's Keystone token, for what has to be done in the caller's own name; None without Keystone."""
+        """The caller's Keystone token, for calls to the cloud in the caller's name; None without Keystone."""
         header: str | None = self.request.get_header("X-Auth-Token")
         return header if self.api.settings.auth_strategy == "keystone" else None
 
@@ -86,21 +86,21 @@ class Call:
         return value or None
 
     def query_id(self, key: str) -> str | None:
-        """Return the value of a query key that names something by its id, None when absent or empty.
+        """Return the id that a query key holds; None when it is absent or empty.
 
-        Raises InvalidInputError for text that can be no id: no database compares a NUL or half a character.
+        Raises InvalidInputError for text that cannot be an id: databases cannot compare a NUL or half a character.
         """
         value = self.query(key)
         if value is not None and not (len(value) <= LONGEST_ID and value.isascii() and value.isprintable()):
-            raise InvalidInputError(f"{key} is not an id. Send one as it stands in an answer.", field=key)
+            raise InvalidInputError(f"{key} is not an id. Send an id from an answer of this API.", field=key)
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A handler's answer. The status is the route's, unless the handler knows better.
+    """A handler's answer. `status` replaces the route's.
 
-    `wait` is what the answer waits for after the request has left its place to the next one.
+    `wait` runs before the answer is sent, after the request has released its permit.
     """
 
     body: Mapping[str, Any] | Listing | None = None

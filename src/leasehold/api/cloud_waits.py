@@ -1,7 +1,7 @@
-"""How many requests wait for an answer of the cloud (docs/decisions/0029).
+"""Limits how many requests wait for the cloud at the same time (docs/decisions/0029).
 
-A request gives its place back while it waits, so that a cloud that answers slowly keeps nobody else out. It still holds
-a thread of the server. So the number of those that wait is bounded, in total and for each project.
+A request releases its permit while it waits, so that a slow cloud does not block other requests. It still uses a thread
+of the server, so the number of waiting requests is bounded, in total and for each project.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MESSAGE = "the cloud answers slowly, and too many requests wait for it already"
 
 
 def most_asking(settings: ApiSettings) -> int:
-    """Return how many requests wait for the cloud at the same time in one process: as many as are let in or wait."""
+    """Return how many requests of one process may wait for the cloud at the same time: all that run or wait to run."""
     return max(2, settings.threads + settings.waiting)
 
 
@@ -31,15 +31,15 @@ class CloudWaits:
     """The requests of one process that wait for the cloud; shared by all threads."""
 
     def __init__(self, settings: ApiSettings) -> None:
-        """Start with nobody waiting. One project has at most half of the places."""
+        """Start with no request waiting. One project gets at most half of the slots."""
         self._shares = Shares(most_asking(settings))
 
     @contextmanager
     def call(self, permit: Permit, project_id: str) -> Iterator[None]:
-        """Lend the request's place to others while the block calls the cloud.
+        """Release the request's permit while the block calls the cloud, and acquire one again after it.
 
-        Raises CloudTransientError instead when too many wait already, and OverloadedError when there is no place after
-        the call. The request counts as waiting until it has its place again.
+        Raises CloudTransientError before the call when too many requests wait already, and OverloadedError after it
+        when no permit is free in time. The request counts as waiting until it has a permit again.
         """
         with self._shares.permit(project_id) as shared:
             if not shared:

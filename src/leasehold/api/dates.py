@@ -1,7 +1,7 @@
-"""Dates on the wire (contract http-api §4): what clients may write, and how we write them.
+"""Dates in requests and answers (contract http-api §4).
 
-Microversion 1.0 takes `now` and `YYYY-MM-DD HH:MM`, in UTC. From 1.1 on ISO 8601 to the second is accepted as well,
-with its time zone, which is mandatory because a date without one is a different moment for every reader.
+Microversion 1.0 takes `now` and `YYYY-MM-DD HH:MM`, in UTC. From 1.1 on ISO 8601 to the second is accepted as well. Its
+time zone is mandatory, because a date without one is ambiguous.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ V1_FORM = re.compile(r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}", re.ASCII)
 ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 FIRST_YEAR = 1970
 LAST_YEAR = 9998
-"""The databases end with the year 9999, and margins around a lease must still fit."""
-# Moments are in UTC, so what follows these many characters is always its offset. A list shows thousands of them, mostly
-# the same ones over again: a lease and its parts were made at one moment, and its events tell its own dates.
+"""Databases store dates up to the year 9999; the last year is for the margins around a lease."""
+# Dates are in UTC, so a cut after this many characters removes only the offset. The formatted dates are cached, because
+# a list repeats most of its thousands: a lease and its parts were created at once, and its events have its own dates.
 _TO_MICROSECONDS = len("YYYY-MM-DDTHH:MM:SS.ffffff")
 _TO_SECONDS = len("YYYY-MM-DD HH:MM:SS")
 
 
 def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime:
-    """Return the moment, aware and in UTC, that a client wrote; `now` becomes the current minute.
+    """Return the date that a client wrote, aware and in UTC; `now` becomes the current minute.
 
-    Raises `InvalidDateError` naming `field`, with the sentence that v1 clients know.
+    Raises `InvalidDateError` naming `field`, with the message that v1 clients know.
     """
     if text == NOW:
         return to_minute(now)
@@ -46,7 +46,7 @@ def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime
 
 
 def parse_optional(text: str | None, *, version: Version, now: datetime, field: str) -> datetime | None:
-    """Return the moment, or None for an absent, null or empty value: the configured default applies."""
+    """Return the date, or None for an absent, null or empty value, so that the configured default applies."""
     return parse(text, version=version, now=now, field=field) if text else None
 
 
@@ -74,16 +74,16 @@ def _sentence(text: str, version: Version) -> str:
 
 @lru_cache(maxsize=4096)
 def to_wire(moment: datetime) -> str:
-    """Return `YYYY-MM-DDTHH:MM:SS.ffffff` in UTC without a zone: exactly what clients parse dates of leases with."""
+    """Return `YYYY-MM-DDTHH:MM:SS.ffffff` in UTC without a zone: the exact format that clients parse in leases."""
     return moment.isoformat(timespec="microseconds")[:_TO_MICROSECONDS]
 
 
 @lru_cache(maxsize=4096)
 def to_record(moment: datetime | None) -> str | None:
-    """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: how `created_at` and `updated_at` are shown."""
+    """Return `YYYY-MM-DD HH:MM:SS` in UTC, or None: the format of `created_at` and `updated_at`."""
     return None if moment is None else str(moment)[:_TO_SECONDS]
 
 
 def to_wire_or_none(moment: datetime | None) -> str | None:
-    """Return the moment as `to_wire` does, or None."""
+    """Return the date as `to_wire` does, or None."""
     return None if moment is None else to_wire(moment)

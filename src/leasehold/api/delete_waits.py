@@ -1,8 +1,7 @@
-"""How many deletes wait for their lease to be gone before they are answered (docs/decisions/0005).
+"""Limits how many deletes wait for their lease to be gone before they are answered (docs/decisions/0005).
 
-A delete that waits has committed and holds no place that another request could use, but it holds a thread of the
-server. So the number of waiting deletes is bounded, in total and for each project; beyond the bound a delete is
-answered at once, with the same 204.
+A waiting delete has committed and released its permit, but it uses a thread of the server. So the number of waiting
+deletes is bounded, in total and for each project. Beyond the bound a delete is answered at once, with the same 204.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def most_waiting(settings: ApiSettings) -> int:
-    """Return how many deletes wait at the same time in one process: a quarter of its threads, two at least."""
+    """Return how many deletes of one process may wait at the same time: a quarter of `threads`, two at least."""
     return max(2, settings.threads // 4)
 
 
@@ -27,16 +26,16 @@ class DeleteWaits:
     """The waiting deletes of one process; shared by all threads."""
 
     def __init__(self, settings: ApiSettings) -> None:
-        """Start with nobody waiting. One project has at most half of the places."""
+        """Start with no delete waiting. One project gets at most half of the slots."""
         self._seconds = settings.delete_wait_seconds
         self._shares = Shares(most_waiting(settings))
         self._lock = Lock()
         self._watched: dict[str, Event] = {}
 
     def wait(self, service: Service, lease_id: str, project_id: str) -> None:
-        """Wait until the lease is gone, for up to `delete_wait_seconds`; return at once when there is no place.
+        """Wait until the lease is gone, for up to `delete_wait_seconds`; return at once when no slot is free.
 
-        The first one that waits for a lease looks whether it is gone, and the others wait for its result.
+        The first delete that waits for a lease polls the database; further deletes of it wait for that result.
         """
         with self._shares.permit(project_id) as placed:
             if not placed:
@@ -55,5 +54,5 @@ class DeleteWaits:
                 mine.set()
 
     def __len__(self) -> int:
-        """Return how many wait now."""
+        """Return how many deletes wait now."""
         return len(self._shares)

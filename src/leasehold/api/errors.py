@@ -1,4 +1,4 @@
-"""Errors as answers: the one place that turns an exception into a status and a body (contract http-api §3)."""
+"""Turns exceptions into answers; only this module maps them to a status and a body (contract http-api §3)."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ FRAMEWORK_ERRORS = (
     MalformedRequestError,
     BodyTooLargeError,
 )
-"""What is found before a handler runs is answered in the contract's shape E2, everything else in E1."""
+"""Errors found before a handler runs have the contract's shape E2; all others have E1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorAnswer:
-    """An error ready to be written: status, JSON body and headers of its own.
+    """An error ready to be written: status, JSON body and additional headers.
 
     `versioned` says whether the answer also carries the version headers (contract §2.1: only shape E1 does).
     """
@@ -69,9 +69,9 @@ class ErrorAnswer:
 
 
 def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer:
-    """Return the answer to a request that failed with `error`; logs what is our own fault, with its traceback.
+    """Return the answer to a request that failed with `error`; logs failures of the service with their traceback.
 
-    `challenge` is what a 401 asks for in `WWW-Authenticate`.
+    `challenge` is the `WWW-Authenticate` header of a 401.
     """
     if isinstance(error, UnauthorizedError):
         return _unauthorized(error, challenge)
@@ -89,7 +89,7 @@ def answer_for(error: Exception, *, challenge: str | None = None) -> ErrorAnswer
 
 
 def _additions(error: LeaseholdError) -> dict[str, Any]:
-    """Return what our errors say beyond v1: clients of v1 read `error_message` alone, so more keys do no harm."""
+    """Return the keys that our errors have beyond v1. Clients of v1 read only `error_message`, so they do no harm."""
     additions: dict[str, Any] = {"code": error.code, "details": error.details}
     if error.field is not None:
         additions["field"] = error.field
@@ -117,7 +117,7 @@ def _unauthorized(error: UnauthorizedError, challenge: str | None) -> ErrorAnswe
 
 
 def _of_falcon(error: falcon.HTTPError) -> ErrorAnswer:
-    """Return the answer to what the web framework found wrong, such as a header that cannot be parsed."""
+    """Return the answer to an error of the web framework, such as a header that cannot be parsed."""
     status = HTTPStatus(error.status_code)
     message = error.description or error.title or status.phrase
     body = {"error": int(status), "error_message": message, "code": MalformedRequestError.code, "details": {}}
@@ -125,7 +125,7 @@ def _of_falcon(error: falcon.HTTPError) -> ErrorAnswer:
 
 
 def _without_database(error: Exception) -> ErrorAnswer:
-    """Return a 503 for a database that cannot be used; the log says why, the client only what to do."""
+    """Return a 503 for a database that cannot be used. The log has the cause, the answer only the next step."""
     LOG.error("The database could not be used for a request.", exc_info=error)
     if isinstance(error, UnknownOutcomeError):
         message = "The connection to the database broke during the commit: look whether the change is there."
@@ -135,8 +135,8 @@ def _without_database(error: Exception) -> ErrorAnswer:
 
 
 def _unexpected(error: Exception) -> ErrorAnswer:
-    """Return a 500 that gives nothing away. It is always a defect of the service; the log has all of it."""
-    LOG.error("A request failed in a way that nothing foresaw.", exc_info=error)
+    """Return a 500 without details. It is always a defect of the service; the log has the traceback."""
+    LOG.error("A request failed with an unexpected error.", exc_info=error)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     body = {
         "error_code": int(status),

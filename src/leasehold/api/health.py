@@ -1,7 +1,7 @@
-"""Whether the database answers, looked up in the background for the health check.
+"""Checks in the background whether the database answers, for the health check.
 
-However many clients ask, the database is asked once every `FRESH_SECONDS` at most, and a database that hangs holds one
-request of all those for `PATIENCE_SECONDS`. So the health check needs no place of its own in front of the others.
+However many clients ask, the database is asked at most once every `FRESH_SECONDS`, and only one request waits for its
+answer, for at most `PATIENCE_SECONDS`. So the health check needs no admission control.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 FRESH_SECONDS = 2.0
-"""A result that is not older is the answer."""
+"""A result that is not older is used without asking again."""
 PATIENCE_SECONDS = 2.0
-"""How long the request that starts a look waits for its result before it takes the last one."""
+"""How long the request that starts a check waits for its result before it uses the last one."""
 STALE_SECONDS = 10.0
-"""A success that is older says nothing: the database hangs."""
+"""An older success no longer counts, because the database hangs."""
 
 
 class HealthCheck:
-    """The last result of asking the database; shared by all threads."""
+    """The last result of the check; shared by all threads."""
 
     def __init__(self, db: Database, now: Callable[[], float] = clock.monotonic) -> None:
-        """Start without a result. The thread that looks is started on demand, so that a server may fork before."""
+        """Start without a result. The checking thread is started on demand, so that a server may fork before."""
         self._database = db
         self._now = now
         self._lock = Lock()
@@ -39,7 +39,7 @@ class HealthCheck:
         self._seen_at = float("-inf")
 
     def is_well(self) -> bool:
-        """Say whether the database answered lately; only the request that starts a look waits for it."""
+        """Say whether the database answered lately; only the request that starts a check waits for its result."""
         with self._lock:
             if self._age() < FRESH_SECONDS:
                 return self._answered
@@ -66,7 +66,7 @@ class HealthCheck:
             with self._database.reading() as connection:
                 connection.exec_driver_sql("SELECT 1")
         except Exception:
-            # Whatever it is that a driver raises, this process cannot serve anybody now.
+            # Drivers raise many types of errors; any of them means that this process cannot serve requests now.
             LOG.exception("The database does not answer the health check.")
             return False
         return True

@@ -1,7 +1,7 @@
 """Long lists: written as JSON while they are read, and kept in a compressed file until they are sent.
 
-Whatever goes wrong while a list is read is answered as an error, because nothing of it has been sent. A client that
-reads slowly holds no transaction. The file is a tenth of the JSON or less, and has no name: it goes with the list.
+A failure while the list is read is answered as an error, because nothing has been sent yet. A client that reads slowly
+keeps no transaction open. The file has at most a tenth of the JSON's size, and no name, so it goes with the list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 PIECE = 1024 * 1024
-"""How much is kept in memory, and how much at a time is sent of what is longer, in bytes."""
+"""Bytes that a list may have before it goes into a file, and bytes of each piece that is sent from there."""
 _READ = 64 * 1024
 _QUICK = 1
 
@@ -25,7 +25,7 @@ class Listing:
     """The JSON object `{key: [item, item...]}`; `length` is its size in bytes."""
 
     def __init__(self, key: str, items: Iterable[Any]) -> None:
-        """Write all items, one after the other. Raises OSError when there is no room for the file."""
+        """Write all items, one after the other. Raises OSError when there is no space for the file."""
         self._compressor = zlib.compressobj(_QUICK)
         self._file: IO[bytes] | None = None
         self._tail: list[str] = []
@@ -46,7 +46,7 @@ class Listing:
 
     def _pack(self, packed: bytes) -> None:
         if self._file is None:
-            self._file = TemporaryFile()  # noqa: SIM115 - it is open for as long as there is this list.
+            self._file = TemporaryFile()  # noqa: SIM115 - it stays open as long as this list exists.
             finalize(self, self._file.close)
         self._file.write(packed)
 
@@ -57,11 +57,11 @@ class Listing:
 
     @property
     def content(self) -> bytes | None:
-        """All of it if it is short enough to be sent at once, else None."""
+        """The whole list if it is short enough to be sent at once, else None."""
         return "".join(self._tail).encode("ascii") if self._file is None else None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield all of it in pieces, once."""
+        """Yield the whole list in pieces; works only once."""
         tail = self._take()
         if self._file is not None:
             self._pack(self._compressor.flush())

@@ -1,4 +1,4 @@
-"""Counting requests around the pipeline, and the page that shows Prometheus the numbers."""
+"""Counts requests around the pipeline, and serves the metrics to Prometheus."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Metering:
     """Counts every answer under the path of its route, whether the pipeline or the web framework gave it."""
 
     def __init__(self, router: Router) -> None:
-        """Keep what knows the routes."""
+        """Keep the router, which finds the route of a path."""
         self._router = router
 
     def process_request(self, request: falcon.Request, _response: falcon.Response) -> None:
-        """Look at the clock."""
+        """Note the time at which the request began."""
         request.context.begun = perf_counter()
 
     def process_response(
@@ -36,22 +36,22 @@ class Metering:
         _resource: object,
         _succeeded: bool,  # noqa: FBT001 - falcon's
     ) -> None:
-        """Count the answer."""
+        """Count the answer and its duration."""
         path_routes, _ = self._router.find(request.path)
         route = None if path_routes is None else next(iter(path_routes.by_method.values())).path
         count_request(route, request.method, response.status_code, perf_counter() - request.context.begun)
 
 
 class MetricsPage:
-    """Outside the table of routes: it is no part of the API, asks for no identity, and is there only when wanted."""
+    """Not in the table of routes: it is not part of the API, asks for no identity, and is off by default."""
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Show the numbers."""
+        """Show the metrics."""
         response.data, response.content_type = exposition.page(request.get_header("Accept", default=""))
 
 
 def install(app: App, router: Router, settings: ApiSettings) -> None:
-    """Count the requests of `app`, and show the numbers at /metrics when the settings say so."""
+    """Count the requests of `app`, and serve /metrics if `[api] metrics` is on."""
     app.add_middleware(Metering(router))
     if settings.metrics:
         app.add_route(PATH, MetricsPage())

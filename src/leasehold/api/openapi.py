@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description, derived from the table of routes and the models: nothing is written down twice."""
+"""The OpenAPI 3.1 description, derived from the table of routes and the models, so that nothing is written twice."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ SECURITY = {
     "http_basic": {"basic": {"type": "http", "scheme": "basic"}},
     "keystone": {"token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}},
 }
-"""What each authentication strategy asks for; `none` asks for nothing."""
+"""The security scheme of each authentication strategy; `none` has no scheme."""
 
 TEXT = {"type": "string", "maxLength": LONGEST_WORD}
 ID = {**TEXT, "pattern": "^[ -~]*$"}
 PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
-    "lease_id": ("query", "Only promises to this lease, whenever they are", ID),
-    "reservation_id": ("query", "Only promises to this reservation, whenever they are", ID),
+    "lease_id": ("query", "Only allocations of this lease, past ones included", ID),
+    "reservation_id": ("query", "Only allocations of this reservation, past ones included", ID),
     "detail": ("query", "Any value: show values and privacy as well", {"type": "string"}),
     "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
-    "limit": ("query", "From 1.1 on: no more than so many", {"type": "integer", "minimum": 1, "maximum": 1000}),
-    "marker": ("query", "From 1.1 on: only what follows the lease with this id", ID),
+    "limit": ("query", "From 1.1 on: at most this many leases", {"type": "integer", "minimum": 1, "maximum": 1000}),
+    "marker": ("query", "From 1.1 on: only leases after the one with this id", ID),
     "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
 }
@@ -48,9 +48,9 @@ ERROR: dict[str, Any] = {
         "error_code": {"type": "integer"},
         "error_message": {"type": "string"},
         "error_name": {"type": ["integer", "string"]},
-        "error": {"type": ["integer", "object"], "description": "The status; in a 401 an object as Keystone answers"},
+        "error": {"type": ["integer", "object"], "description": "The status; in a 401 an object in Keystone's form"},
         "code": {"type": "string"},
-        "field": {"type": "string", "description": "The key of the request that it is about"},
+        "field": {"type": "string", "description": "The key of the request that caused the error"},
         "details": {"type": "object"},
     },
     "additionalProperties": False,
@@ -99,12 +99,12 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _suffix(route: Route) -> str:
-    """Tell the two paths of the version document apart: operation ids are unique."""
+    """Return a suffix that makes the operation ids of the two paths of the version document unique."""
     return "_at_root" if route.path == "/" else ""
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
-    # Ids are printable ASCII; a property may be named with any printable characters.
+    # Ids are printable ASCII; the name of a property may have any printable characters.
     words: list[dict[str, Any]] = [
         {"name": word, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1, "pattern": "^[!-.0-~]+$"}}
         for word in PATH_WORD.findall(route.path)
@@ -150,13 +150,13 @@ def _headers(route: Route) -> dict[str, Any]:
 
 
 def _schemas(routes: list[Route], reservations: Mapping[str, type[BaseModel]]) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return the component schemas, and for each model the reference to its own."""
+    """Return the component schemas, and for each model the reference to its schema."""
     requests = [route.request for route in routes if route.request is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     of_requests, schemas = _collect([*requests, *reservations.values()])
     of_answers, answer_schemas = _collect(answers)
     for schema in answer_schemas.values():
-        # What is not described is not served, so that a client generator may rely on it.
+        # Answers have no other keys, so that generated clients may rely on the schema.
         schema.setdefault("additionalProperties", False)
     schemas |= answer_schemas
     schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, of_requests)
@@ -175,7 +175,7 @@ def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
 def _variants(
     common: dict[str, Any], reservations: Mapping[str, type[BaseModel]], references: Mapping[Any, Any]
 ) -> dict[str, Any]:
-    """Return the schema of a wanted reservation: what its resource type asks for, beside the type itself."""
+    """Return the schema of a requested reservation: one variant for each resource type, with the type's own fields."""
     if not reservations:
         return common
     return {

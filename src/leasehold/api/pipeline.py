@@ -1,4 +1,4 @@
-"""What happens to every request, from the first header to the last byte."""
+"""The pipeline: processes every request, from its first header to the last byte of its answer."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ JSON_TYPE = "application/json"
 
 
 def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.Response) -> None:
-    """Answer `request`: request id, turn, caller, version, route, policy, body, handler.
+    """Answer `request`, in this order: request id, permit, caller, version, route, policy, body, handler.
 
-    The caller comes before the route, so that strangers cannot tell which paths exist.
+    The caller comes before the route, so that callers who cannot log in do not learn which paths exist.
     """
     response.set_header(request_ids.HEADER, request_ids.begin(request.get_header(request_ids.HEADER)))
     version = None
@@ -50,13 +50,13 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             call = Call(api, request, caller, version, turn)
             arguments = authorize(call, route, values)
             if route.request is not None:
-                # Without a type a web page of another site may send a body, and no browser asks us first.
+                # Browsers let a page of another site send a body without a type, and make no preflight request for it.
                 typed = api.settings.auth_strategy == "none"
                 arguments["body"] = read(route.request, body.read(request, api.settings.max_body, typed=typed))
             reply = route.handler(call, **arguments)
         if reply.wait is not None:
             reply.wait()
-    except Exception as error:  # noqa: BLE001 - the one place where errors become answers, whatever they are.
+    except Exception as error:  # noqa: BLE001 - here every error becomes an answer.
         failure = errors.answer_for(error, challenge=api.authenticator.challenge)
         marks = versions.headers(version) if version is not None and failure.versioned else {}
         write(response, failure.status, failure.body, {**failure.headers, **marks})
@@ -66,9 +66,9 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
 
 
 def identify(api: Api, request: falcon.Request) -> Caller:
-    """Return who calls, if one more request of theirs may be answered now.
+    """Return the caller; raises TooManyRequestsError for a caller beyond the rate limits.
 
-    A login that fails counts against the address that it came from, and the log names that address.
+    A failed login counts against the address that it came from, and the log names that address.
     """
     try:
         with api.rates.login(request):
@@ -81,9 +81,9 @@ def identify(api: Api, request: falcon.Request) -> Caller:
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
-    """Ask the policies, and return the handler's arguments from the path: the lease itself instead of its id.
+    """Check the policies, and return the handler's arguments from the path: the lease itself instead of its id.
 
-    A lease's rules are asked about its owner, never about the caller (contract http-api §5.2).
+    The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2).
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
@@ -100,7 +100,7 @@ def write(
     content: Mapping[str, Any] | Listing | None,
     headers: Mapping[str, str],
 ) -> None:
-    """Write an answer; no content means an empty body without a type."""
+    """Write an answer; without content the body is empty and has no content type."""
     response.status = status
     response.set_headers(dict(headers))
     if content is None:

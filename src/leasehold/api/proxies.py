@@ -1,7 +1,7 @@
-"""Who really called, when a proxy passes requests on: read from its headers, and from nobody else's.
+"""Finds the client's address and scheme behind a proxy, from the headers of trusted proxies only.
 
-`X-Forwarded-For` and `X-Forwarded-Proto` count when the connection comes from a trusted proxy. Nothing else does: a
-proxy passes `Host` on, and a `Forwarded` or `X-Forwarded-Host` that it does not know of would be the client's own.
+`X-Forwarded-For` and `X-Forwarded-Proto` count when the connection comes from a trusted proxy. No other header counts:
+a proxy passes `Host` on, and one that does not know `Forwarded` or `X-Forwarded-Host` passes on the client's own.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 PEER = "leasehold.peer"
-"""Where in a request's environment the address of the connection stays, whatever the headers say."""
+"""The key in a request's environment of the connection's own address, whatever the headers say."""
 FOR, PROTO = "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO"
 LOCAL_SOCKET = "unix"
 SCHEMES = frozenset({"http", "https"})
 
 
 class Proxies:
-    """Puts the client's address and scheme into each request that a trusted proxy passes on, before anybody looks."""
+    """Middleware that sets the client's address and scheme in each request that a trusted proxy passes on."""
 
     def __init__(self, trusted: Iterable[str]) -> None:
-        """Read addresses, networks and `unix`; raises ConfigurationError that names what is none of them."""
+        """Read addresses, networks and `unix`; raises ConfigurationError that names any other entry."""
         names = list(trusted)
         self._local = LOCAL_SOCKET in names
         self._networks = [_network(name) for name in names if name != LOCAL_SOCKET]
@@ -43,13 +43,13 @@ class Proxies:
         if not self._trusts(peer):
             return
         environ["REMOTE_ADDR"] = self._client(peer, hops)
-        # Of several the last one is that of the nearest proxy, which is the one that is trusted.
+        # Of several values the last one is from the nearest proxy, which is the trusted one.
         scheme = schemes.rpartition(",")[2].strip().lower()
         if scheme in SCHEMES:
             environ["wsgi.url_scheme"] = scheme
 
     def _client(self, peer: str, hops: str) -> str:
-        """Return the last address that is no trusted proxy's: what stands before it may be invented."""
+        """Return the last address that is not a trusted proxy's: the client may have invented those before it."""
         found = peer
         for hop in reversed([each.strip() for each in hops.split(",") if each.strip()]):
             address = read_address(hop)
@@ -68,7 +68,7 @@ class Proxies:
 
 
 def read_address(text: str) -> Address | None:
-    """Return the IP address in `text`, an IPv4 one also where IPv6 wraps it; None when it is none."""
+    """Return the IP address in `text`, an IPv4-mapped IPv6 address as IPv4; None for any other text."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,7 +1,7 @@
-"""How many requests a minute are answered: those of a project, and failed logins from an address.
+"""Rate limits per minute: requests of a project, and failed logins from an address.
 
-One token bucket for each, in this process's memory: it holds a minute's worth, so short bursts pass. Several processes
-count for themselves.
+Each project and each address has a token bucket in this process's memory. It holds the tokens of one minute, so short
+bursts pass. Several processes count separately.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 MINUTE = 60.0
 MOST_KEPT = 10_000
-"""Buckets of each kind in memory. Beyond it the one that was not used for the longest time goes, as if it were full."""
+"""Buckets of each kind in memory. Beyond it the least recently used one is dropped, as if it were full."""
 NETWORK = 64
-"""An IPv6 user has a whole network of so many bits, so addresses in one are one."""
+"""Prefix length: an IPv6 user has a whole network of this size, so all its addresses share one bucket."""
 CREDENTIALS = ("Authorization", "X-Auth-Token")
 
 
@@ -54,7 +54,7 @@ class Buckets:
         self._held: OrderedDict[str, _Bucket] = OrderedDict()
 
     def take(self, name: str) -> float:
-        """Take one from a bucket if it holds one; return the seconds until it does, zero when it was taken."""
+        """Take a token if the bucket has one, and return zero; otherwise return the seconds until it has one."""
         with self._lock:
             bucket = self._filled(name)
             missing = 1.0 - bucket.level
@@ -80,15 +80,15 @@ class Buckets:
         return bucket
 
     def __len__(self) -> int:
-        """Return how many are in memory."""
+        """Return how many buckets are in memory."""
         return len(self._held)
 
 
 class Logins:
-    """Failed logins by address. Each login takes from its address's bucket first, and gives back unless it fails."""
+    """Limits failed logins by address. Each login takes a token first, and gives it back unless the login fails."""
 
     def __init__(self, buckets: Buckets) -> None:
-        """Start with no login under way."""
+        """Start without logins under way."""
         self.per_minute = buckets.per_minute
         self._buckets = buckets
         self._ended = Condition()
@@ -98,8 +98,8 @@ class Logins:
     def checking(self, address: str) -> Iterator[None]:
         """Check a login inside the block: an UnauthorizedError counts as a failure, any other end does not.
 
-        Where only the logins under way leave nothing in the bucket, wait until one of them ends: good logins at the
-        same moment are not refused. Raises TooManyRequestsError before the block.
+        When the bucket is empty while logins are under way, wait until one of them ends, so that simultaneous good
+        logins are not refused. Raises TooManyRequestsError before the block.
         """
         with self._ended:
             while (wait := self._buckets.take(address)) > 0:
@@ -122,7 +122,7 @@ class Logins:
 
 
 class RateLimit:
-    """Asked before and after a caller is known; raises TooManyRequestsError. Without limits it lets everything pass."""
+    """The rate limits of logins and of requests; raises TooManyRequestsError. Without limits everything passes."""
 
     def __init__(self, settings: RateSettings, now: Callable[[], float] = clock.monotonic) -> None:
         """Read the limits."""
@@ -130,9 +130,9 @@ class RateLimit:
         self._logins = Logins(Buckets(settings.failures, now)) if settings.failures else None
 
     def login(self, request: falcon.Request) -> AbstractContextManager[None]:
-        """Return what a login is checked in; it counts those of an address that fail, and refuses further ones.
+        """Return the context for a login check; it counts failures by address and refuses logins beyond the limit.
 
-        Asking for the versions without credentials is how clients begin, and is no login.
+        A request for the versions without credentials is how clients begin, and does not count as a login.
         """
         begins = request.path in PATHS and not any(request.get_header(name) for name in CREDENTIALS)
         if self._logins is None or begins:
@@ -140,7 +140,7 @@ class RateLimit:
         return self._logins.checking(_address(request))
 
     def count(self, request: falcon.Request, caller: Caller) -> None:
-        """Count a request of a caller who is known; the version documents are free."""
+        """Count a request against the caller's project; the version documents do not count."""
         if self._requests is not None and request.path not in PATHS:
             wait = self._requests.take(caller.project_id)
             _refuse(wait, "Your project sends too many requests", self._requests.per_minute)
@@ -154,7 +154,7 @@ def _refuse(wait: float, what: str, limit: int) -> None:
 
 
 def _address(request: falcon.Request) -> str:
-    """Return what stands for whoever sent the request; "" for a socket that has no addresses."""
+    """Return the name of the sender's bucket: its address or its IPv6 network, "" for a socket without addresses."""
     text = str(request.env.get("REMOTE_ADDR") or "")
     address = read_address(text)
     if isinstance(address, ipaddress.IPv6Address):

@@ -1,4 +1,4 @@
-"""Request ids (contract http-api §2.2): one for every request, in the answer and in every line of the log."""
+"""Request ids (contract http-api §2.2): one for every request, in its answer and in each of its log lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORM = re.compile(r"req-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 def begin(global_id: str | None) -> str:
     """Return the id of the request that this thread starts to answer, and put it into the log's context.
 
-    `global_id` is what the client sent to follow one action through several services; a malformed one is ignored.
+    `global_id` is the client's id for one action in several services; a malformed one is ignored.
     """
     request_id = f"req-{uuid4()}"
     RequestContext(
@@ -30,7 +30,7 @@ def begin(global_id: str | None) -> str:
 
 
 def name(caller: Caller) -> None:
-    """Have the rest of what this thread logs for its request say who made it."""
+    """Add the caller to the log context of this thread's request."""
     context = get_current()
     if context is not None:
         context.user_id, context.user_domain_id = caller.user_id, caller.user_domain_id

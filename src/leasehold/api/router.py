@@ -1,4 +1,4 @@
-"""From a path and a method to a route: compiled once, literal words win over ids."""
+"""Finds the route of a path and a method. The table is compiled once; literal words win over ids."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 LONGEST_WORD = 255
 WORD = re.compile(rf"[^\x00-\x1f\x7f-\x9f/]{{1,{LONGEST_WORD}}}")
-"""What an id or a name in a path can be: anything without control characters."""
+"""An id or a name in a path: any characters except control characters and slashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathRoutes:
-    """What can be asked at one path: routes by method."""
+    """The routes of one path, by method."""
 
     by_method: Mapping[str, Route]
 
     @property
     def public(self) -> bool:
-        """Whether nothing here asks for an identity."""
+        """Whether no route of the path asks for an identity."""
         return all(route.public for route in self.by_method.values())
 
     @property
     def instant(self) -> bool:
-        """Whether everything here is answered from memory."""
+        """Whether all routes of the path are answered from memory."""
         return all(route.instant for route in self.by_method.values())
 
 
@@ -55,7 +55,7 @@ class Router:
             self._compiled.add_route(path, PathRoutes(methods))
 
     def find(self, path: str) -> tuple[PathRoutes | None, dict[str, str]]:
-        """Return the place at `path` and the values in it, or None when there is none."""
+        """Return the routes of `path` and the values of its variables; None and no values for an unknown path."""
         found = self._compiled.find(path)
         if found is None or path.startswith("//"):
             return None, {}
@@ -65,14 +65,14 @@ class Router:
         return path_routes, values
 
     def choose(self, path_routes: PathRoutes | None, method: str, version: Version) -> Route:
-        """Return the route at a place; raises `UnknownRouteError`, or `MethodNotAllowedError` with what is allowed."""
+        """Return the route of a method; raises `UnknownRouteError`, or `MethodNotAllowedError` with allowed methods."""
         allowed = {
             name: route
             for name, route in (path_routes.by_method if path_routes else {}).items()
             if route.since <= version
         }
         if not allowed:
-            raise UnknownRouteError("There is nothing at this path. GET /v1/openapi.json lists what there is.")
+            raise UnknownRouteError("There is nothing at this path. GET /v1/openapi.json lists all paths.")
         if method not in allowed:
             names = sorted(allowed)
             message = f"{method[:20]} is not possible here. Use {' or '.join(names)}."

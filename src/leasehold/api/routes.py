@@ -1,4 +1,4 @@
-"""The whole API, one line for each thing that can be asked."""
+"""The table of all routes of the API."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ OK, CREATED, GONE = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One thing that can be asked.
+    """One method of one path.
 
-    `rules` are asked about the caller's own project; where the path holds a `lease_id`, about the lease's owner, and
-    the handler gets the lease. `public` routes ask for no identity and know no microversions. `instant` routes are
-    answered from memory, so they need no place. `query` and `headers` name what else is read from the request; `answer`
-    None means an empty answer.
+    The target of `rules` is the caller's own project. Where the path has a `lease_id`, the target is the lease's owner,
+    and the handler gets the lease. `public` routes ask for no identity and ignore microversions. `instant` routes are
+    answered from memory, so they need no permit. `query` and `headers` name the query keys and headers that the handler
+    reads. `answer` None means an empty answer.
     """
 
     method: str

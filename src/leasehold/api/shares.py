@@ -1,4 +1,4 @@
-"""What all projects share and none may have alone: one project has at most half of the places."""
+"""A limited number of slots that all projects share; one project gets at most half of them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class Shares:
-    """So many places, counted by project; shared by all threads."""
+    """Counts the slots in use by project; shared by all threads."""
 
     def __init__(self, most: int) -> None:
-        """Start with all places free; `most` is two at least."""
+        """Start with `most` slots, all free; `most` is at least two."""
         self._most = most
         self._most_of_one = most // 2
         self._lock = Lock()
@@ -23,7 +23,7 @@ class Shares:
 
     @contextmanager
     def permit(self, project_id: str) -> Iterator[bool]:
-        """Yield whether there was a place for the project, which it has for the length of the block."""
+        """Yield whether the project got a slot; it has the slot for the length of the block."""
         with self._lock:
             placed = self._by_project.total() < self._most and self._by_project[project_id] < self._most_of_one
             if placed:
@@ -36,6 +36,6 @@ class Shares:
                     self._by_project -= Counter([project_id])
 
     def __len__(self) -> int:
-        """Return how many places are taken."""
+        """Return how many slots are in use."""
         with self._lock:
             return self._by_project.total()

@@ -1,6 +1,6 @@
-"""Microversions (contract http-api §2.1): which ones exist, and which one a request asks for.
+"""Microversions (contract http-api §2.1): which versions exist, and which one a request asks for.
 
-1.0  Blazar's v1 as it is.
+1.0  Blazar's v1, unchanged.
 1.1  Dates may be ISO 8601 with a time zone, to the second. Leases show `status_reason`. Leases carry an `ETag`, and
      `If-Match` makes an amendment or a deletion conditional on it. Leases are listed in pages, with `limit` and
      `marker`.
@@ -15,20 +15,20 @@ from leasehold.api.errors import MalformedRequestError
 from leasehold.model.errors import UnknownVersionError
 
 PATHS = frozenset({"/", "/versions"})
-"""Where the versions are listed."""
+"""Paths of the version document."""
 SERVICE_TYPE = "reservation"
 HEADER = "OpenStack-API-Version"
 LATEST = "latest"
 
 
 class Version(NamedTuple):
-    """A microversion; compares as numbers do."""
+    """A microversion; compares by number."""
 
     major: int
     minor: int
 
     def __str__(self) -> str:
-        """Return the form that stands in headers, such as `1.0`."""
+        """Return the form used in headers, such as `1.0`."""
         return f"{self.major}.{self.minor}"
 
 
@@ -46,9 +46,9 @@ SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
 
 def requested(header: str | None) -> Version:
-    """Return the version that an `OpenStack-API-Version` header asks of us, or the default.
+    """Return the version that an `OpenStack-API-Version` header asks of this service, or the default.
 
-    Other services' entries, and entries without a service type, are not for us. Raises `MalformedRequestError` (400)
+    Entries of other services, and entries without a service type, are ignored. Raises `MalformedRequestError` (400)
     for bad syntax and `UnknownVersionError` (406) for a version that is not served.
     """
     for entry in reversed((header or "").split(",")):
@@ -74,5 +74,5 @@ def _read(text: str) -> Version:
 
 
 def headers(version: Version) -> dict[str, str]:
-    """Return the headers that tell a client, and the caches between, which version was served."""
+    """Return the headers that tell clients and caches which version was served."""
     return {HEADER: f"{SERVICE_TYPE} {version}", "Vary": HEADER}

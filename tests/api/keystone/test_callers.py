@@ -115,7 +115,7 @@ def test_identity_headers_of_a_client_are_never_believed(
     [
         ({"domain": {"id": "d", "name": "d"}}, "for a domain"),
         ({"system": {"all": True}}, "for the whole system"),
-        ({}, "for nothing in particular"),
+        ({}, "not for a project"),
     ],
 )
 def test_a_token_without_a_project_is_403_that_says_so(

@@ -1,1 +1,1 @@
-"""Who calls: one module for each strategy, chosen by name in `strategies`."""
+"""Authentication: one module for each strategy, chosen by name in `strategies`."""

@@ -1,4 +1,4 @@
-"""What an authentication strategy is."""
+"""The interface of an authentication strategy."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller
 
 LONGEST_ID = 255
-"""The database keeps user and project ids of up to this length."""
+"""The database stores user and project ids of up to this length."""
 
 
 class Authenticator(Protocol):
-    """Tells from a request who makes it. Shared by all threads."""
+    """Identifies the caller of a request. Shared by all threads."""
 
     @property
     def challenge(self) -> str | None:
-        """What a 401 puts into `WWW-Authenticate`, if anything."""
+        """The `WWW-Authenticate` header of a 401, if any."""
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return the caller; raises `UnauthorizedError` with a sentence that does not help to guess.
+        """Return the caller; raises `UnauthorizedError` with a message that does not help to guess credentials.
 
-        Raises `ForbiddenError` for somebody who acts in no project, and `IdentityUnavailableError` when nobody can be
-        known now.
+        Raises `ForbiddenError` for a caller without a project, and `IdentityUnavailableError` when no caller can be
+        identified now.
         """
         ...

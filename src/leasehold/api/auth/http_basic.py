@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 REMEMBERED_SECONDS = 60.0
 MOST_REMEMBERED = 1024
 LONGEST_PASSWORD = 72
-"""What bcrypt looks at, in bytes; longer passwords are refused rather than cut."""
+"""In bytes: bcrypt ignores further ones. Longer passwords are refused rather than truncated."""
 
 
 class BasicAuthentication:
-    """Checks passwords; a bcrypt check is slow on purpose, so a success is remembered for a minute.
+    """Checks passwords. A bcrypt check is slow on purpose, so a success is cached for a minute.
 
-    What is remembered is a keyed digest under a key that this process never shows, not the password.
+    The cache holds no passwords, but their digests under a random key of this process.
     """
 
     challenge = 'Basic realm="leasehold", charset="UTF-8"'
 
     def __init__(self, users: UsersFile) -> None:
-        """Start with nobody remembered."""
+        """Start with an empty cache."""
         self._users = users
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class BasicAuthentication:
         self._nobody = _hash_of_nobody(LEAST_COST)
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return the user whose name and password the `Authorization` header holds."""
+        """Return the caller whose name and password the `Authorization` header holds."""
         name, password = _credentials(request.get_header("Authorization"))
         users = self._users.current()
         user = users.get(name)
@@ -67,9 +67,9 @@ class BasicAuthentication:
         return hmac.digest(self._key, expected + b"\x00" + password, hashlib.sha256)
 
     def _knows(self, users: Mapping[str, User], user: User | None, password: bytes) -> bool:
-        """Say whether this password was found right a short while ago, in the users file as it is now.
+        """Say whether the cache has this password, verified with the users file as it is now.
 
-        Looking up a digest under a secret key gives nothing away by the time it takes.
+        The time of the lookup reveals nothing, because the digest depends on a secret key.
         """
         self._look_at(users)
         digest = self._digest(user, password)
@@ -77,7 +77,7 @@ class BasicAuthentication:
             return self._remembered.get(digest, 0.0) > time.monotonic()
 
     def _look_at(self, users: Mapping[str, User]) -> None:
-        """Forget everything when the users file has changed, and be as slow for unknown names as for the slowest."""
+        """Clear the cache when the users file has changed, and give unknown names the highest cost of any user."""
         with self._lock:
             if users is not self._for_users:
                 self._remembered.clear()
@@ -93,9 +93,9 @@ class BasicAuthentication:
 
 
 def _hash_of_nobody(cost: int) -> bytes:
-    """Return what is checked for unknown names, so that they take as long to refuse as wrong passwords.
+    """Return the hash that is checked for unknown names, so that their refusal takes as long as for a wrong password.
 
-    No password has it: its salt is real and its digest is not.
+    No password matches it: its salt is real, its digest is not.
     """
     return bcrypt.gensalt(cost) + b"." * 31
 

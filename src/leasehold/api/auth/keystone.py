@@ -1,8 +1,8 @@
-"""Strategy `keystone`: a token with every request, validated by keystonemiddleware, which also remembers it.
+"""Strategy `keystone`: a token with every request, validated and cached by keystonemiddleware.
 
-The middleware is a WSGI application in front of another one. It is asked about each request on its own, in front of one
-that does nothing, so that the pipeline stays in charge of what is public and of what an answer looks like. What it then
-says about the caller stands in the request's environment, in place of whatever the client had sent there.
+The middleware wraps a WSGI application. Here it wraps a stub and is called once for each request, so that the pipeline
+decides which routes are public and what an answer looks like. The middleware writes the caller into the request's
+environment, and replaces any value that the client sent there.
 """
 
 from __future__ import annotations
@@ -29,24 +29,25 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 CACHE = "leasehold.token_cache"
-"""Where in a request's environment the middleware finds a cache other than memcached."""
+"""The key in a request's environment under which the middleware finds a cache other than memcached."""
 
 DEFAULTS = {"service_type": "reservation", "http_connect_timeout": 10, "http_request_max_retries": 1}
-"""Ours, where the middleware has none or a worse one. Without the first no access rules of application credentials can
-be checked; without the second a silent Keystone holds our threads for ever, and with more retries a dead one does."""
+"""Our defaults, where the middleware has none or a worse one. Without the service type, access rules of application
+credentials cannot be checked. Without the timeout a hanging Keystone blocks our threads for ever; more retries would
+block them while Keystone is down."""
 
 TOKEN_HEADERS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN", "HTTP_X_SERVICE_TOKEN")
 TOKEN = re.compile(r"\s*[!-~]{1,2048}\s*", re.ASCII)
-"""Everything that Keystone ever issued fits; the rest would be an error of transport, as if Keystone were down."""
+"""Matches every token that Keystone ever issued; others would cause a transport error, as if Keystone were down."""
 
 OK, UNAUTHORIZED = 200, 401
 
 
 class KeystoneAuthentication:
-    """Believes Keystone."""
+    """Validates tokens with Keystone."""
 
     def __init__(self, raw: cfg.ConfigOpts) -> None:
-        """Read `[keystone_authtoken]`, and speak to nobody yet; raises `ConfigurationError`."""
+        """Read `[keystone_authtoken]` without calling Keystone; raises `ConfigurationError`."""
         for group, options in auth_token.list_opts():
             raw.register_opts(options, group=group)
         for name, value in DEFAULTS.items():
@@ -54,12 +55,12 @@ class KeystoneAuthentication:
         uri = _public_uri(raw)
         self.challenge: str | None = f'Keystone uri="{uri}"'
         self._additions: Mapping[str, Any] = {} if raw[GROUP].memcached_servers else {CACHE: TokenCache()}
-        # With a delayed decision Keystone's absence would look like a bad token.
+        # With a delayed decision an unreachable Keystone would look like a bad token.
         overrides = {"delay_auth_decision": False, "www_authenticate_uri": uri, "cache": CACHE}
         self._middleware = auth_token.AuthProtocol(_accept, {"oslo_config_config": raw, **overrides})
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return whom the token in `X-Auth-Token` is for.
+        """Return the user and the project of the token in `X-Auth-Token`.
 
         Raises `ForbiddenError` for a token without a project, and `IdentityUnavailableError` when it cannot be checked.
         """
@@ -67,14 +68,14 @@ class KeystoneAuthentication:
         if not any(environ.get(header) for header in TOKEN_HEADERS[:2]):
             raise UnauthorizedError("This API wants a token from Keystone, in the header X-Auth-Token.")
         if not all(TOKEN.fullmatch(environ[header]) for header in TOKEN_HEADERS if header in environ):
-            raise UnauthorizedError("What the request carries as a token is not one. Ask Keystone for a token.")
+            raise UnauthorizedError("A token header of the request does not hold a token. Ask Keystone for one.")
         environ.update(self._additions)
         try:
             status = Request(environ).get_response(self._middleware).status_code
         except keystone_errors.ClientException as error:
             raise _unavailable() from error
         except UnicodeDecodeError as error:
-            # Only a token with access rules has the middleware read the path.
+            # The middleware reads the path only for a token with access rules.
             raise UnauthorizedError("The path is not UTF-8, so no access rule of the token allows it.") from error
         if status == OK:
             return _caller(environ)
@@ -84,7 +85,7 @@ class KeystoneAuthentication:
 
 
 def _accept(_environ: Mapping[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
-    """Stand behind the middleware: what arrives here is authenticated."""
+    """Serve as the stub behind the middleware: a request that arrives here is authenticated."""
     start_response("200 OK", [])
     return []
 
@@ -96,7 +97,7 @@ def _unavailable() -> IdentityUnavailableError:
 
 def _complaint(environ: Mapping[str, Any]) -> str:
     if environ.get("HTTP_X_SERVICE_IDENTITY_STATUS") == "Invalid":
-        return "The token in X-Service-Token is not valid, or not that of a service. Send one with a service's role."
+        return "The token in X-Service-Token is not valid, or has no service role. Send a valid one with that role."
     return "The token is not valid: it is wrong, expired or revoked. Ask Keystone for a new one."
 
 
@@ -116,7 +117,7 @@ def _caller(environ: Mapping[str, Any]) -> Caller:
 
 
 def _service(environ: Mapping[str, Any]) -> Caller | None:
-    """Return the service that passes the request on, if one proved that it does."""
+    """Return the service that passes the request on, if its own token proves that."""
     user = environ.get("HTTP_X_SERVICE_USER_ID")
     if not user:
         return None
@@ -130,13 +131,13 @@ def _service(environ: Mapping[str, Any]) -> Caller | None:
 
 
 def _without_project(environ: Mapping[str, Any]) -> ForbiddenError:
-    """Leases belong to projects, so every policy has the scope `project`, and no other token can mean anything."""
+    """Return the error for a token without a project: leases belong to projects, so every policy has that scope."""
     if environ.get("HTTP_X_DOMAIN_ID"):
         scope, what = "domain", "for a domain"
     elif environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE"):
         scope, what = "system", "for the whole system"
     else:
-        scope, what = "unscoped", "for nothing in particular"
+        scope, what = "unscoped", "not for a project"
     message = (
         f"The token is {what}, and leases belong to projects. Ask Keystone for a token for a project: with "
         "OS_PROJECT_ID or OS_PROJECT_NAME set, and OS_SYSTEM_SCOPE and OS_DOMAIN_ID unset."
@@ -145,9 +146,9 @@ def _without_project(environ: Mapping[str, Any]) -> ForbiddenError:
 
 
 def _public_uri(raw: cfg.ConfigOpts) -> str:
-    """Return where clients get tokens: by default where the service itself logs in.
+    """Return the URL where clients get tokens, by default the one where the service itself logs in.
 
-    Raises `ConfigurationError` when the service has nothing to log in with.
+    Raises `ConfigurationError` when the service has no account.
     """
     section = raw[GROUP].auth_section or GROUP
     advice = f"Set auth_type = password, auth_url, username, password, project_name and the domains in [{section}]."

@@ -1,9 +1,9 @@
-"""Strategy `none`: everybody is who they say they are. For trying things out, and behind a proxy on the same machine.
+"""Strategy `none`: trusts the identity that a request claims. For trials, and behind a proxy on the same machine.
 
 The identity comes in the headers that keystonemiddleware would set: `X-User-Id`, `X-Project-Id` and `X-Roles`.
 
 A web page in a browser on this machine reaches this API, too: by a form or a script that posts to a loopback address,
-or under a name of its own that it lets point there (DNS rebinding). So `Host`, `Origin` and `Sec-Fetch-Site` are
+or under its own host name, made to resolve to loopback (DNS rebinding). So `Host`, `Origin` and `Sec-Fetch-Site` are
 checked.
 """
 
@@ -28,30 +28,31 @@ DEFAULT_USER = "admin"
 DEFAULT_PROJECT = "demo"
 DEFAULT_ROLES = "admin,member,reader"
 OWN_SITES = frozenset({"", "none", "same-origin"})
-"""Values of `Sec-Fetch-Site` for what is no page of another site: no browser, its user, and a page of this API."""
+"""Values of `Sec-Fetch-Site` from no browser, from a browser's user, and from a page of this API."""
 IMPLIED = ("admin", "manager", "member", "reader")
-"""Each role implies those after it. Keystone's tokens name them all; the other strategies have to add them."""
+"""Each role implies those after it. Keystone's tokens list all of them; the other strategies have to add them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoAuthentication:
-    """Believes the headers of whoever connects from this machine.
+    """Trusts the headers of every connection from this machine.
 
-    Under another server than ours nobody knows where it listens, so each connection is looked at as well.
+    Another server than ours may listen on any address, so the address of each connection is checked as well.
     """
 
     allowed_hosts: frozenset[str] = frozenset()
     challenge: str | None = None
 
     def identify(self, request: falcon.Request) -> Caller:
-        """Return who the headers name, by default an administrator of the project `demo`.
+        """Return the caller that the headers name, by default an administrator of the project `demo`.
 
-        Raises UnauthorizedError for another machine, and ForeignPageError for what a web page may have sent.
+        Raises UnauthorizedError for a connection from another machine, and ForeignPageError for a request that a web
+        page may have sent.
         """
         peer = request.env.get(PEER, request.env.get("REMOTE_ADDR", ""))
         if peer and not _is_loopback(peer):
             raise UnauthorizedError(
-                "This API asks nobody who they are, so it answers its own machine alone. "
+                "This API does not authenticate callers, so it answers only its own machine. "
                 "Its administrator can set [api] auth_strategy to keystone or http_basic."
             )
         self._refuse_pages(request, local_socket=not peer)
@@ -62,14 +63,14 @@ class NoAuthentication:
         )
 
     def _refuse_pages(self, request: falcon.Request, *, local_socket: bool) -> None:
-        """Raise ForeignPageError where the headers do not say that a program or a page of this API sent the request.
+        """Raise ForeignPageError unless the headers show that a program or a page of this API sent the request.
 
-        Every browser sends `Host`; no page can reach a socket file, so there a proxy's name is any name.
+        Every browser sends `Host`. No page can reach a socket file, so a proxy may send any `Host` through one.
         """
         host = (request.get_header("Host") or "").lower()
         if host and not local_socket and not self._is_own(host):
             raise ForeignPageError(
-                f"This API asks nobody who they are, so it answers under names of its own machine alone, such as "
+                f"This API does not authenticate callers, so it answers only under names of its own machine, such as "
                 f"localhost, and not as {host[:80]!r}. Its administrator can name more in [api] allowed_hosts.",
                 field="Host",
             )
@@ -77,8 +78,8 @@ class NoAuthentication:
         foreign = origin is not None and (not host or origin.lower().partition("://")[2] != host)
         if foreign or (request.get_header("Sec-Fetch-Site") or "").lower() not in OWN_SITES:
             raise ForeignPageError(
-                "This API asks nobody who they are, so it answers no web page of another site. Call it from a program, "
-                "or have its administrator set [api] auth_strategy to keystone or http_basic.",
+                "This API does not authenticate callers, so it answers no web page of another site. Call it from a "
+                "program, or have its administrator set [api] auth_strategy to keystone or http_basic.",
                 field="Origin" if foreign else "Sec-Fetch-Site",
             )
 
@@ -90,12 +91,12 @@ class NoAuthentication:
 
 
 def read_roles(text: str) -> frozenset[str]:
-    """Return the role names in a comma separated list, in lower case because policies compare them so."""
+    """Return the role names in a comma-separated list, in lower case, as policies compare them."""
     return frozenset(role.strip().lower() for role in text.split(",") if role.strip())
 
 
 def with_implied(roles: frozenset[str]) -> frozenset[str]:
-    """Return the roles and those that Keystone's bootstrap has them imply: a member may read what members make."""
+    """Return the roles and those that they imply in Keystone's bootstrap, so that a member may also read."""
     highest = next((place for place, role in enumerate(IMPLIED) if role in roles), len(IMPLIED))
     return roles.union(IMPLIED[highest:])
 
@@ -119,7 +120,7 @@ def open_none(settings: ApiSettings) -> NoAuthentication:
 
 
 def _is_loopback(host: str) -> bool:
-    """Say whether a host is this machine alone; of names only localhost can be, where it means what it says."""
+    """Say whether `host` is a loopback address, or is localhost and resolves to loopback addresses only."""
     address = read_address(host)
     if address is not None:
         return address.is_loopback

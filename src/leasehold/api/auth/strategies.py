@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def open_keystone(_settings: ApiSettings, raw: cfg.ConfigOpts) -> Authenticator:
     """Return the strategy; raises `ConfigurationError` when `[keystone_authtoken]` cannot be used."""
-    # It brings in 25 MiB of libraries, for those who use it.
+    # Imported only where it is used, because it loads 25 MiB of libraries.
     from leasehold.api.auth.keystone import KeystoneAuthentication  # noqa: PLC0415
 
     return KeystoneAuthentication(raw)

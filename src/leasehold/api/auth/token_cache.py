@@ -1,4 +1,4 @@
-"""Validated tokens in this process's memory, for services that have no memcached."""
+"""A cache of validated tokens in this process's memory, for deployments without memcached."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_BYTES = 16 * 1024 * 1024
 
 
 class TokenCache:
-    """As much of a memcached client as keystonemiddleware uses. Shared by all threads; the oldest goes when it is full.
+    """The part of a memcached client that keystonemiddleware uses. Shared by all threads; drops the oldest when full.
 
-    The middleware's own one looks at every token for each request, is never full, and exists once for each thread.
+    The middleware's own cache scans all its tokens at each request, has no limit, and exists once for each thread.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, now: Callable[[], float] = clock.monotonic) -> None:
@@ -28,20 +28,20 @@ class TokenCache:
         self._bytes = 0
 
     def get(self, key: str) -> bytes | None:
-        """Return what was kept under `key`, a digest of a token, unless its time is over."""
+        """Return the value of `key`, a digest of a token, unless it has expired."""
         with self._lock:
             expires, value = self._held.get(key, (0.0, None))
             return value if self._now() < expires else None
 
     def set(self, key: str, value: bytes, time: int = 0) -> bool:
-        """Keep `value` for `time` seconds; nothing is kept for zero or less, which is how caching is switched off."""
+        """Store `value` for `time` seconds. Zero or less stores nothing, which is how caching is switched off."""
         if time <= 0:
             return False
         with self._lock:
             self._drop(key)
             self._held[key] = (self._now() + time, value)
             self._bytes += len(value)
-            # Everything is kept for the same time, so the oldest is the first to expire.
+            # All entries are kept for the same time, so the oldest expires first.
             while self._held and (self._bytes > self._most_bytes or self._oldest_expired()):
                 self._drop(next(iter(self._held)))
         return True

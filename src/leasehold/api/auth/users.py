@@ -2,9 +2,9 @@
 
     user:bcrypt-hash:project:role,role
 
-A role brings those that it implies: `admin`, `manager`, `member` and `reader`, each those after it.
-`leasehold-manage hash-password` prints such a line. Empty lines and lines that start with `#` do not count. A changed
-file is read again with the next request.
+Of the roles `admin`, `manager`, `member` and `reader` each implies those after it. `leasehold-manage hash-password`
+prints such a line. Empty lines and lines that start with `#` are ignored. A changed file is read again at the next
+request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 
 FIELDS = 4
 LEAST_COST = 10
-"""Hashes that are quicker to guess than this are warned of; each step up is twice the work."""
+"""Hashes with a lower bcrypt cost are logged as a warning; each step up doubles the work of guessing."""
 BCRYPT = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
 
 Stamp = tuple[int, int, int]
@@ -36,14 +36,14 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user who may log in: the hash of the password, and who that makes them."""
+    """A user who may log in: the hash of the password, and the caller that a login gives."""
 
     password_hash: bytes
     caller: Caller
 
     @property
     def cost(self) -> int:
-        """How often the hash was hashed, as a power of two."""
+        """The bcrypt cost: the number of rounds is two to this power."""
         return int(self.password_hash[4:6])
 
 
@@ -66,7 +66,7 @@ def read_users(path: Path) -> Mapping[str, User]:
 
 
 def _warn(path: Path, mode: int, users: Mapping[str, User]) -> None:
-    """Tell of what can be used, and should not be left so."""
+    """Log a warning for each setting that works but is not safe."""
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
         LOG.warning(
             "The users file %s can be read or changed by others: chmod 0640, owned by root, with the service's group.",
@@ -82,7 +82,7 @@ def _warn(path: Path, mode: int, users: Mapping[str, User]) -> None:
             LEAST_COST,
         )
     if len({user.cost for user in users.values()}) > 1:
-        LOG.warning("The costs in %s differ, so the time that a refusal takes tells some names. Use one cost.", path)
+        LOG.warning("The bcrypt costs in %s differ, so the time of a refusal reveals user names. Use one cost.", path)
 
 
 def _read_line(line: str, place: str) -> tuple[str, User]:
@@ -98,7 +98,7 @@ def _read_line(line: str, place: str) -> tuple[str, User]:
 
 
 class UsersFile:
-    """The users as the file says now. A file that became unreadable leaves them as they were, and is logged."""
+    """The users in the file as it is now. If it becomes unreadable, they stay as they were, and the log says so."""
 
     def __init__(self, path: Path) -> None:
         """Read the file for the first time; raises `ConfigurationError`."""
@@ -112,7 +112,7 @@ class UsersFile:
             try:
                 users = read_users(self._path)
             except ConfigurationError as error:
-                LOG.warning("%s The users stay as they were.", error)
+                LOG.warning("%s Until then the users stay as they were.", error)
                 users = self._held[1]
             self._held = (stamp, users)
         return self._held[1]

@@ -1,1 +1,1 @@
-"""From a call to a use case and back: HTTP alone, one module for each noun."""
+"""Handlers: translate between HTTP and the use cases, one module for each noun."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def list_allocations(call: Call) -> Reply:
-    """Show what every host is promised to; `lease_id` and `reservation_id` narrow the promises, not the hosts."""
+    """Show the allocations of every host; `lease_id` and `reservation_id` filter the allocations, not the hosts."""
     found = queries.each_allocation(
         call.service, HOST, lease_id=call.query_id("lease_id"), reservation_id=call.query_id("reservation_id")
     )
@@ -24,7 +24,7 @@ def list_allocations(call: Call) -> Reply:
 
 
 def show(call: Call, host_id: str) -> Reply:
-    """Show what one host is promised to."""
+    """Show the allocations of one host."""
     found = queries.each_allocation(
         call.service,
         HOST,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leasehold.api.models.host import HostChange, HostCreation
 
 DISCOVERED = frozenset(HostAnswer.__annotations__)
-"""The names of what the cloud tells about a host; no property may mask them."""
+"""The keys of an answer that are not properties; no property may have one of these names."""
 
 
 def list_hosts(call: Call) -> Reply:
@@ -45,13 +45,13 @@ def create(call: Call, body: HostCreation) -> Reply:
 
 
 def change(call: Call, host_id: str, body: HostChange) -> Reply:
-    """Set properties of a host, all of them or none; null takes one away, as `blazar host-unset` asks."""
+    """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests."""
     wanted = body.model_extra or {}
     if not wanted:
         raise InvalidInputError('Name at least one property to set, such as {"rack": "r7"}.')
     masking = sorted(key for key in wanted if key in DISCOVERED or key == "name")
     if masking:
-        message = f"{masking[0]!r} is what the cloud tells about a host and cannot be set. Choose another name."
+        message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
         raise InvalidInputError(message, field=masking[0])
     gone = dict.fromkeys(key for key, value in wanted.items() if value is None)
     kept = _properties({key: value for key, value in wanted.items() if key not in gone})
@@ -74,14 +74,12 @@ def _properties(wanted: Mapping[str, Any]) -> dict[str, str]:
 
 def _key(key: str) -> str:
     if not re.fullmatch(KEY_FORM, key):
-        raise InvalidInputError(
-            f"{key!r} cannot name a property. Use characters other than controls and a slash.", field=key
-        )
+        raise InvalidInputError(f"{key!r} cannot name a property. Use no control characters and no slash.", field=key)
     return key
 
 
 def _text(key: str, value: object) -> str:
-    """Return the value as it is stored: numbers and truth values are accepted, and become text."""
+    """Return the value as it is stored: numbers and booleans are accepted, and become text."""
     if not isinstance(value, str | int | float):
         raise InvalidInputError(f"The value of property {key!r} has to be a string.", field=key)
     text = str(value)

@@ -1,4 +1,4 @@
-"""Leases (contract http-api §5). The pipeline has loaded the lease of a path and asked the policies about its owner."""
+"""Leases (contract http-api §5). The pipeline loads the lease of a path and checks the policies first."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
 def list_leases(call: Call) -> Reply:
-    """Show the leases of the caller's project; administrators see those of all. From 1.1 on in pages, if asked to."""
+    """Show the leases of the caller's project, to administrators those of all; from 1.1 on in pages on request."""
     project = None if call.is_admin else call.caller.project_id
     page = _page(call) if call.version >= PAGES else {}
     leases = queries.each_lease(call.service, project, **page)
@@ -63,7 +63,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
-    """Amend a lease: all that is asked, or nothing."""
+    """Amend a lease: make all requested changes, or none."""
     generation = _wanted_generation(call, lease)
     changes = _changes(call, body)
     with _asking_once(call) as service:
@@ -72,16 +72,16 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
 
 
 def _share_groups(call: Call, service: Service, lease: Lease) -> Lease:
-    """Return the lease with its server groups. It is committed, so its answer waits for no place any more."""
+    """Return the lease with its server groups. The lease is committed, so its answer needs no permit any more."""
     call.permit.needed = False
     return share_groups(service, lease, call.token, call.caller.project_id)
 
 
 @contextmanager
 def _asking_once(call: Call) -> Iterator[Service]:
-    """Yield the service for a request that may ask the cloud: each thing once, and all within one deadline.
+    """Yield the service for a request that may call the cloud: each look-up once, all calls within one deadline.
 
-    While it waits for an answer its place is for others.
+    The request releases its permit during each call.
     """
     waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
     with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
@@ -89,9 +89,9 @@ def _asking_once(call: Call) -> Iterator[Service]:
 
 
 def delete(call: Call, lease: Lease) -> Reply:
-    """Delete a lease. The deletion commits first; waiting for the servers to be gone is best effort.
+    """Delete a lease. The deletion commits first; the wait for the servers to be gone is best effort.
 
-    A server that answers one request at a time could answer nobody else meanwhile, so there it does not wait.
+    Under a single-threaded WSGI server there is no wait, because it would block all other requests.
     """
     delete_lease(call.service, lease.id, _wanted_generation(call, lease))
     if not call.request.env["wsgi.multithread"]:
@@ -100,7 +100,7 @@ def delete(call: Call, lease: Lease) -> Reply:
 
 
 def _page(call: Call) -> dict[str, Any]:
-    """Return which part of a list is asked for; raises the 400 for a limit that is none."""
+    """Return the requested part of the list; raises InvalidInputError (400) for an invalid limit or marker."""
     text = call.query("limit")
     if text is not None and not (LIMIT.fullmatch(text) and int(text) <= LONGEST_PAGE):
         raise InvalidInputError(f"limit has to be a whole number from 1 to {LONGEST_PAGE}.", field="limit")
@@ -113,7 +113,7 @@ def _reply(call: Call, lease: Lease) -> Reply:
 
 
 def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
-    """Return the wanted lease, with its dates read."""
+    """Return the requested lease, with parsed dates."""
     now = call.service.now()
     start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
     end = dates.parse(body.end_date, version=call.version, now=now, field="end_date")
@@ -145,7 +145,7 @@ def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
 
 
 def _raw_change(change: ReservationChange) -> Mapping[str, Any]:
-    """Return the change as its resource type reads it; raises the 400 of §5.4 when it names no reservation."""
+    """Return the change for its resource type; raises MissingParameterError (400, §5.4) without a reservation id."""
     if change.id is None:
         raise MissingParameterError("reservation ID")
     return change.model_dump(exclude_unset=True)
@@ -160,7 +160,7 @@ def _idempotency_key(call: Call) -> str | None:
 
 
 def _wanted_generation(call: Call, lease: Lease) -> int | None:
-    """Return the generation that `If-Match` makes a condition, from 1.1 on; raises the 412 when it has passed."""
+    """Return the generation that `If-Match` requires, from 1.1 on; raises StaleError (412) if the lease has another."""
     header: str | None = call.request.get_header(IF_MATCH) if call.version >= GENERATIONS else None
     if header is None or header.strip() == "*":
         return None

@@ -1,4 +1,4 @@
-"""What is served, in which versions, and whether it is well."""
+"""The version document, the OpenAPI description and the health check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def list_versions(call: Call) -> Reply:
-    """Show the versions, with links that lead back here by the way the client came."""
+    """Show the versions, with links under the URL that the client used."""
     return Reply(show_versions(call.request.prefix))
 
 
@@ -23,7 +23,7 @@ def show_document(call: Call) -> Reply:
 
 
 def check_health(call: Call) -> Reply:
-    """Say whether this process serves: 200, or 503 so that a load balancer asks another one."""
+    """Say whether this process serves: 200, or 503 so that a load balancer chooses another process."""
     if call.api.admission.closing:
         body = {"status": "draining", "error_message": "This process is about to stop. Ask another one."}
         return Reply(body, status=HTTPStatus.SERVICE_UNAVAILABLE)

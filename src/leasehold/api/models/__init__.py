@@ -1,1 +1,1 @@
-"""What goes over the wire: pydantic models of requests, and typed dictionaries of answers."""
+"""The formats of requests, as pydantic models, and of answers, as typed dictionaries."""

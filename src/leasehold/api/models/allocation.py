@@ -1,4 +1,4 @@
-"""Allocations on the wire (contract http-api §6.1)."""
+"""Formats of allocations (contract http-api §6.1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 
 class PromiseAnswer(TypedDict):
-    """One share of a host that is promised to a reservation; `id` is the reservation's."""
+    """One slot of a host that is allocated to a reservation; `id` is the reservation's."""
 
     id: str
     lease_id: str
@@ -15,7 +15,7 @@ class PromiseAnswer(TypedDict):
 
 
 class AllocationAnswer(TypedDict):
-    """What one host is promised to."""
+    """The allocations of one host."""
 
     resource_id: str
     reservations: list[PromiseAnswer]

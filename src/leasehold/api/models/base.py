@@ -1,4 +1,4 @@
-"""What all requests share: unknown keys are ignored and never stored, and errors are sentences that name the field."""
+"""The base of all requests: unknown keys are ignored and never stored, and errors are sentences that name the field."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MISSING = "missing"
 
 
 class RequestModel(BaseModel):
-    """The body of a request. Values are taken as JSON types them: "1" is no number and 1 is no text."""
+    """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -36,7 +36,7 @@ def read(model: type[Model], body: dict[str, Any]) -> Model:
 def _sentence(errors: Sequence[ErrorDetails]) -> LeaseholdError:
     absent = [error["loc"] for error in errors if error["type"] == MISSING]
     if absent:
-        # The outer level first: what is missing inside a reservation is of no use before there is a lease.
+        # Report the outermost level first: the lease's own keys before those inside its reservations.
         depth = min(len(place) for place in absent)
         names = dict.fromkeys(str(place[-1]) for place in absent if len(place) == depth)
         return (
@@ -48,7 +48,7 @@ def _sentence(errors: Sequence[ErrorDetails]) -> LeaseholdError:
 
 
 def _path(place: Sequence[int | str]) -> str:
-    """Return a place such as `reservations[0].resource_type`."""
+    """Return a location as text, such as `reservations[0].resource_type`."""
     text = ""
     for step in place:
         if isinstance(step, int):

@@ -1,4 +1,4 @@
-"""Floating IPs on the wire (contract http-api §7)."""
+"""Formats of floating IPs (contract http-api §7)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leasehold.api.models.base import RequestModel
 
 
 class FloatingIpCreation(RequestModel):
-    """What POST /v1/floatingips takes."""
+    """The body of POST /v1/floatingips."""
 
     floating_network_id: Annotated[str, Field(min_length=1, max_length=255)]
     floating_ip_address: Annotated[str, Field(min_length=1, max_length=64)]

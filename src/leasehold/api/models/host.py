@@ -1,4 +1,4 @@
-"""Hosts on the wire (contract http-api §6)."""
+"""Formats of hosts (contract http-api §6)."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
 
 LONGEST_KEY = 64
 LONGEST_VALUE = 16_000
-"""In characters: with four bytes each it fits the text columns of every database."""
+"""In characters: at four bytes each such a value fits the text columns of every database."""
 
 KEY_FORM = r"^[^\x00-\x1f\x7f-\x9f/]+$"
-"""Keys become words of paths and of property expressions."""
+"""Keys are used in paths and in property expressions."""
 
 PROPERTIES: JsonDict = {
     "propertyNames": {"maxLength": LONGEST_KEY, "pattern": KEY_FORM},
     "additionalProperties": {"type": ["string", "number", "boolean"], "maxLength": LONGEST_VALUE},
 }
-"""What the schema says of properties; the handler reads them, because its errors have to name the key."""
+"""The schema of properties, for the OpenAPI description. The handler checks them, so that its errors name the key."""
 
 CHANGES: JsonDict = {
     "propertyNames": PROPERTIES["propertyNames"],
     "additionalProperties": {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_VALUE},
     "minProperties": 1,
 }
-"""The same for changes, where null takes a property away."""
+"""The same for changes, where null removes a property."""
 
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 
 
 class HostCreation(RequestModel):
-    """What POST /v1/os-hosts takes: which hypervisor, by id or by name; every other key becomes a property."""
+    """The body of POST /v1/os-hosts: the hypervisor, by id or by name; every other key becomes a property."""
 
     model_config = TAKES_PROPERTIES
 
@@ -45,14 +45,14 @@ class HostCreation(RequestModel):
 
 
 class HostChange(RequestModel):
-    """What PUT /v1/os-hosts/{id} takes: properties by name, null for those to take away."""
+    """The body of PUT /v1/os-hosts/{id}: properties by name, null for those to remove."""
 
     model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": CHANGES})
 
 
 @with_config(ConfigDict(extra="allow"))
 class HostAnswer(TypedDict):
-    """A host; its properties stand beside these keys, as strings."""
+    """A host; its properties are further keys, with strings as values."""
 
     id: str
     hypervisor_hostname: str | None

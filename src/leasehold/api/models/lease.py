@@ -1,4 +1,4 @@
-"""Leases on the wire (contract http-api §5)."""
+"""Formats of leases (contract http-api §5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 DATE_FORM = (
     r"^(now|\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d))$"
 )
-"""For the description alone: `leasehold.api.dates` reads dates, and knows the sentence that v1 clients expect."""
+"""For the OpenAPI description only: `leasehold.api.dates` parses dates, with the errors that v1 clients expect."""
 
 Date = Annotated[
     str,
@@ -26,35 +26,35 @@ Date = Annotated[
         description="`now` or `YYYY-MM-DD HH:MM` in UTC; from 1.1 on also ISO 8601 with a zone",
     ),
 ]
-OptionalDate = Annotated[str | None, Field(description="As a date; null or empty means the configured default")]
+OptionalDate = Annotated[str | None, Field(description="A date; null or empty means the configured default")]
 
 
 class OpenObject(BaseModel):
-    """An object of which only some keys are looked at here; the rest is kept for whoever reads it."""
+    """An object of which only some keys are validated here; it keeps the others for later code."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
 
 class ReservationRequest(OpenObject):
-    """A wanted reservation: its resource type reads the other keys."""
+    """A requested reservation: its resource type reads the other keys."""
 
     resource_type: Annotated[str, Field(min_length=1, max_length=66)]
 
 
 class ReservationChange(OpenObject):
-    """A changed reservation: its resource type reads the other keys. The id is asked for by the handler."""
+    """A changed reservation: its resource type reads the other keys. The handler requires the id."""
 
     id: str | None = None
 
 
 class EventRequest(OpenObject):
-    """An event that a client passes along. It is kept for show and never runs."""
+    """An event that a client adds. It is stored and shown, and never runs."""
 
     event_type: Annotated[str, Field(max_length=66)] | None = None
 
 
 class LeaseCreation(RequestModel):
-    """What POST /v1/leases takes."""
+    """The body of POST /v1/leases."""
 
     name: Name
     start_date: Date
@@ -65,7 +65,7 @@ class LeaseCreation(RequestModel):
 
 
 class LeaseAmendment(RequestModel):
-    """What PUT /v1/leases/{id} takes; an absent key leaves things as they are. `events` are ignored (§5.4)."""
+    """The body of PUT /v1/leases/{id}; an absent key changes nothing. `events` are ignored (§5.4)."""
 
     name: Name | None = None
     start_date: Date | None = None
@@ -75,7 +75,7 @@ class LeaseAmendment(RequestModel):
 
 
 class EventAnswer(TypedDict):
-    """A moment of a lease."""
+    """An event of a lease."""
 
     id: str
     lease_id: str
@@ -88,7 +88,7 @@ class EventAnswer(TypedDict):
 
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """What every reservation shows; beside it stand the fields of its resource type."""
+    """The keys of every reservation; its resource type adds more."""
 
     id: str
     lease_id: str

@@ -1,4 +1,4 @@
-"""Properties of hosts on the wire (contract http-api §6.2)."""
+"""Formats of the properties of hosts (contract http-api §6.2)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from leasehold.api.models.base import RequestModel
 
 
 class PrivacyChange(RequestModel):
-    """What PATCH /v1/os-hosts/properties/{name} takes."""
+    """The body of PATCH /v1/os-hosts/properties/{name}."""
 
     private: bool
 
 
 class PropertyAnswer(TypedDict):
-    """A property that some host has; the query key `detail` adds the rest."""
+    """A property that some host has; the query key `detail` adds the optional keys."""
 
     property: str
     private: NotRequired[bool]
@@ -30,7 +30,7 @@ class PropertyList(TypedDict):
 
 
 class DefinitionAnswer(TypedDict):
-    """A property as such, whatever its values."""
+    """The definition of a property, without its values."""
 
     id: str
     resource_type: str

@@ -1,4 +1,4 @@
-"""The version document on the wire (contract http-api §1)."""
+"""The format of the version document (contract http-api §1)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 
 class LinkAnswer(TypedDict):
-    """Where a version is served."""
+    """The URL of a version."""
 
     rel: str
     href: str

@@ -1,1 +1,1 @@
-"""Who may do what: Blazar's rule names and defaults (contract http-api §9), one module for each noun."""
+"""Authorization: Blazar's rule names and defaults (contract http-api §9), one module for each noun."""

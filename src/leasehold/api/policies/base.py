@@ -1,4 +1,4 @@
-"""The rules that the others are made of."""
+"""The base rules, which the rules of the other modules refer to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ READER_OR_ADMIN = "rule:project_reader_or_admin"
 SCOPE = ["project"]
 
 SINCE = "0.1.0"
-REASON = "The default now asks for the member or the reader role in the project, or for an administrator."
+REASON = "The default now requires the member or the reader role in the project, or an administrator."
 
 RULES = [
     policy.RuleDefault("admin", "is_admin:True or role:admin", "An administrator of the reservation service."),
@@ -40,7 +40,7 @@ RULES = [
 
 
 def owned(name: str, check: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
-    """Return a rule about things that a project owns; its deprecated default lets everybody in the project."""
+    """Return a rule about resources that a project owns; its deprecated default allows everybody in the project."""
     return policy.DocumentedRuleDefault(
         name,
         check,
@@ -54,5 +54,5 @@ def owned(name: str, check: str, description: str, method: str, path: str) -> po
 
 
 def admin_only(name: str, description: str, method: str, path: str) -> policy.DocumentedRuleDefault:
-    """Return a rule about what only administrators do."""
+    """Return a rule that allows only administrators."""
     return policy.DocumentedRuleDefault(name, ADMIN, description, [{"path": path, "method": method}], scope_types=SCOPE)

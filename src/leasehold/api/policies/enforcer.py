@@ -1,4 +1,4 @@
-"""Asking the rules: oslo.policy, loaded once at start."""
+"""Checks the rules with oslo.policy, which loads them once at start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RULES = [*base.RULES, *lease.RULES, *host.RULES, *floatingip.RULES]
 
 
 class Owned(Protocol):
-    """What a rule is asked about: something that a user of a project owns. A caller owns what they will make."""
+    """The target of a rule: something that a user of a project owns. The caller owns what a request creates."""
 
     @property
     def user_id(self) -> str: ...
@@ -33,29 +33,29 @@ class Owned(Protocol):
 
 
 class Policies:
-    """The rules in force: ours, overridden by the operator's policy file. Changes of the file need a restart."""
+    """The rules in force: our defaults, overridden by the operator's policy file. Changing the file needs a restart."""
 
     def __init__(self, settings: PolicySettings) -> None:
         """Load the rules; raises `ConfigurationError` when the operator's file cannot be used."""
         self._enforcer = _load(settings)
         rules = self._enforcer.rules.values()
         asks_elsewhere = any("http" in str(check) for check in rules)
-        # oslo.policy inspects every check anew, which costs as much as half a transaction; what a rule says about the
-        # same caller and owner never changes, unless the operator's rules ask another service.
+        # oslo.policy evaluates every check anew, which costs as much as half a transaction. The result for the same
+        # caller and owner never changes, so it is cached, unless the operator's rules ask another service.
         self._decide = self._ask if asks_elsewhere else lru_cache(MOST_REMEMBERED)(self._ask)
 
     def allows(self, rule: str, caller: Caller, target: Owned) -> bool:
-        """Say whether `rule` lets `caller` act on what `target` owns. An unknown rule lets nobody."""
+        """Say whether `rule` allows `caller` to act on what `target` owns. An unknown rule allows nobody."""
         return self._decide(rule, caller, target.user_id, target.project_id)
 
     def require(self, rule: str, caller: Caller, target: Owned) -> None:
-        """Raise `ForbiddenError` naming `rule` unless it lets `caller` act on what `target` owns."""
+        """Raise `ForbiddenError` naming `rule` unless it allows `caller` to act on what `target` owns."""
         if not self.allows(rule, caller, target):
             message = f"Policy {rule} does not allow this. Ask an administrator for a role that it names."
             raise ForbiddenError(message, details={"rule": rule})
 
     def is_admin(self, caller: Caller) -> bool:
-        """Say whether `caller` administers the service, whatever the project."""
+        """Say whether `caller` administers the service, in any project."""
         return self.allows(ADMIN, caller, caller)
 
     def _ask(self, rule: str, caller: Caller, user_id: str, project_id: str) -> bool:
@@ -64,9 +64,9 @@ class Policies:
 
 
 def _credentials(caller: Caller) -> dict[str, Any]:
-    """Return what a rule may ask about the caller, under the names that oslo.context made usual.
+    """Return the caller's attributes for the rules, under the names that oslo.context uses.
 
-    The scope is always a project: who acts in none gets no further than the authentication.
+    The scope is always a project, because authentication refuses callers without one.
     """
     credentials = {
         "user_id": caller.user_id,
@@ -92,12 +92,12 @@ def _credentials(caller: Caller) -> dict[str, Any]:
 
 
 def list_rules() -> list[policy.RuleDefault]:
-    """Return our rules, for `oslopolicy-sample-generator` and its like (`--namespace leasehold`)."""
+    """Return our rules, for `oslopolicy-sample-generator` and similar tools (`--namespace leasehold`)."""
     return RULES
 
 
 def get_enforcer() -> policy.Enforcer:
-    """Return the rules in force here, for `oslopolicy-policy-generator` and its like; raises `ConfigurationError`."""
+    """Return the rules in force, for `oslopolicy-policy-generator` and similar tools; raises `ConfigurationError`."""
     return _load(load().api.policy)
 
 
@@ -114,6 +114,6 @@ def _load(settings: PolicySettings) -> policy.Enforcer:
     except (policy.InvalidDefinitionError, policy.InvalidRuleDefault, OSError, ValueError, cfg.Error) as error:
         message = f"The policy file {settings.file} cannot be used: {error} Correct it, or remove it for the defaults."
         raise ConfigurationError(message) from error
-    # From here on nothing looks at the disk: a request must not pay for it, and reloading is not safe between threads.
+    # Stop reading files: it would slow down requests, and reloading is not thread-safe.
     enforcer.use_conf = False
     return enforcer

@@ -17,7 +17,7 @@ RULES = [
     admin_only(POST, "Enrol a host.", "POST", "/v1/os-hosts"),
     admin_only(PUT, "Change the properties of a host.", "PUT", "/v1/os-hosts/{host_id}"),
     admin_only(DELETE, "Remove a host.", "DELETE", "/v1/os-hosts/{host_id}"),
-    admin_only(GET_ALLOCATIONS, "See what hosts are promised to.", "GET", "/v1/os-hosts/allocations"),
+    admin_only(GET_ALLOCATIONS, "List the allocations of hosts.", "GET", "/v1/os-hosts/allocations"),
     admin_only(GET_PROPERTIES, "List the properties of hosts.", "GET", "/v1/os-hosts/properties"),
     admin_only(UPDATE_PROPERTIES, "Hide or show a property.", "PATCH", "/v1/os-hosts/properties/{name}"),
 ]

@@ -1,1 +1,1 @@
-"""From domain values to answers: plain functions, one module for each noun."""
+"""Views: functions that turn domain values into answers, one module for each noun."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_allocations(resource: Resource, allocations: Sequence[Allocation]) -> AllocationAnswer:
-    """Return what the resource is promised to; a reservation that holds n slots of it is shown n times."""
+    """Return the allocations of the resource; a reservation that has n slots of it is shown n times."""
     return {
         "resource_id": resource.id,
         "reservations": [_promise(allocation) for allocation in allocations for _ in range(allocation.slots)],

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_floating_ip(address: Resource) -> FloatingIpAnswer:
-    """Return the floating IP, with its dates as records show them."""
+    """Return the floating IP, with its dates in the format of records."""
     return {
         "id": address.id,
         "floating_network_id": address.attributes["floating_network_id"],
@@ -25,7 +25,7 @@ def show_floating_ip(address: Resource) -> FloatingIpAnswer:
 
 
 def show_new_floating_ip(address: Resource) -> FloatingIpAnswer:
-    """Return the floating IP as POST does, which writes the dates the other way (contract http-api §4)."""
+    """Return the floating IP for the answer to POST, where dates have the other format (contract http-api §4)."""
     return {
         **show_floating_ip(address),
         "created_at": to_wire_or_none(address.created_at),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def show_host(host: Resource) -> HostAnswer:
-    """Return the host with its properties beside the discovered fields, which always win over a property's name.
+    """Return the discovered fields of the host and its properties; a field wins over a property of the same name.
 
     `cpu_info` is JSON text or null, because the dashboard decodes it.
     """

@@ -20,14 +20,14 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 REASONS = {
-    LeaseStatus.PENDING: "The cloud is not ready for the lease yet; it is tried again by itself.",
-    LeaseStatus.STARTING: "The start waits for the cloud, and is tried again by itself.",
-    LeaseStatus.ACTIVE: "The cloud is not yet as the lease wants it; it is tried again by itself.",
-    LeaseStatus.TERMINATING: "The end waits for the cloud, and is tried again by itself.",
-    LeaseStatus.DELETING: "The deletion waits for the cloud, and is tried again by itself.",
+    LeaseStatus.PENDING: "The cloud is not ready for the lease yet; the service tries again automatically.",
+    LeaseStatus.STARTING: "The start waits for the cloud; the service tries again automatically.",
+    LeaseStatus.ACTIVE: "The cloud does not match the lease yet; the service tries again automatically.",
+    LeaseStatus.TERMINATING: "The end waits for the cloud; the service tries again automatically.",
+    LeaseStatus.DELETING: "The deletion waits for the cloud; the service tries again automatically.",
     LeaseStatus.ERROR: "The cloud did not do what the lease needs. Ask its operators, who see the reason.",
 }
-"""What those read who may not list hosts: the reason itself may name hosts, and what is on them."""
+"""Reasons for callers who may not list hosts: the real reason may name hosts and their servers."""
 
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
@@ -59,12 +59,12 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
 
 
 def _moment(event: Event) -> tuple[datetime, str]:
-    """Return what events are ordered by: when they are due, those that never are last."""
+    """Return the sort key of an event: its time, with events without a time last."""
     return (event.time or _NEVER, event.type)
 
 
 def show_reservation(reservation: Reservation, types: ResourceTypes) -> ReservationAnswer:
-    """Return what every reservation shows, and beside it the fields of its resource type."""
+    """Return the common fields of the reservation, and those of its resource type."""
     common: ReservationAnswer = {
         "id": reservation.id,
         "lease_id": reservation.lease_id,
@@ -80,7 +80,7 @@ def show_reservation(reservation: Reservation, types: ResourceTypes) -> Reservat
 
 
 def show_event(event: Event) -> EventAnswer:
-    """Return one moment of a lease; an event that a client passed along has neither time nor status."""
+    """Return an event of a lease; an event that a client added has neither time nor status."""
     return {
         "id": event.id,
         "lease_id": event.lease_id,

@@ -19,7 +19,7 @@ def show_property(values: PropertyValues, *, detail: bool) -> PropertyAnswer:
 
 
 def show_definition(definition: PropertyDefinition) -> DefinitionAnswer:
-    """Return the property as such; its dates are written the way PATCH does (contract http-api §4)."""
+    """Return the definition of the property, with dates in the format of PATCH (contract http-api §4)."""
     return {
         "id": definition.id,
         "resource_type": definition.resource_type,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def show_versions(prefix: str) -> VersionList:
-    """Return what is served below `prefix`: scheme, host and the path where the application is mounted.
+    """Return the versions served below `prefix`: scheme, host and the path where the application is mounted.
 
     The deprecated v2 is not served, so it is not listed.
     """

@@ -23,13 +23,13 @@ API_OPTIONS = [
         "auth_strategy",
         default="keystone",
         deprecated_group="DEFAULT",
-        help="How callers prove who they are: keystone, http_basic, or none (loopback addresses only).",
+        help="How callers authenticate: keystone, http_basic, or none (loopback addresses only).",
     ),
     cfg.ListOpt(
         "allowed_hosts",
         default=[],
-        help="Names, without a port, that the Host header may hold under auth_strategy none, beside localhost and "
-        "loopback addresses: those of a proxy on the same machine.",
+        help="Names, without a port, that the API accepts in the Host header under auth_strategy none, in addition to "
+        "localhost and loopback addresses: for instance that of a proxy on the same machine.",
     ),
     cfg.StrOpt(
         "users_file",
@@ -40,16 +40,18 @@ API_OPTIONS = [
         "delete_wait_seconds",
         default=10.0,
         min=0.0,
-        help="How long a delete waits for the servers of the lease to be gone before it answers, in seconds. A quarter "
-        "of `threads` wait at the same time in one process, half of them for one project; more are answered at once.",
+        help="Seconds that a delete waits for the servers of the lease to be gone before it answers. As many deletes "
+        "as a quarter of `threads` wait at the same time in one process, half of them for one project; further ones "
+        "are answered at once.",
     ),
     cfg.FloatOpt(
         "cloud_seconds",
         default=20.0,
         min=0.1,
-        help="Seconds that all calls to the cloud of one request may take together when a lease is created or changed: "
-        "fewer than the balancer waits for an answer. As many requests as `threads` and `max_waiting` together wait "
-        "for the cloud at the same time in one process, half of them for one project; more get a 503 at once.",
+        help="Seconds that all calls to the cloud of one request may take together when a lease is created or changed. "
+        "Set it below the time that the load balancer waits for an answer. As many requests as `threads` and "
+        "`max_waiting` together wait for the cloud at the same time in one process, half of them for one project; "
+        "further ones get a 503 at once.",
     ),
     cfg.IntOpt("threads", default=16, min=1, max=1024, help="Requests that one process works on at the same time."),
     cfg.IntOpt(
@@ -57,45 +59,47 @@ API_OPTIONS = [
         default=64,
         min=0,
         max=1024,
-        help="Requests that may wait in one process until it has a thread for them; more get a 503 at once.",
+        help="Requests that may wait in one process for one of its `threads`; further ones get a 503 at once.",
     ),
     cfg.FloatOpt(
         "max_wait_seconds",
         default=10.0,
         min=0.0,
-        help="Seconds after which a request that still waits gets a 503, because its client is about to give up.",
+        help="Seconds after which a waiting request gets a 503, because its client is about to give up.",
     ),
     cfg.FloatOpt(
         "shutdown_notice_seconds",
         default=0.0,
         min=0.0,
-        help="Seconds in which a process that was told to stop still answers, while its health check says 503: as many "
-        "as the balancer needs to notice.",
+        help="Seconds for which a process that was told to stop still serves, while its health check answers 503: as "
+        "many as the load balancer needs to notice.",
     ),
     cfg.FloatOpt(
         "shutdown_seconds",
         default=30.0,
         min=0.0,
-        help="Seconds, after those of the notice, in which a process that was told to stop finishes what it has begun.",
+        help="Seconds, after those of the notice, for which a stopping process finishes the requests under way.",
     ),
     cfg.IntOpt("max_body", default=1024 * 1024, min=1024, help="Largest request body accepted, in bytes."),
     cfg.IntOpt(
         "max_requests_per_minute",
         default=0,
         min=0,
-        help="Requests of one project that each API process answers in a minute; more get a 429. 0 means any number.",
+        help="Requests of one project that each API process answers in a minute; further ones get a 429. 0 means no "
+        "limit.",
     ),
     cfg.IntOpt(
         "max_failed_logins_per_minute",
         default=0,
         min=0,
-        help="Failed logins from one address after which each API process answers 429 to it. 0 means any number.",
+        help="Failed logins in a minute from one address after which each API process answers 429 to it. 0 means no "
+        "limit.",
     ),
     cfg.ListOpt(
         "trusted_proxies",
         default=[],
-        help="Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed; `unix` for "
-        "one that comes through a socket file.",
+        help="Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are trusted; `unix` for "
+        "one that connects through a socket file.",
     ),
 ]
 

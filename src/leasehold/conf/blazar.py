@@ -1,6 +1,6 @@
-"""An existing `blazar.conf`: what it says that means nothing here, so that nobody believes that it has an effect.
+"""Finds the options of an existing `blazar.conf` that have no effect here, so that the log can warn of them.
 
-What both services know has the same name here and needs no table (contract lifecycle §11).
+Options that both services have keep their names here and need no table (contract lifecycle §11).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _NO_V2 = "the deprecated v2 API is not served"
 _ASKED = "Keystone's API v3 and fixed microversions are used"
 _CATALOGUE = "the catalogue's usual service types are used; endpoint_override of the service's section names another"
 _OWN_POOL = "Leasehold sizes its pool of connections by its threads"
-_NO_EXTERNAL = "decisions are not delegated to another service; MaxLeaseDurationFilter is what there is"
-_OVERSEEN = "hosts are watched by polling alone: set enable_polling_monitor and polling_interval"
+_NO_EXTERNAL = "decisions are not delegated to another service; use MaxLeaseDurationFilter"
+_OVERSEEN = "hosts are watched only by polling: set enable_polling_monitor and polling_interval"
 
 MEANINGLESS: Mapping[tuple[str, str], str] = {
     ("DEFAULT", "control_exchange"): _NO_RPC,
-    ("DEFAULT", "db_driver"): "there is one driver",
+    ("DEFAULT", "db_driver"): "there is only one driver",
     ("DEFAULT", "enable_v1_api"): "v1 is always served",
     ("DEFAULT", "executor_thread_pool_size"): _NO_RPC,
     ("DEFAULT", "identity_service"): _CATALOGUE,
@@ -56,12 +56,12 @@ MEANINGLESS: Mapping[tuple[str, str], str] = {
     (
         "physical:host",
         "randomize_host_selection",
-    ): "the lowest-numbered free hosts are taken, so large requests find room",
+    ): "the lowest-numbered free hosts are taken, so that large requests find room",
 }
 """Blazar's options that Leasehold does not have, each with the reason; `*` is every other option of a section."""
 
 ELSEWHERE = frozenset({("DEFAULT", "auth_strategy")})
-"""Options that are known here by another section."""
+"""Options that have another section here."""
 OTHERS_SECTIONS = frozenset({"keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"})
 """Sections that libraries read themselves."""
 

@@ -1,4 +1,4 @@
-"""Which cloud, and the names shared with it: `[nova]` and `[physical:host]`, as in Blazar (contract lifecycle §11)."""
+"""Options of the cloud and the names shared with it: `[nova]`, `[physical:host]` as in Blazar (lifecycle §11)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DRIVER = cfg.StrOpt(
     "driver",
     default="openstack",
     choices=["openstack", "sandbox"],
-    help="The cloud that is leased: openstack, or the built-in sandbox for trying things out.",
+    help="The cloud whose resources are leased: openstack, or the built-in sandbox for trials.",
 )
 
 NOVA_OPTIONS = [
     cfg.StrOpt(
         "aggregate_freepool_name",
         default="freepool",
-        help="Aggregate that holds the enrolled hosts which no host reservation uses.",
+        help="Aggregate of the enrolled hosts that no host reservation uses.",
     ),
     cfg.StrOpt("blazar_owner", default="blazar:owner", help="Metadata key that names the project of an aggregate."),
     cfg.StrOpt("image_prefix", default="reserved_", help="Prefix of the snapshots taken before a lease ends."),
@@ -40,7 +40,7 @@ HOST_OPTIONS = [
         default=3600,
         min=0,
         max=YEAR,
-        help="Seconds that the end of a lease waits for snapshots that are not complete; 0 means not at all.",
+        help="Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait.",
     ),
 ]
 

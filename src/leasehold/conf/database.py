@@ -19,43 +19,44 @@ DATABASE_OPTIONS = [
         "connect_timeout",
         default=5,
         min=1,
-        help="Seconds after which an attempt to connect to a server is given up. What the URL itself says is stronger.",
+        help="Seconds after which an attempt to connect to the server fails. A value in the URL takes precedence.",
     ),
     cfg.IntOpt(
         "read_timeout",
         default=60,
         min=1,
-        help="Seconds of silence after which a connection counts as lost. On MariaDB and MySQL this is silence of any "
-        "kind, so it has to be longer than the server's innodb_lock_wait_timeout; on PostgreSQL it is that of the "
-        "network, for instance of a machine without power.",
+        help="Seconds of silence after which a connection counts as lost. On MariaDB and MySQL a server that waits for "
+        "a lock is silent, too, so set more than its innodb_lock_wait_timeout. On PostgreSQL only silence of the "
+        "network counts, for instance of a machine without power.",
     ),
     cfg.FloatOpt(
         "retry_seconds",
         default=30.0,
         min=0.0,
-        help="Seconds for which a change that lost a race, or whose connection broke before its commit, is made again.",
+        help="Seconds for which a transaction that lost a race, or its connection before the commit, is retried.",
     ),
     cfg.FloatOpt(
         "clock_jump_seconds",
         default=300.0,
         min=10.0,
-        help="A database clock that moves by more seconds than this, ahead or back, is not followed until it is back "
-        "or until leasehold-manage clock accept, so that no lease ends early. The same value for all processes.",
+        help="Largest jump of the database's clock, ahead or back, in seconds, that the processes follow. They ignore "
+        "a larger one until the clock is back or until leasehold-manage clock accept, so that no lease ends early. "
+        "Set the same value for all processes.",
     ),
     cfg.IntOpt(
         "mysql_wsrep_sync_wait",
         default=1,
         min=0,
         max=15,
-        help="What connections to a node of a Galera cluster set wsrep_sync_wait to. With 1 a transaction first waits "
-        "until its node has what was committed on the others; 0 lets it read what may be a moment old.",
+        help="Value of wsrep_sync_wait on connections to a node of a Galera cluster. With 1 a transaction first waits "
+        "until its node has applied the commits of the other nodes; with 0 it may read slightly old data.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseSettings:
-    """How long to wait for the database, and for what; `read_timeout` None waits for ever."""
+    """Timeouts and limits of the database; `read_timeout` None means no timeout."""
 
     connect_timeout: int = 5
     read_timeout: int | None = 60
@@ -65,11 +66,11 @@ class DatabaseSettings:
 
 
 PATIENT = DatabaseSettings(read_timeout=None)
-"""For the operator's tools: a migration takes as long as it takes."""
+"""For the operator's tools: a migration has no time limit."""
 
 
 IMPATIENT = DatabaseSettings(connect_timeout=2, read_timeout=2)
-"""For what can be asked again later."""
+"""For queries that can be repeated later."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -78,21 +79,21 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def read(conf: cfg.ConfigOpts) -> str:
-    """Return the URL, which may hold a password; raises `ConfigurationError`, without it, for what is no URL."""
+    """Return the URL, which may hold a password. Raises `ConfigurationError`, without the text, if it is not a URL."""
     url = str(conf.database.connection)
     if not _is_url(url):
         message = (
             "[database] connection is not a database URL. Write it as sqlite:////path/to/file, "
             "mysql+pymysql://user:password@host/name or postgresql+psycopg://user:password@host/name, "
-            "and in a password @ : / % as %40 %3A %2F %25."
+            "and the characters @ : / % in a password as %40 %3A %2F %25."
         )
         raise ConfigurationError(message)
     return url
 
 
 def _is_url(text: str) -> bool:
-    """Say whether a driver can be found by it. An @ in the host is half a password, which errors would repeat."""
-    from sqlalchemy import make_url  # noqa: PLC0415 - half of what it takes to start; nothing else here needs it.
+    """Say whether SQLAlchemy finds a driver for it. An @ in the host is part of a password, which errors would show."""
+    from sqlalchemy import make_url  # noqa: PLC0415 - half of the time to start; only this function needs it.
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
     try:
@@ -104,7 +105,7 @@ def _is_url(text: str) -> bool:
 
 
 def read_settings(conf: cfg.ConfigOpts) -> DatabaseSettings:
-    """Return the limits."""
+    """Return the timeouts and limits."""
     return DatabaseSettings(
         connect_timeout=conf.database.connect_timeout,
         read_timeout=conf.database.read_timeout,

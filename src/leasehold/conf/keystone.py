@@ -1,8 +1,8 @@
 """How the service logs in to the cloud, and where it finds the cloud's services.
 
-The account comes from the first of these that is filled in: `[cloud]` in keystoneauth's usual words, Blazar's
-`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]` and `[neutron]` say which
-of a service's endpoints to use.
+The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
+`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]` and `[neutron]` choose
+the endpoint of each service.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SERVICES = {
     "placement": {"service_type": "placement"},
     "neutron": {"service_type": "network", "min_version": "2.0", "max_version": "2.latest"},
 }
-"""The sections of the services: each one's type in the catalogue, and the versions whose URL is looked up there."""
+"""Defaults of the services' sections: the type in the catalogue, and the versions whose URL is looked up there."""
 
 TIMEOUT_SECONDS = 60
-"""A call to the cloud that takes longer is given up and tried again later."""
+"""A call to the cloud that takes longer is aborted and retried later."""
 
 _BY_PASSWORD = ("password", "v3password")
 _USUAL = "auth_type, auth_url, username, password, project_name, user_domain_name and project_domain_name"
@@ -41,9 +41,9 @@ BLAZAR_OPTIONS = [
     cfg.StrOpt("os_auth_host", default="127.0.0.1", help="Blazar's: host name or address of Keystone."),
     cfg.StrOpt("os_auth_port", default="5000", help="Blazar's: port of Keystone; empty for the protocol's own."),
     cfg.StrOpt("os_auth_prefix", default="", help="Blazar's: path of Keystone before its version, e.g. identity."),
-    cfg.StrOpt("os_auth_version", default="v3", help="Blazar's: version of Keystone's API; only v3 is spoken."),
+    cfg.StrOpt("os_auth_version", default="v3", help="Blazar's: version of Keystone's API; only v3 is supported."),
     cfg.StrOpt("os_admin_username", default="admin", help="Blazar's: account that acts in the cloud."),
-    cfg.StrOpt("os_admin_password", secret=True, help="Blazar's: its password; filled in, these options are used."),
+    cfg.StrOpt("os_admin_password", secret=True, help="Blazar's: its password; required to use it."),
     cfg.StrOpt("os_admin_project_name", default="admin", help="Blazar's: project of that account."),
     cfg.StrOpt("os_admin_user_domain_name", default="Default", help="Blazar's: domain of the account."),
     cfg.StrOpt("os_admin_project_domain_name", default="Default", help="Blazar's: domain of its project."),
@@ -55,7 +55,7 @@ BLAZAR_OPTIONS = [
 ENDPOINT_TYPE = cfg.StrOpt(
     "endpoint_type",
     choices=["public", "internal", "admin"],
-    help="Blazar's: the one interface to use. valid_interfaces says the same with alternatives.",
+    help="Blazar's: the only interface to use. valid_interfaces may name several.",
 )
 
 
@@ -75,7 +75,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def register_account(conf: cfg.ConfigOpts) -> None:
-    """Add the options of the way to log in that `[cloud] auth_type` names; raises `ConfigurationError` for no such."""
+    """Add the options of the login plugin that `[cloud] auth_type` names; raises `ConfigurationError` if unknown."""
     auth_type = conf[GROUP].auth_type
     if auth_type:
         try:
@@ -88,16 +88,16 @@ def register_account(conf: cfg.ConfigOpts) -> None:
 def open_session(conf: cfg.ConfigOpts) -> Session:
     """Return a session that logs in when it is first used; raises `ConfigurationError` when no account is configured.
 
-    Blazar's spelling of region and interface takes effect where ours is not given.
+    Blazar's options of the region, the interface and the certificates apply where ours are not set.
     """
     _translate(conf)
     return loading.load_session_from_conf_options(conf, GROUP, auth=_open_account(conf))
 
 
 def load_login(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin | None:
-    """Return the way to log in that a section describes, None for one that describes none; speaks to nobody yet.
+    """Return the login plugin that a section configures, or None; makes no calls yet.
 
-    Raises `ConfigurationError` for what could never work, so that it is said at the start and not with the first lease.
+    Raises `ConfigurationError` for a login that can never work, so that the start fails and not the first lease.
     """
     section = conf[group].auth_section or group
     loading.register_auth_conf_options(conf, section)
@@ -109,13 +109,13 @@ def load_login(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin | None:
         message = f"The credentials in [{section}] cannot be used: {error}. Set {_USUAL} in [{section}]."
         raise ConfigurationError(message) from error
     except cfg.NoSuchOptError:
-        # Its text has the rest of the password, and so has the traceback.
+        # The text and the traceback of the error hold the rest of the password.
         raise ConfigurationError(f"The credentials in [{section}] cannot be used: {LONE_DOLLAR}") from None
     return login
 
 
 def _check_password(section: cfg.ConfigOpts.GroupAttr, name: str) -> None:
-    """Refuse what the library lets pass until its first call."""
+    """Refuse missing credentials, which the library reports only at its first call."""
     missing = [] if section.password else ["password"]
     missing += [] if section.username or section.user_id else ["username"]
     if missing:

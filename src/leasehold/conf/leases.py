@@ -1,4 +1,4 @@
-"""Options that date and limit leases; names and defaults are Blazar's (contract lifecycle §11)."""
+"""Options for the dates and the limits of leases; names and defaults are Blazar's (contract lifecycle §11)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ AMOUNTS = {
     "flavor:instance": ("max_flavor_instances_per_lease", "amount"),
     "virtual:floatingip": ("max_floating_ips_per_lease", "amount"),
 }
-"""The option that limits how much of each resource type one lease asks for, and the field that says how much."""
+"""For each resource type the option that limits its amount in one lease, and the request's field with the amount."""
 
 
 TOTALS = {
@@ -50,18 +50,18 @@ TOTALS = {
     "max_memory_mb_per_project": "memory_mb",
     "max_floating_ips_per_project": "floating_ips",
 }
-"""The option that limits how much of something a project has at one moment."""
+"""The options that limit what a project has at one moment, and the names of the limited amounts."""
 _TOTAL_TEXTS = {
-    "hosts": "Whole hosts that the leases of a project may have at one moment; a new lease counts with its `max`.",
+    "hosts": "Whole hosts that a project's leases may have at one moment; a new lease counts with its `max`.",
     "vcpus": "vCPUs that the instances of a project's leases may have at one moment, dedicated ones included.",
     "memory_mb": "Memory that the instances of a project's leases may have at one moment, in MiB.",
-    "floating_ips": "Floating IPs that the leases of a project may have at one moment.",
+    "floating_ips": "Floating IPs that a project's leases may have at one moment.",
 }
 _DEFAULTS = LimitSettings()
 
 
 def limit(name: str, text: str, default: int | None = None, most: int = 2**53) -> cfg.IntOpt:
-    """Return an option that limits something; without a default it does not."""
+    """Return an option for a limit; without a `default` it means no limit."""
     value = UNLIMITED if default is None else default
     return cfg.IntOpt(name, default=value, min=UNLIMITED, max=most, help=f"{text} -1 means no limit.")
 
@@ -70,14 +70,14 @@ ENFORCEMENT_OPTIONS = [
     cfg.ListOpt(
         "enabled_filters",
         default=[],
-        help="Filters that a lease has to pass beside those of sizes and of projects, by class name.",
+        help="Filters, by class name, that a lease has to pass in addition to those of sizes and of projects.",
     ),
     cfg.IntOpt(
         "max_lease_duration",
         default=UNLIMITED,
         min=UNLIMITED,
         max=MOST,
-        help="Longest lease that MaxLeaseDurationFilter grants, in seconds; -1 means any length.",
+        help="Longest lease that MaxLeaseDurationFilter grants, in seconds; -1 means no limit.",
     ),
     cfg.ListOpt(
         "max_lease_duration_exempt_project_ids",
@@ -87,7 +87,7 @@ ENFORCEMENT_OPTIONS = [
     cfg.ListOpt("exempt_project_ids", default=[], help="Projects to which no filter applies."),
     limit(
         "max_open_leases",
-        "Leases that a project may have at a time, those to come included.",
+        "Leases that a project may have at a time, future ones included.",
         _DEFAULTS.open_leases,
     ),
     *(limit(name, _TOTAL_TEXTS[what], _DEFAULTS.totals[what]) for name, what in TOTALS.items()),
@@ -95,26 +95,27 @@ ENFORCEMENT_OPTIONS = [
         "max_open_leases_by_project",
         type=types.Dict(types.Integer(min=UNLIMITED)),
         default={},
-        help="Limits of single projects in place of max_open_leases, as `id:20,other-id:-1`; -1 means no limit.",
+        help="Limits of single projects instead of max_open_leases, as `id:20,other-id:-1`; -1 means no limit.",
     ),
     cfg.FloatOpt(
         "max_decision_seconds",
         default=2.0,
         min=0.1,
-        help="How long the service may take to choose resources for one lease, in seconds. Other leases of the same "
-        "resources wait meanwhile; a request that takes longer is refused.",
+        help="Seconds that the service may take to choose resources for one lease. Other leases of the same resources "
+        "wait meanwhile; a request that takes longer is refused.",
     ),
     cfg.FloatOpt(
         "max_explanation_seconds",
         default=0.1,
         min=0.0,
-        help="How many of these seconds may be used to find out what could be granted in place of what is refused.",
+        help="How many of these seconds the service may use to find out what it could grant instead of a refused "
+        "request.",
     ),
     limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds.", most=MOST),
     limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds.", most=MOST),
     limit("max_reservations_per_lease", "Reservations that one lease may have.", _DEFAULTS.reservations),
     *(
-        limit(name, f"Sum of the {field} of all {kind} reservations that one lease may have.")
+        limit(name, f"Largest sum of the {field} of all {kind} reservations of one lease.")
         for kind, (name, field) in AMOUNTS.items()
     ),
 ]
@@ -128,7 +129,7 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def read(conf: cfg.ConfigOpts) -> LeaseSettings:
-    """Return how leases are dated and limited."""
+    """Return the dates and the limits of leases."""
     return LeaseSettings(
         cleaning_time=timedelta(minutes=conf.cleaning_time),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),

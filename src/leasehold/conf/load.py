@@ -1,4 +1,4 @@
-"""From the command line and a configuration file to frozen settings."""
+"""Reads the command line and a configuration file into frozen settings."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 FILE_NAME = "leasehold.conf"
 SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
-"""What a predecessor left: understood as well, where there is no file of our own."""
+"""Blazar's configuration: read where there is no file of our own."""
 
 GROUPS = (leases, cloud, keystone, manager, metrics, database, api, logging)
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that was configured. `raw` serves libraries that read oslo.config themselves."""
+    """The whole configuration. `raw` is for libraries that read oslo.config themselves."""
 
     settings: Settings
     api: ApiSettings
@@ -45,8 +45,8 @@ def load(
 ) -> Config:
     """Read the configuration that `args` names, else `leasehold.conf` here or in /etc/leasehold, else Blazar's.
 
-    `defaults` replaces the default of `(group, option)` for one program, below what a file says; the group of
-    Blazar's top-level options is `DEFAULT`. Raises `ConfigurationError` with a sentence; `--help` leaves the program.
+    `defaults` replaces the default of `(group, option)` for one program; a file takes precedence. The group of
+    Blazar's top-level options is `DEFAULT`. Raises `ConfigurationError` with a sentence; `--help` ends the program.
     """
     conf = cfg.ConfigOpts()
     for group in GROUPS:
@@ -77,7 +77,7 @@ def load(
             raw=conf,
         )
     except cfg.NoSuchOptError:
-        # Its text has what follows the dollar, which may be half a password.
+        # The text of the error holds what follows the dollar, which may be half a password.
         raise ConfigurationError(f"The configuration cannot be used: {LONE_DOLLAR}") from None
     except cfg.Error as error:
         message = f"The configuration cannot be used: {error}"
@@ -85,7 +85,7 @@ def load(
 
 
 def unset() -> cfg.ConfigOpts:
-    """Return a configuration in which nothing is set and no option is known, for libraries that want one."""
+    """Return a configuration without options and values, for libraries that need one."""
     conf = cfg.ConfigOpts()
     conf([], default_config_files=[], default_config_dirs=[])
     return conf

@@ -1,4 +1,4 @@
-"""Logging, set up in one place with oslo.log."""
+"""Sets up logging with oslo.log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUIET = (
     "keystonemiddleware=WARN",
     "urllib3=INFO",
 )
-"""Libraries that would drown our own messages at debug level."""
+"""Log levels of libraries that would flood the log at debug level."""
 
 
 def register(conf: cfg.ConfigOpts) -> None:
@@ -27,5 +27,5 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def set_up(conf: cfg.ConfigOpts) -> None:
-    """Send this process's log where `conf` says; every line of a request carries the request id."""
+    """Send this process's log to the destination in `conf`; every line of a request carries the request id."""
     log.setup(conf, "leasehold")

@@ -1,4 +1,4 @@
-"""Options of the manager: which resource types are on, and how due work is claimed and retried."""
+"""Options of the manager: the enabled resource types, and how due work is claimed and retried."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ BLAZAR_PLUGINS = {
     "virtual.floatingip.plugin": "virtual:floatingip",
     "flavor.instance.plugin": "flavor:instance",
 }
-"""Blazar's plugin names and the resource types they stand for (contract lifecycle §11)."""
+"""The resource types of Blazar's plugin names (contract lifecycle §11)."""
 
 BLAZAR_DUMMY_PLUGIN = "dummy.vm.plugin"
-"""Blazar's default, which does nothing: a `blazar.conf` may still name it beside the real ones."""
+"""Blazar's default, which does nothing: a `blazar.conf` may still name it with the real ones."""
 
 MANAGER_OPTIONS = [
     cfg.ListOpt(
@@ -37,65 +37,66 @@ MANAGER_OPTIONS = [
     cfg.ListOpt(
         "forgotten_plugins",
         default=[],
-        help="Resource types that are gone for good: warnings and ends of their reservations count as done, without "
+        help="Resource types that are removed for good: warnings and ends of their reservations count as done, without "
         "the plugin and without a call to the cloud. Name a type here only when nothing of it is left in the cloud. It "
-        "may not be among the `plugins`.",
+        "may not be in `plugins`, too.",
     ),
     cfg.IntOpt("workers", default=DEFAULTS.workers, min=1, help="Tasks that one manager works on at the same time."),
     cfg.FloatOpt(
         "claim_seconds",
         default=DEFAULTS.claim_seconds,
         min=1.0,
-        help="Seconds after which the work of a manager that died is taken over by another. A manager that lives "
-        "renews its claims three times as often.",
+        help="Seconds after which another manager takes over the work of a manager that died. A live manager renews "
+        "its claims three times as often.",
     ),
     cfg.FloatOpt(
         "poll_seconds",
         default=DEFAULTS.poll_seconds,
         min=0.01,
-        help="Longest pause, in seconds, between two looks for work that is due: how late a start may be noticed.",
+        help="Longest pause, in seconds, between two polls for due work: how late a start may be noticed.",
     ),
     cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
         min=0.0,
-        help="Seconds before work that failed is tried again. Each further failure doubles the pause.",
+        help="Seconds before failed work is tried again. Each further failure doubles the pause.",
     ),
     cfg.FloatOpt(
         "retry_most_seconds",
         default=DEFAULTS.retry_most_seconds,
         min=0.0,
         max=3600.0,
-        help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes that soon.",
+        help="Longest pause, in seconds, between two tries: after an outage of the cloud work resumes within it.",
     ),
     cfg.FloatOpt(
         "retry_refused_seconds",
         default=DEFAULTS.retry_refused_seconds,
         min=0.0,
         max=3600.0,
-        help="Longest pause, in seconds, between two tries of what the cloud refuses (400, 403, 404): when that is "
-        "mended, work resumes that soon. The first pause is `retry_first_seconds`, the next four times as long.",
+        help="Longest pause, in seconds, between two tries of a call that the cloud refuses (400, 403, 404). When the "
+        "cause is repaired, work resumes within that time. The first pause is `retry_first_seconds`; each further one "
+        "is four times as long.",
     ),
     cfg.FloatOpt(
         "shutdown_seconds",
         default=DEFAULTS.shutdown_seconds,
         min=0.0,
-        help="Seconds in which a manager that was told to stop finishes what it works on; the rest it gives back, so "
-        "that another one takes it at once.",
+        help="Seconds for which a stopping manager finishes its work. It gives back the rest, so that another manager "
+        "takes it at once.",
     ),
     cfg.FloatOpt(
         "audit_seconds",
         default=DEFAULTS.audit_seconds,
         min=0.0,
-        help="Seconds between two rounds in which one of the managers compares the cloud with the database, mends what "
-        "somebody has changed by hand, and logs it; 0 for never.",
+        help="Seconds between two audit rounds. In a round one of the managers compares the cloud with the database, "
+        "repairs manual changes, and logs them; 0 means no audit.",
     ),
     cfg.FloatOpt(
         "audit_pause_seconds",
         default=DEFAULTS.audit_pause_seconds,
         min=0.0,
-        help="Pause, in seconds, after each lease in such a round: it spares the cloud. A round takes as many of them "
-        "as there are leases.",
+        help="Pause, in seconds, after each lease in an audit round, which limits the load of the cloud. A round has "
+        "one pause for each lease.",
     ),
 ]
 
@@ -111,22 +112,23 @@ HOST_OPTIONS = [
         default=int(DEFAULTS.health_seconds),
         min=1,
         max=YEAR,
-        help="Seconds between two looks at the hosts.",
+        help="Seconds between two checks of the hosts.",
     ),
     cfg.IntOpt(
         "failure_grace",
         min=0,
         max=YEAR,
-        help="Seconds that a host is down, or forced down, before it has failed and its reservations are moved; by "
-        "default two polling intervals. A service that is only disabled is in maintenance: nothing new is promised "
-        "there, and nothing is moved.",
+        help="Seconds that a host is down, or forced down, before it counts as failed and its reservations are moved; "
+        "by default two polling intervals. A host whose service is only disabled is in maintenance: it gets no new "
+        "allocations, and keeps its reservations.",
     ),
     cfg.IntOpt(
         "healing_interval",
         default=60,
         min=0,
         max=YEAR // 60,
-        help="Minutes ahead of their start in which reservations are healed; 0 heals all of them at once.",
+        help="Reservations that start within this many minutes are healed, later ones when they come that close; 0 "
+        "heals all of them at once.",
     ),
 ]
 
@@ -160,16 +162,16 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
 
 
 def read_plugins(conf: cfg.ConfigOpts) -> tuple[str, ...]:
-    """Return the resource types that are on, Blazar's plugin names translated, each once, in the order given."""
+    """Return the enabled resource types, Blazar's plugin names translated, each once, in the order given."""
     return tuple(dict.fromkeys(_types(conf.manager.plugins)))
 
 
 def _read_forgotten(conf: cfg.ConfigOpts) -> frozenset[str]:
-    """Return the resource types that are gone for good; raises ConfigurationError for one that is on."""
+    """Return the resource types that are removed for good; raises ConfigurationError for one that is enabled."""
     forgotten = frozenset(_types(conf.manager.forgotten_plugins))
     both = sorted(forgotten.intersection(read_plugins(conf)))
     if both:
-        message = f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins switches on."
+        message = f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins enables: name it once."
         raise ConfigurationError(f"The configuration cannot be used: {message}")
     return forgotten
 

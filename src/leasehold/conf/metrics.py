@@ -1,4 +1,4 @@
-"""Where Prometheus finds what the service counts: a page of the API, and a port of the manager's own."""
+"""Options of the metrics for Prometheus: a page of the API, and a port of the manager."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ API_OPTIONS = [
     cfg.BoolOpt(
         "metrics",
         default=False,
-        help="Answer GET /metrics with figures for Prometheus. It asks for no token: they are counts without names or "
-        "ids, but let the proxy in front of the API keep the path from the outside.",
+        help="Answer GET /metrics with metrics for Prometheus, without a token. They hold counts and no names or ids, "
+        "but have the proxy in front of the API block the path for clients from outside.",
     ),
 ]
 
@@ -32,5 +32,5 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def read(conf: cfg.ConfigOpts) -> MetricsSettings:
-    """Return where the manager answers Prometheus; the API's own option stands with its settings."""
+    """Return where the manager answers Prometheus; the option of the API is in `ApiSettings`."""
     return MetricsSettings(host=conf.manager.metrics_host, port=conf.manager.metrics_port)

@@ -1,6 +1,6 @@
-"""Every option of ours, for `oslo-config-generator --namespace leasehold` and for the reference.
+"""Lists all our options, for `oslo-config-generator --namespace leasehold` and for the reference.
 
-Nothing is listed twice: the groups register what they have, and this listens.
+There is no second list: this module records the options that the groups register.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from leasehold.conf.load import GROUPS
 LIBRARIES = ("keystonemiddleware.auth_token", "oslo.log", "oslo.policy")
 """Namespaces of the libraries whose options our programs read as well."""
 USUAL_LOGIN = "password"
-"""The login whose options are listed: which there are depends on `auth_type`, and this is what operators use."""
+"""The login plugin whose options are listed. The options depend on `auth_type`; operators usually use this one."""
 
 Section = tuple[str | None, list[cfg.Opt]]
 
 
 def list_opts() -> list[Section]:
-    """Return our own options by group, None for `[DEFAULT]`, without those of the libraries."""
+    """Return our options by group, None for `[DEFAULT]`, without those of the libraries."""
     theirs = {(group, option.dest) for group, options in list_library_opts() for option in options}
     return _by_group([(group, option) for group, option in _registered() if (group, option.dest) not in theirs])
 
 
 def list_library_opts() -> list[Section]:
-    """Return the options of the libraries, as they list them themselves."""
+    """Return the options of the libraries, as the libraries list them."""
     found: NamedExtensionManager[Any] = NamedExtensionManager(
         "oslo.config.opts", LIBRARIES, on_load_failure_callback=_refuse, name_order=True
     )
@@ -46,7 +46,7 @@ def _by_group(options: list[tuple[str | None, cfg.Opt]]) -> list[Section]:
 
 
 def _registered() -> list[tuple[str | None, cfg.Opt]]:
-    """Return what our groups register, with the defaults that they set for options of others."""
+    """Return the options that our groups register, with the defaults that they set for options of libraries."""
     conf = _Listener()
     for group in GROUPS:
         group.register(conf)
@@ -63,15 +63,15 @@ def _with_default(option: cfg.Opt, conf: cfg.ConfigOpts, group: str | None) -> c
 
 
 class _Listener(cfg.ConfigOpts):
-    """Remembers what is registered, in order."""
+    """Records the registered options, in order."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str | None, cfg.Opt]] = []
         super().__init__()
-        self.heard.clear()  # What oslo.config registers for itself is no option of a service.
+        self.heard.clear()  # Options that oslo.config registers for itself are not the service's.
 
     def register_opt(self, opt: cfg.Opt, group: Any = None, **more: Any) -> bool:
-        """Register the option, and remember it."""
+        """Register the option, and record it."""
         new: bool = super().register_opt(opt, group=group, **more)
         if new:
             name = getattr(group, "name", group)

@@ -1,4 +1,4 @@
-"""The settings that the rest of the service reads: frozen values, independent of where they came from."""
+"""The settings that the rest of the service reads: frozen values, independent of their source."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """What the enforcement filters count, None for no limit. `amounts` are by resource type, over a whole lease.
+    """The limits of the enforcement filters, None for no limit. `amounts` are by resource type, over a whole lease.
 
-    `open_leases_by_project` wins over `open_leases`; `totals` are what a project may have at one moment. A project in
-    `exempt_projects` knows no limit at all.
+    `open_leases_by_project` takes precedence over `open_leases`; `totals` are what a project may have at one moment. No
+    limit applies to a project in `exempt_projects`.
     """
 
     open_leases: int | None = 1_000
@@ -32,10 +32,10 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """How leases are dated and limited (contract lifecycle §8, §10, §11).
+    """The dates and the limits of leases (contract lifecycle §8, §10, §11).
 
-    A decision may take `decision_seconds` while others wait for it, of which `explanation_seconds` may go into finding
-    out what could be granted instead.
+    A decision may take `decision_seconds` while other decisions wait for it. It may use `explanation_seconds` of them
+    to find out what could be granted instead of a refused request.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -50,7 +50,7 @@ class LeaseSettings:
 
 @dataclass(frozen=True, slots=True)
 class CloudSettings:
-    """Which cloud, and the names shared with it and its scheduler filter (contract resources §0.3)."""
+    """The cloud, and the names shared with it and its scheduler filter (contract resources §0.3)."""
 
     driver: str = "sandbox"
     freepool: str = "freepool"
@@ -92,14 +92,14 @@ class ManagerSettings:
 
     @property
     def failure_grace(self) -> timedelta:
-        """How long a host is down before it has failed: two looks where nothing else is said."""
+        """How long a host is down before it counts as failed; by default two polling intervals."""
         seconds = self.failure_grace_seconds
         return timedelta(seconds=2 * self.health_seconds if seconds is None else seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything the core reads."""
+    """All settings that the core reads."""
 
     leases: LeaseSettings = field(default_factory=LeaseSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
@@ -121,7 +121,7 @@ class PolicySettings:
 
 @dataclass(frozen=True, slots=True)
 class RateSettings:
-    """How many requests of a project, and failed logins from an address, pass each minute; 0 means any number."""
+    """How many requests of a project, and failed logins from an address, pass each minute; 0 means no limit."""
 
     requests: int = 0
     failures: int = 0
@@ -129,14 +129,14 @@ class RateSettings:
 
 @dataclass(frozen=True, slots=True)
 class ApiSettings:
-    """How the HTTP API listens, knows its callers and limits what they send.
+    """How the HTTP API listens, authenticates its callers and limits their requests.
 
-    `threads` requests are worked on at the same time, and `waiting` more wait for their turn up to `wait_seconds`.
-    `delete_wait_seconds` is how long a delete waits for the servers of the lease to be gone before it answers,
-    `cloud_seconds` what a create or a change of a lease may spend on calls to the cloud.
-    `max_body` is in bytes. `allowed_hosts` are names that the `none` strategy answers to beside those of the loopback,
-    and `users_file` is what the `http_basic` strategy reads. `trusted_proxies` are the addresses and networks whose
-    `X-Forwarded-For` and `X-Forwarded-Proto` are believed.
+    `threads` requests run at the same time, and `waiting` more wait for up to `wait_seconds`. `delete_wait_seconds` is
+    how long a delete waits for the servers of the lease to be gone before it answers, `cloud_seconds` how long the
+    calls to the cloud of one create or amendment may take. `max_body` is in bytes. `allowed_hosts` are the names that
+    the `none` strategy accepts in addition to those of the loopback, and `users_file` is the file of the `http_basic`
+    strategy. `trusted_proxies` are the addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are
+    trusted.
     """
 
     host: str = "127.0.0.1"

@@ -1,10 +1,10 @@
-"""How long a time may be that an option says: one that no calendar holds would be an error in the middle of work."""
+"""Upper bounds for options that are durations, so that no calculation with them leaves the range of dates."""
 
 from __future__ import annotations
 
 from typing import Final
 
 YEAR: Final = 366 * 24 * 3600
-"""The most seconds of what is added to a date, or taken from it: the calendar goes on for 8,000 years."""
+"""Most seconds of a duration that is added to or subtracted from a date: the calendar goes on for 8,000 years."""
 MOST: Final = 10**11
-"""The most seconds of what dates are only compared with: some 3,000 years, which is as good as no limit."""
+"""Most seconds of a duration that dates are only compared with: some 3,000 years, which is as good as no limit."""

@@ -1,8 +1,8 @@
 """The API for a WSGI server such as gunicorn or uWSGI: `leasehold.wsgi:application`.
 
-Such a server takes the command line for itself, so the configuration files are named by the environment:
+Such a server uses the command line itself, so environment variables name the configuration files:
 `OS_LEASEHOLD_CONFIG_DIR` is the folder, `OS_LEASEHOLD_CONFIG_FILES` the files in it, separated by semicolons (default
-`leasehold.conf`). Without either it is looked for where every program of ours looks.
+`leasehold.conf`). Without both the files are searched as by all our programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FILES_VARIABLE = "OS_LEASEHOLD_CONFIG_FILES"
 
 
 def arguments(environment: Mapping[str, str]) -> list[str]:
-    """Return the command line that names the files which the environment asks for."""
+    """Return the command-line options for the files that the environment names."""
     folder = environment.get(FOLDER_VARIABLE, "").strip()
     names = [name.strip() for name in environment.get(FILES_VARIABLE, "").split(";") if name.strip()]
     if not folder and not names:
@@ -43,7 +43,7 @@ def _make() -> App:
         service = build_service(config, Event())
         load_calendars(service)
         app = make_app(service, config.api, config.raw)
-    # The server may fork its workers from here on, and two processes must not speak through one connection.
+    # The server may fork its workers from here on, and two processes must not share a connection.
     service.db.engine.dispose()
     return app
 

@@ -1,1 +1,1 @@
-"""Entry points: the only place that decides which cloud, which database and which settings meet."""
+"""Entry points: only this package connects a cloud, a database and settings."""

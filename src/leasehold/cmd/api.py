@@ -1,4 +1,4 @@
-"""`leasehold-api`: the HTTP API in a process of its own; run as many as you like on one database."""
+"""`leasehold-api`: the HTTP API in a separate process; any number of them may share one database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`leasehold-manage audit`: says whether the database agrees with itself, and the cloud with the database."""
+"""`leasehold-manage audit`: checks the database for contradictions, and compares the cloud with it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 NOT_ASKED = "It was left alone, as asked."
 FOUND = 1
-"""The exit code when something does not agree and was not mended."""
+"""The exit code when there is a finding that was not repaired."""
 HALF = 3
-"""The exit code when nothing was found, and nobody could look at the cloud."""
+"""The exit code when there are no findings, but the cloud could not be read."""
 EXIT_CODES = (
-    f"Exit codes: 0 all agrees, or --repair has seen to all that did not; {FOUND} something does not agree; "
-    f"{HALF} the database agrees, and the cloud could not be looked at."
+    f"Exit codes: 0 no findings, or --repair has repaired all of them; {FOUND} findings that are not repaired; "
+    f"{HALF} no findings in the database, but the cloud could not be read."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What was found, each with what was done about it, and why the cloud was not looked at, if it was not."""
+    """The findings, each with its repair if there was one, and why the cloud was not looked at, if it was not."""
 
     findings: list[tuple[Finding, str | None]]
     unseen: str | None
@@ -55,16 +55,16 @@ class _Report:
 
 def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
     """Add the command to the parser of `leasehold-manage`."""
-    text = "check that nothing is promised twice, that no work is lost, and that the cloud matches the database"
+    text = "check that nothing is allocated twice, that no work is lost, and that the cloud matches the database"
     parser = groups.add_parser("audit", help=text, description=f"{text}. {EXIT_CODES}")
-    parser.add_argument("--repair", action="store_true", help="mend what needs no person to decide, and say how")
-    parser.add_argument("--database-only", action="store_true", help="leave the cloud alone")
+    parser.add_argument("--repair", action="store_true", help="repair what needs no decision by a person, and say how")
+    parser.add_argument("--database-only", action="store_true", help="do not look at the cloud")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace, engine: Engine) -> int:
-    """Audit the database and the cloud, mend what may be mended when asked to, and print what does not agree."""
+    """Audit the database and the cloud, repair the findings with `--repair`, and print them."""
     schema.check(engine)
     report = _look(args, engine)
     if args.json:
@@ -75,7 +75,7 @@ def run(args: Namespace, engine: Engine) -> int:
 
 
 def _look(args: Namespace, engine: Engine) -> _Report:
-    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands answer sooner.
+    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
 
     with Database(engine).reading() as connection:
         found = audit_database(connection, shared_clock(engine)())
@@ -92,7 +92,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
 
 
 def _config(args: Namespace, engine: Engine) -> conf.Config:
-    """Return the configuration; what leasehold-standalone has made here is on the sandbox without one."""
+    """Return the configuration; for the database of leasehold-standalone the default cloud is the sandbox."""
     standalone = engine.url.database == str(state_database())
     defaults = {("cloud", "driver"): "sandbox"} if standalone else None
     return conf.load(["--config-file", args.config_file] if args.config_file else [], prog=args.prog, defaults=defaults)

@@ -1,4 +1,4 @@
-"""Where the services begin: one that is told to stop while it still loads or connects ends at once, with code 0."""
+"""Entry points of the services. A service that is told to stop while it loads or connects ends at once, with code 0."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def standalone() -> None:
 
 
 def _begin(name: str) -> None:
-    """Run a program of this package. Loading what it imports takes most of its start, so the handlers come first."""
+    """Run a program of this package. Its imports take most of the start, so the signal handlers are set first."""
     end_when_told()
     import_module(f"leasehold.cmd.{name}").main()

@@ -1,4 +1,4 @@
-"""The composition root: from a configuration to a running service. Nothing else puts the parts together."""
+"""The composition root: only this module builds a running service from a configuration."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from leasehold.manager.periodic_thread import PeriodicThread
 
 SPARE_CONNECTIONS = 4
-"""Beside one for each thread that serves requests or tasks: claims, renewals, health and the sandbox's own calls."""
+"""Connections for claims, renewals, health checks and the sandbox, in addition to one for each working thread."""
 
 
 def build_service(config: Config, wake: Event) -> Service:
-    """Return the service that `config` describes, over a schema that is up to date.
+    """Return the service that `config` describes, on a database whose schema is up to date.
 
     `wake` is set when work becomes due, for a manager in the same process. Raises SchemaError, PluginError,
-    UnknownFilterError, or OperatorError where the database is away, each with a sentence for the operator.
+    UnknownFilterError, or OperatorError if the database does not answer, each with a sentence for the operator.
     """
     keep_freed_memory()
     settings = config.settings
@@ -77,7 +77,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
 
 
 def load_calendars(service: Service) -> None:
-    """Read all promises before the first request does, which would keep the other processes waiting meanwhile."""
+    """Read all allocations now; otherwise the first request reads them, and blocks the other processes meanwhile."""
     with service.db.reading() as connection:
         service.calendars.load(connection, service.now())
 
@@ -88,7 +88,7 @@ def _open_cloud(config: Config, engine: Engine) -> Cloud:
 
 @contextmanager
 def managing(service: Service, wake: Event) -> Iterator[None]:
-    """Run a manager in this process for the length of the block; what it works on is finished before the block ends."""
+    """Run a manager in this process for the length of the block; it finishes its tasks before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
     periodic: list[PeriodicThread] = [Monitor(service)] if settings.healing else []

@@ -1,4 +1,4 @@
-"""Which database a command of the operator is about, and what to say when it cannot be used."""
+"""Finds the database of an operator's command, and explains to the operator why it cannot be used."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def load_config(args: Namespace) -> conf.Config:
 def database_url(args: Namespace) -> str:
     """Return the URL from the option, the environment or the configuration, in this order.
 
-    Where none of them names a database, the one that `leasehold-standalone` has made here is meant.
+    If none of them names a database, return the one that `leasehold-standalone` has made here, if there is one.
     """
     named: str | None = args.database_url or os.environ.get(URL_VARIABLE)
     if named:
@@ -60,14 +60,14 @@ def database_url(args: Namespace) -> str:
 
 
 def open_database(url: str, *, make: bool = False) -> Engine:
-    """Return an engine for the URL; raises OperatorError for one that nothing can be opened with.
+    """Return an engine for the URL; raises OperatorError for an invalid URL.
 
-    Opening an SQLite file makes it, so one that is missing is refused unless the caller wants to `make` it.
+    Opening an SQLite file creates it, so a missing file is refused unless `make` is set.
     """
     try:
         engine = open_engine(url)
     except (ArgumentError, ImportError, ValueError):
-        # The URL is not repeated: what cannot be read as one may have the password anywhere.
+        # The URL is not repeated, because an invalid one may have the password anywhere.
         raise OperatorError(f"The database URL cannot be used. Write it as {FORMS}.") from None
     file = engine.url.database
     if engine.dialect.name == "sqlite" and file and not make and not os.path.exists(file):  # noqa: PTH110 - as SQLite sees it.
@@ -77,7 +77,7 @@ def open_database(url: str, *, make: bool = False) -> Engine:
 
 @contextmanager
 def explained(url: str) -> Iterator[None]:
-    """Turn what an operator can mend into an OperatorError; anything else is a bug and stays what it is."""
+    """Turn errors that an operator can repair into OperatorError; other errors are bugs and stay as they are."""
     try:
         with reachable(url):
             yield
@@ -87,7 +87,7 @@ def explained(url: str) -> Iterator[None]:
 
 @contextmanager
 def reachable(url: str) -> Iterator[None]:
-    """Turn a database that cannot be asked into an OperatorError, which says where it should be and not with what."""
+    """Turn errors of the database driver into an OperatorError that names the URL without its password."""
     try:
         yield
     except DBAPIError as error:
@@ -98,7 +98,7 @@ def reachable(url: str) -> Iterator[None]:
 
 
 def hidden(url: str) -> str:
-    """Return the URL, which has been opened before, with stars for its password and without options."""
+    """Return a valid URL with stars for its password and without options."""
     from sqlalchemy import make_url  # noqa: PLC0415
 
     return make_url(url).set(query={}).render_as_string(hide_password=True)
@@ -106,6 +106,6 @@ def hidden(url: str) -> str:
 
 def _first_line(error: DBAPIError) -> str:
     original = error.orig
-    # MariaDB's errors are a number and a text; the others are a text, of many lines sometimes.
+    # MariaDB's errors are a number and a text; those of the other databases are a text, sometimes of many lines.
     said = original.args[-1] if original is not None and original.args else error
     return str(said).strip().splitlines()[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""`leasehold-manage import-blazar`: Blazar's database becomes ours, with a report of every row that needs a look."""
+"""`leasehold-manage import-blazar`: imports Blazar's database, and reports every row that needs a look."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read(url: str | None) -> tuple[BlazarRows, int]:
         with explained(url):
             return read_blazar(url)
     except (ArgumentError, NoSuchModuleError, ImportError):
-        # The URL is not repeated: what cannot be read as one may have the password anywhere.
+        # The URL is not repeated, because an invalid one may have the password anywhere.
         raise OperatorError(f"The URL of Blazar's database cannot be used. Write it as {FORMS}.") from None
 
 

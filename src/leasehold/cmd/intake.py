@@ -1,9 +1,9 @@
-"""The request bodies that the server holds in memory, bounded in total.
+"""Limits the memory of all request bodies in the server together.
 
-The server receives a body before the application sees the request, so before anybody knows whose it is. What nobody
-will read is dropped as it arrives: a body without credentials, one that is too large, one of a method that has none.
-The others share a budget. When it is exceeded, the body that has been arriving for the longest time is dropped, and its
-request is refused once it is complete: clients that send slowly lose to those that send what they have.
+The server receives a body before the application sees the request and identifies the caller. A body that no handler
+will read is dropped as it arrives: one without credentials, one that is too large, one of a method without a body. The
+other bodies share a budget. When they exceed it, the body that has been arriving for the longest time is dropped, and
+its request is refused once it is complete. So clients that send slowly lose to clients that send at once.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
 class Intake:
-    """The bodies of one server; shared by the thread that receives and those that answer."""
+    """The bodies of one server; shared by the receiving thread and the answering threads."""
 
     def __init__(self, settings: ApiSettings, budget: int = BUDGET_BYTES) -> None:
-        """Hold up to `budget` bytes, or two bodies of the largest size where that is more."""
+        """Hold up to `budget` bytes, or two bodies of the largest size if that is more."""
         self._limit = settings.max_body
         self._anonymous = settings.auth_strategy == "none"
         self._budget = max(budget, 2 * settings.max_body)
@@ -40,11 +40,11 @@ class Intake:
         """Return an empty body for a request with these headers (as in CGI) and this Content-Length, 0 for chunks."""
         named = any(headers.get(name.upper().replace("-", "_")) for name in CREDENTIALS)
         wanted = command.upper() in WITH_BODY and (named or self._anonymous) and length <= self._limit
-        # One byte more shows the application that a body in chunks is too large.
+        # One more byte shows the application that a chunked body is too large.
         return Body(self, self._limit + 1 if wanted else 0)
 
     def grow(self, body: Body, content: bytes) -> None:
-        """Add what arrived, as far as it is kept; beyond the budget drop the oldest bodies that are still arriving."""
+        """Add the received content, up to the body's limit; beyond the budget drop the oldest arriving bodies."""
         with self._lock:
             kept = body.keep(content)
             if kept:
@@ -57,12 +57,12 @@ class Intake:
                 self.held -= oldest.drop()
 
     def complete(self, body: Body) -> None:
-        """Take note that a body has arrived: it stays until its request is answered."""
+        """Note that a body is complete: it stays in memory until its request is answered."""
         with self._lock:
             self._arriving.pop(body, None)
 
     def release(self, body: Body) -> None:
-        """Forget a body; again does no harm."""
+        """Drop a body; a second call has no effect."""
         with self._lock:
             self._arriving.pop(body, None)
             self.held -= body.drop()
@@ -72,20 +72,20 @@ class Body:
     """One request's body, in the form of a waitress buffer."""
 
     def __init__(self, intake: Intake, most: int) -> None:
-        """Keep the first `most` bytes, and drop what comes after them."""
+        """Keep the first `most` bytes, and drop all further ones."""
         self._intake = intake
         self._most = most
         self._file = BytesIO()
         self._length = 0
         self.refused = False
-        """Whether it was dropped because all bodies together were too large."""
+        """Whether this body was dropped because all bodies together were too large."""
 
     def __len__(self) -> int:
         """Return how many bytes are kept."""
         return self._length
 
     def append(self, content: bytes) -> None:
-        """Take what arrived."""
+        """Add received content."""
         self._intake.grow(self, content)
 
     def getfile(self) -> BytesIO:
@@ -94,18 +94,18 @@ class Body:
         return self._file
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._intake.release(self)
 
     def keep(self, content: bytes) -> int:
-        """Add what there is room for, and return how much that was; for the intake alone."""
+        """Add content up to the limit, and return how many bytes were added; only the intake calls this."""
         kept = content[: self._most - self._length]
         self._file.write(kept)
         self._length += len(kept)
         return len(kept)
 
     def drop(self) -> int:
-        """Keep nothing any more, and return how much was kept; for the intake alone."""
+        """Drop all content, present and future, and return how many bytes were kept; only the intake calls this."""
         dropped, self._length, self._most = self._length, 0, 0
         self._file = BytesIO()
         return dropped

@@ -1,4 +1,4 @@
-"""`leasehold-manage`: what an operator does by hand: the schema, old leases, the sandbox, taking over, a password."""
+"""`leasehold-manage`: commands for operators: schema, clock, old leases, audit, sandbox, import, passwords."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ PROG = "leasehold-manage"
 
 
 def main() -> None:
-    """Run the command that the arguments name and leave with its exit code: 0 when all is well, 1 when not."""
+    """Run the command that the arguments name and end with its exit code: 0 when all is well, 1 when not."""
     try:
         code = run(sys.argv[1:])
         sys.stdout.flush()
     except BrokenPipeError:
-        # Who reads our output has seen enough, as `| head` does; Python would complain once more when it ends.
+        # The reader of the output has closed it, as `| head` does. Otherwise Python reports the error again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     raise SystemExit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code; what an operator can mend ends in a sentence and 1."""
+    """Run a command and return its exit code; an error that an operator can repair is a sentence and code 1."""
     where = ArgumentParser(add_help=False, allow_abbrev=False)
     database.add_options(where)
-    # Picked out first, so that they may stand anywhere, as people write them.
+    # These options are parsed first, so that they may stand anywhere on the command line.
     args, rest = where.parse_known_args(arguments)
     args.prog = PROG
     _parser(where).parse_args(rest, args)
@@ -127,7 +127,7 @@ def _add_clock(groups: _SubParsersAction[ArgumentParser]) -> None:
     verbs = groups.add_parser("clock", help=about, description=about).add_subparsers(required=True, metavar="VERB")
     text = "compare it with this machine's, and fail when no process follows it"
     verbs.add_parser("show", help=text, description=text).set_defaults(run=_show_clock)
-    text = "have all processes follow it to where it is now, after it was set and they hold the time from before"
+    text = "make all processes follow it again, after it was set and they count on from the time before"
     verbs.add_parser("accept", help=text, description=text).set_defaults(run=_accept_clock)
 
 
@@ -140,12 +140,11 @@ def _show_clock(_args: Namespace, engine: Engine) -> int:
     _say(f"The database's clock says {look.moment:{_MOMENT}} UTC, this machine's {utc_now():{_MOMENT}} UTC.")
     seen = "never" if look.seen_at is None else f"at {look.seen_at:{_MOMENT}} UTC"
     if is_believed(look):
-        _say(f"It is followed: a process believed it {seen}.")
+        _say(f"It is followed: a process last checked it {seen}.")
         return 0
     _say(
-        f"It was last believed {seen}, so no process follows it now. Either none runs, or they hold the time "
-        "from before because it has jumped. If it is wrong, set it right; if it is right, run leasehold-manage clock "
-        "accept."
+        f"A process last followed it {seen}, so no process follows it now. Either none runs, or they ignore it because "
+        "it has jumped. If it is wrong, set it right; if it is right, run leasehold-manage clock accept."
     )
     return 1
 
@@ -216,7 +215,7 @@ def _field(text: str) -> str:
 
 
 def _hash_password(args: Namespace) -> int:
-    import bcrypt  # noqa: PLC0415 - this and the next only here, so that the other commands answer sooner.
+    import bcrypt  # noqa: PLC0415 - this and the next only here, so that the other commands start faster.
 
     from leasehold.api.auth.http_basic import LONGEST_PASSWORD  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`leasehold-manager`: claims due work and makes the cloud match; run as many as you like on one database."""
+"""`leasehold-manager`: claims due work and makes the cloud match; any number of them may share one database."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROG = "leasehold-manager"
 
 
 def main() -> None:
-    """Work until SIGINT or SIGTERM; what is under way is finished first."""
+    """Run tasks until SIGINT or SIGTERM; tasks under way are finished first."""
     config = configure(PROG, sys.argv[1:])
     wake = Event()
     with explained(PROG):

@@ -1,4 +1,4 @@
-"""How a process treats its memory: it keeps what numpy frees, and never looks for garbage among what it began with."""
+"""Memory settings of a process: keep what numpy frees, and exclude the objects of the start from collection."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ARENAS = 2
 
 
 def keep_freed_memory() -> bool:
-    """Keep what is freed, for all threads together; False where the C library is not glibc.
+    """Keep freed memory, in few arenas for all threads; False if the C library is not glibc.
 
-    A decision allocates and frees the same few megabytes each time. By default glibc hands such blocks back to the
-    kernel, which then has to clear fresh pages for the next decision; `bench/calendar.py` shows the difference. And it
-    keeps a store of its own for each thread: one that each of them has filled once is many times what any of them
-    needs, and threads that hold the interpreter in turn hardly ever meet there; `bench/memory.py` shows that.
+    A decision allocates and frees the same few megabytes each time. By default glibc returns such blocks to the kernel,
+    which must clear new pages for the next decision; `bench/calendar.py` shows the difference. By default glibc also
+    has an arena for each thread. Together the arenas grow to many times the memory in use, while threads that share
+    the interpreter's lock hardly ever compete for one arena; `bench/memory.py` shows that.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -30,9 +30,9 @@ def keep_freed_memory() -> bool:
 
 
 def keep_what_is_loaded() -> None:
-    """Take all that exists now, modules above all, out of the garbage collector's sight.
+    """Exclude all objects that exist now, mostly modules, from garbage collection.
 
-    Else it goes through them again for every few thousand objects that a long list of leases makes.
+    Otherwise the collector scans them again for every few thousand objects that a long list of leases creates.
     """
     gc.collect()
     gc.freeze()

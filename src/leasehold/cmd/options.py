@@ -1,4 +1,4 @@
-"""What every entry point begins with: the configuration, the log, and a sentence when either cannot be had."""
+"""The start of every program: loads the configuration, sets up the log, and explains errors in a sentence."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ log = getLogger(__name__)
 CANNOT_START = 2
 """Exit code of a program whose settings cannot be used."""
 TRY_AGAIN = 1
-"""Exit code of a program that another try may start: its database was away."""
+"""Exit code of a program whose database did not answer, so that another start may succeed."""
 
 SETTINGS_ERRORS = (conf.ConfigurationError, PluginError, SchemaError, UnknownFilterError)
-"""What an operator has to mend; each carries a sentence."""
+"""Errors that an operator has to repair; each has a sentence as its message."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def explained(prog: str) -> Iterator[None]:
 
 
 def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str], object] | None = None) -> conf.Config:
-    """Return the configuration that `args` lead to, with the log set up; ends the program when it cannot be used.
+    """Return the configuration for `args`, and set up the log; ends the program when the configuration is unusable.
 
     `defaults` replaces defaults for this program alone, see `conf.load`.
     """

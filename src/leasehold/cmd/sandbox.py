@@ -1,7 +1,7 @@
 """`leasehold-manage sandbox …`: look at the sandbox cloud, boot servers in it, and make it fail.
 
-`add_commands` hangs the commands under any argparse sub-parsers; each one sets `run`, a function of the parsed
-arguments and the engine of the database that returns the exit code.
+`add_commands` adds the commands to any argparse sub-parsers. Each one sets `run`, a function that takes the parsed
+arguments and the engine of the database, and returns the exit code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def add_commands(subparsers: _SubParsersAction[ArgumentParser]) -> None:
     """Add the sandbox's commands; each parser sets `run=callable(args, engine) -> exit code`."""
-    plant = subparsers.add_parser("plant", help="make the sandbox and what it holds at first; twice is fine")
+    plant = subparsers.add_parser("plant", help="make the sandbox with its first contents, unless it is there")
     plant.set_defaults(run=_plant)
     _add(subparsers, "hosts", _hosts, "list the hosts")
     for name, command, text in (
@@ -47,8 +47,8 @@ def add_commands(subparsers: _SubParsersAction[ArgumentParser]) -> None:
     _add(subparsers, "delete", _delete, "delete a server").add_argument("server", metavar="SERVER", help="id or name")
     _add(subparsers, "flavors", _flavors, "list the flavors")
     _add(subparsers, "aggregates", _aggregates, "list the host aggregates")
-    slow = _add(subparsers, "slow-delete", _slow_delete, "let deleting a server take a while")
-    slow.add_argument("seconds", type=float, metavar="SECONDS", help="0 is at once")
+    slow = _add(subparsers, "slow-delete", _slow_delete, "set how long the deletion of a server takes")
+    slow.add_argument("seconds", type=float, metavar="SECONDS", help="0 means no time")
     fault = _add(subparsers, "fault", _fault, "make calls to the cloud slow or wrong")
     fault.add_argument("verb", metavar="VERB", help="a call such as aggregates.add_host, or a pattern such as '*'")
     fault.add_argument(
@@ -57,11 +57,11 @@ def add_commands(subparsers: _SubParsersAction[ArgumentParser]) -> None:
         default="none",
         help="fail before, after or half-way through it, or lose the connection",
     )
-    fault.add_argument("--permanent", action="store_true", help="fail as if it could never work")
+    fault.add_argument("--permanent", action="store_true", help="fail with an error that a retry does not help")
     fault.add_argument("--latency-ms", type=int, default=0, metavar="N")
     fault.add_argument("--times", type=int, default=None, metavar="N", help="how many calls; default: until cleared")
     _add(subparsers, "faults", _faults, "list the faults that are set")
-    _add(subparsers, "clear-faults", _clear_faults, "make the cloud behave again")
+    _add(subparsers, "clear-faults", _clear_faults, "end all faults")
 
 
 def _add(subparsers: _SubParsersAction[ArgumentParser], name: str, command: Command, text: str) -> ArgumentParser:
@@ -71,15 +71,13 @@ def _add(subparsers: _SubParsersAction[ArgumentParser], name: str, command: Comm
 
 
 def _run(command: Command, args: Namespace, engine: Engine) -> int:
-    """Run a command on the sandbox; what it cannot do ends in a sentence and exit code 1."""
+    """Run a command on the sandbox; an error of the cloud is a sentence and exit code 1."""
     if not inspect(engine).has_table(state.name):
         return _sorry("This database holds no sandbox yet. Make one with: leasehold-manage sandbox plant")
     try:
         return command(args, sandbox(engine, faults_in_force=False))
     except CloudError as error:
-        return _sorry(
-            f"{error}. Look at what there is with: leasehold-manage sandbox hosts, flavors, servers or faults"
-        )
+        return _sorry(f"{error}. See what exists with: leasehold-manage sandbox hosts, flavors, servers or faults")
 
 
 def _plant(_args: Namespace, engine: Engine) -> int:
@@ -177,7 +175,7 @@ def _aggregates(_args: Namespace, cloud: SandboxCloud) -> int:
 
 def _slow_delete(args: Namespace, cloud: SandboxCloud) -> int:
     if args.seconds < 0:
-        return _sorry("SECONDS is 0 or more")
+        return _sorry("SECONDS has to be 0 or more")
     cloud.servers.take_to_delete(args.seconds)
     _say(f"Deleting a server takes {args.seconds:g} seconds from now on.")
     return 0
@@ -188,7 +186,7 @@ def _fault(args: Namespace, cloud: SandboxCloud) -> int:
     if not matching:
         return _sorry(f"No call is named {args.verb}. There are: {', '.join(VERBS)}")
     if args.latency_ms < 0 or (args.times is not None and args.times < 1):
-        return _sorry("--latency-ms is 0 or more, and --times 1 or more")
+        return _sorry("--latency-ms has to be 0 or more, and --times 1 or more")
     if args.error == "none" and not args.latency_ms:
         return _sorry("A fault needs --error before, --error after or --latency-ms; to end faults: clear-faults")
     cloud.faults.set(Fault(args.verb, args.latency_ms, args.error, args.permanent, args.times))
@@ -210,7 +208,7 @@ def _clear_faults(_args: Namespace, cloud: SandboxCloud) -> int:
     return 0
 
 
-def _yes(value: bool) -> str:  # noqa: FBT001 - it is the value to show, not a switch
+def _yes(value: bool) -> str:  # noqa: FBT001 - the value to show, not a switch
     return "yes" if value else "no"
 
 

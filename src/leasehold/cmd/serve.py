@@ -1,4 +1,4 @@
-"""Serve a WSGI application over HTTP until a signal asks to stop, and then leave nobody without an answer."""
+"""Serves a WSGI application over HTTP until a signal asks to stop, and then answers the requests under way."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ log = logging.getLogger(__name__)
 
 LARGEST_HEADERS = 64 * 1024
 BODY_SLACK = 64 * 1024
-"""What the server reads beyond the API's own limit and drops, so that the API can say in JSON that it is too large."""
+"""Bytes that the server reads beyond the API's limit and drops, so that the API can answer a large body in JSON."""
 SENDING_AWAY = 2
-"""Threads that always find time for those for whom there is no room."""
+"""Threads that answer the requests that are shed."""
 PIPELINED = 4
 """Requests that a client may send on one connection before it reads an answer; further ones are dropped."""
 CONNECTIONS = 512
-"""Open at the same time; more wait in the kernel. Each takes a file, of which a process has 1,024 by default."""
+"""Connections open at the same time; more wait in the kernel. Each uses a file; a process may have 1,024 by default."""
 LINGER_SECONDS = 0.5
-"""How long after its last request a connection may bring another one to a server that is stopping."""
+"""How long after its last request a connection may send another one to a stopping server."""
 TURN_SECONDS = 0.05
 
 
 class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
-    """An answer that tells the client not to send more on its connection once the server takes no new ones."""
+    """An answer with `Connection: close` while the server is stopping."""
 
     def build_response_header(self) -> bytes:
         """Return the status line and the headers."""
@@ -66,13 +66,13 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
     task_class = LastWords
 
     def parser_class(self, adj: Adjustments) -> StrictParser:
-        """Return what reads the next request."""
+        """Return the parser of the next request."""
         return StrictParser(adj, self.server.intake)
 
     def received(self, data: bytes) -> bool:
-        """Take in what arrived; of many requests sent without waiting for answers the first few are the last ones.
+        """Process received data; close the connection after the first `PIPELINED` requests if there are more.
 
-        Else a client that reads none of its answers would hold a thread, once they are large enough together.
+        Otherwise a client that reads none of its answers blocks a thread, once they are large enough together.
         """
         going_on: bool = super().received(data)
         with self.requests_lock:
@@ -81,7 +81,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
         return going_on
 
     def handle_close(self) -> None:
-        """Close the connection, and forget the request that was arriving."""
+        """Close the connection, and the request that was arriving."""
         super().handle_close()
         if self.request is not None:
             self.request.close()
@@ -94,7 +94,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """waitress, holding its port, with all its sockets by file number."""
+    """waitress with an open port, and all its sockets by file descriptor."""
 
     settings: ApiSettings
     admission: AdmissionControl
@@ -102,11 +102,11 @@ class ApiServer:
     dispatcher: ThreadedTaskDispatcher
 
     def turn(self, seconds: float) -> None:
-        """Do what the sockets ask for, waiting up to so long for the first of them."""
+        """Run one round of the event loop; wait for the first event for up to `seconds`."""
         wasyncore.loop(timeout=seconds, use_poll=True, map=self.sockets, count=1)
 
     def listeners(self) -> Iterator[Any]:
-        """Yield what takes new connections."""
+        """Return the sockets that accept new connections."""
         return (each for each in list(self.sockets.values()) if isinstance(each, BaseWSGIServer))
 
     def channels(self) -> list[Channel]:
@@ -114,26 +114,26 @@ class ApiServer:
         return [each for each in self.sockets.values() if isinstance(each, Channel)]
 
     def wake(self) -> None:
-        """End the turn that is under way; a signal handler may call this."""
+        """End the current round of the event loop; a signal handler may call this."""
         next(self.listeners()).pull_trigger()
 
     def close(self) -> None:
-        """Close all sockets, whatever they are used for."""
+        """Stop the threads, and close all sockets."""
         self.dispatcher.shutdown(timeout=0.1)
         wasyncore.close_all(self.sockets, ignore_all=True)
 
 
 def threads_for(settings: ApiSettings) -> int:
-    """Return how many threads a server needs, so that who finds no place is told so at once."""
+    """Return how many threads a server needs, so that it answers shed requests at once."""
     waiting_elsewhere = most_waiting(settings) + most_asking(settings)
     return settings.threads + settings.waiting + waiting_elsewhere + PUBLIC + SENDING_AWAY
 
 
 def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiServer:
-    """Return a server that holds its port already; raises ConfigurationError when it cannot have it.
+    """Return a server whose port is open; raises ConfigurationError when the port is not available.
 
-    It has a thread for each request that is inside the `door`, waits there, for a deletion or for the cloud, and some
-    for those that are sent away.
+    It has a thread for each request that has a permit, or waits for a permit, a deletion or the cloud, and some threads
+    for requests that are shed.
     """
     sockets: dict[int, Any] = {}
     try:
@@ -147,7 +147,7 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
             ident="leasehold",
             max_request_header_size=LARGEST_HEADERS,
             max_request_body_size=16 * settings.max_body + BODY_SLACK,
-            # Whose headers are believed is for the API to say, the same under every server.
+            # The API itself decides which proxies to trust, so that it works the same under every server.
             clear_untrusted_proxy_headers=False,
         )
     except OSError as error:
@@ -164,12 +164,12 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
 
 
 def stopped_by_signal(server: ApiServer) -> Sequence[int]:
-    """Return what holds the number of SIGINT or SIGTERM once it came; from here on neither ends the process."""
+    """Return a list that gets the number of an arriving SIGINT or SIGTERM; they no longer end the process."""
     stopping: list[int] = []
 
     def stop(signal_number: int, _frame: FrameType | None) -> None:
         for each in SIGNALS:
-            signal.signal(each, signal.SIG_IGN)  # Stopping has begun; a second signal must not break into it.
+            signal.signal(each, signal.SIG_IGN)  # A second signal must not interrupt the stop.
         stopping.append(signal_number)
         server.wake()
 
@@ -179,7 +179,7 @@ def stopped_by_signal(server: ApiServer) -> Sequence[int]:
 
 
 def serve(server: ApiServer, stopping: Sequence[int]) -> None:
-    """Answer requests until `stopping` holds something; those under way are answered first, within a limit."""
+    """Answer requests until `stopping` is not empty, then those under way, within a time limit."""
     readers = SlowReaders()
     while not stopping:
         server.turn(1.0)
@@ -190,7 +190,7 @@ def serve(server: ApiServer, stopping: Sequence[int]) -> None:
 
 
 def _give_notice(server: ApiServer) -> None:
-    """Go on as before, while the health check says that this will end."""
+    """Serve as before, while the health check announces the stop."""
     server.admission.closing = True
     end = monotonic() + server.settings.shutdown_notice_seconds
     while monotonic() < end:
@@ -198,18 +198,18 @@ def _give_notice(server: ApiServer) -> None:
 
 
 def _refuse_newcomers(server: ApiServer) -> None:
-    """Give the port back, after taking in who has been let into the kernel's queue already."""
+    """Close the port, after accepting the connections that the kernel has queued."""
     for listener in server.listeners():
         known = -1
         while known < len(server.sockets):
             known = len(server.sockets)
             listener.handle_accept()
-        # Its own `close` would also end what wakes the loop, which the connections still need.
+        # The listener's own `close` would also close the trigger of the event loop, which the connections still need.
         wasyncore.dispatcher.close(listener)
 
 
 def _finish(server: ApiServer, readers: SlowReaders) -> None:
-    """Answer what has been asked, and hang up where nothing comes or is read; then end, whatever is left."""
+    """Answer the requests under way, and close idle and stalled connections; after the time limit close all."""
     end = monotonic() + server.settings.shutdown_seconds
     while (channels := server.channels()) and monotonic() < end:
         for channel in channels:

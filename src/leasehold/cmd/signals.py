@@ -1,4 +1,4 @@
-"""Being told to stop, by SIGINT or SIGTERM, whichever thread the kernel gives the signal to."""
+"""Handles SIGINT and SIGTERM, in whichever thread the kernel delivers them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def end_when_told() -> None:
-    """End the process with code 0 at the first of the signals, until `heard` or a server takes them over.
+    """End the process with code 0 at the first of the signals, until `heard` or a server handles them.
 
-    It is for the start, when nothing is under way that has to be finished: the kernel closes what is open, and the
-    database rolls back. An exception would do the same later, or never, where a library catches it.
+    It is for the start, when no work has to be finished: the kernel closes open files, and the database rolls back. An
+    exception would end the process later, or never if a library catches it.
     """
     for each in SIGNALS:
         signal.signal(each, _end)
@@ -28,11 +28,11 @@ def end_when_told() -> None:
 
 @contextmanager
 def heard() -> Iterator[Callable[[], object]]:
-    """Give what waits for the first of the signals; from here on none of them ends the process by itself.
+    """Yield a function that waits for the first of the signals; from here on none of them ends the process.
 
-    Blocking them in this thread would not do: a library's threads (numpy's) are older, do not block them, and get them
-    while this one is not waiting. A Python handler would not do either: it runs only once the main thread does
-    something, which sleeps. What the interpreter's own handler writes to a socket wakes it from any thread.
+    It is not enough to block the signals in this thread: threads of a library (numpy's) started earlier, do not block
+    them, and receive them. A Python handler is not enough either: it runs only in the main thread, which sleeps. So the
+    interpreter's own handler writes to a socket, which wakes the main thread from any thread.
     """
     awaited, written = socket.socketpair()
     with awaited, written:
@@ -43,7 +43,7 @@ def heard() -> Iterator[Callable[[], object]]:
         try:
             yield partial(awaited.recv, 1)
         finally:
-            # Stopping has begun, and goes on when the interpreter gives its handlers back.
+            # A further signal must not interrupt the stop, not even when the interpreter resets its handlers at exit.
             for each in SIGNALS:
                 signal.signal(each, signal.SIG_IGN)
             signal.set_wakeup_fd(before)
@@ -54,4 +54,4 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _noted(_number: int, _frame: FrameType | None) -> None:
-    """Do nothing: that a signal came is in the socket already."""
+    """Do nothing: the interpreter has written the signal to the socket already."""

@@ -1,8 +1,8 @@
-"""Clients that do not read their answers: after a while without any progress their connection is closed.
+"""Closes connections whose clients do not read their answers.
 
-An answer that does not fit into the buffers of a connection holds a thread until the client has read most of it, and
-the stop of a server waits for all that is unsent. So a client that reads nothing has a limited time. One that reads
-slowly has as long as it needs.
+An answer that does not fit into the buffers of a connection blocks a thread until the client has read most of it, and a
+stopping server waits for all unsent data. So a client that reads nothing gets a limited time. A client that reads
+slowly gets as long as it needs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 RUNNING_SECONDS = 120.0
-"""As long as waitress keeps an idle connection."""
+"""The same time for which waitress keeps an idle connection."""
 STOPPING_SECONDS = 5.0
 LOOK_SECONDS = 1.0
 
@@ -33,16 +33,16 @@ class Connection(Protocol):
 
 
 class SlowReaders:
-    """Since when each connection with something to send has made no progress; for the thread of the sockets alone."""
+    """Knows since when each connection with unsent data has made no progress; only the socket thread uses it."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """`now` is a steady clock, in seconds."""
+        """`now` is a monotonic clock, in seconds."""
         self._now = now
         self._looked = float("-inf")
         self._stalled: dict[Connection, tuple[float, float]] = {}
 
     def hang_up(self, connections: Iterable[Connection], seconds: float) -> None:
-        """Close the connections that had something to send, and sent nothing, for so long; looks once a second."""
+        """Close the connections that had unsent data and sent nothing for `seconds`; checks once a second."""
         now = self._now()
         if now - self._looked < LOOK_SECONDS:
             return

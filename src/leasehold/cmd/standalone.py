@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 PROG = "leasehold-standalone"
 
 WELCOME = """
-Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start finds all as it was)
+Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start keeps the state)
 A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this folder:
 
   export OS_AUTH_TYPE=none OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
@@ -58,7 +58,7 @@ def main() -> None:
         load_calendars(service)
         admission = AdmissionControl(config.api)
         server = listen(make_app(service, config.api, config.raw, admission), config.api, admission)
-    # Before the manager begins: what it works on has to be finished.
+    # The handlers are set before the manager starts, because a signal must not interrupt its tasks.
     stopping = stopped_by_signal(server)
     with explained(PROG), managing(service, wake):
         sys.stdout.write(
@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _defaults(database: Path) -> dict[tuple[str, str], object]:
-    """Return what differs from the defaults of a real deployment: nothing needed beside, and quick to watch."""
+    """Return what differs from the defaults of a real deployment: it needs no other service, and polls often."""
     return {
         ("DEFAULT", "host"): "127.0.0.1",
         ("api", "auth_strategy"): "none",
@@ -94,7 +94,7 @@ def _prepare(url: str) -> None:
 
 
 def _enrol(service: Service) -> None:
-    """Enrol the sandbox's hosts and addresses the first time; later starts leave what people made of it."""
+    """Enrol the sandbox's hosts and addresses at the first start; later starts keep the user's changes."""
     if list_resources(service, HOST) or list_resources(service, FLOATING_IP):
         return
     for hostname, properties in seed.SUGGESTED_HOSTS:

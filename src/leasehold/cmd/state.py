@@ -1,4 +1,4 @@
-"""Where `leasehold-standalone` keeps what it knows."""
+"""The folder in which `leasehold-standalone` keeps its state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DATABASE_NAME = "leasehold.sqlite"
 
 
 def state_folder() -> Path:
-    """Return the folder that the environment names, else one in the folder where the command was typed."""
+    """Return the folder that the environment names, else `.state` in the current folder."""
     return Path(os.environ.get(STATE_VARIABLE) or STATE_FOLDER).absolute()
 
 

@@ -1,7 +1,7 @@
 """`leasehold-status upgrade check`: says whether this installation is ready for this version.
 
-Looks and exit codes are those of OpenStack's upgrade checks: 0 when all is well, 1 for something to look at, 2 for
-something that has to be mended first, 255 when the check itself went wrong.
+Output and exit codes are those of OpenStack's upgrade checks: 0 for success, 1 for a warning, 2 for a failure that has
+to be repaired first, 255 when the check itself failed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CheckResult(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row: what was looked at, how it is, and a sentence about it."""
+    """One row of the table: the name of the check, its result, and a sentence about it."""
 
     name: str
     result: CheckResult
@@ -47,7 +47,7 @@ class Check:
 
 
 def main() -> None:
-    """Run the checks and leave with the worst result as exit code."""
+    """Run the checks and end with the worst result as exit code."""
     raise SystemExit(run(sys.argv[1:]))
 
 
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
     args.prog = PROG
     try:
         checks = list(_checks(args))
-    except Exception:  # noqa: BLE001 - Python would leave with 1, which here means no more than a warning.
+    except Exception:  # noqa: BLE001 - Python would end with 1, which here means only a warning.
         traceback.print_exc()
         return UNEXPECTED
     sys.stdout.write(_table(checks))
@@ -105,7 +105,7 @@ def _configuration(args: Namespace) -> Check:
 
 
 def _table(checks: Sequence[Check]) -> str:
-    """Return the rows in a box; what does not fit is wrapped."""
+    """Return the rows in a box, with long lines wrapped."""
     rows = [["Upgrade Check Results"]]
     for check in checks:
         lines = (f"Check: {check.name}", f"Result: {check.result.name.title()}", f"Details: {check.details}")

@@ -1,6 +1,6 @@
-"""Reading requests: bodies go to the intake, and a request whose end is a matter of opinion is refused.
+"""Parses requests: passes bodies to the intake, and refuses a request whose end is ambiguous (request smuggling).
 
-What a proxy takes for a body may be another request to us.
+What a proxy takes for the body of such a request may be another request to us.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from leasehold.model.errors import LeaseholdError
 
 LONGEST_BETWEEN_CHUNKS = 16 * 1024
-"""Bytes of one chunk's size line, or of the trailer."""
+"""Most bytes of a chunk's size line, or of the trailer."""
 
 
 class RejectedRequestError(Error):  # type: ignore[misc]  # waitress comes without annotations.
-    """One of our errors, answered by the server itself in the form of the API."""
+    """One of our errors, which the server itself answers in the form of the API."""
 
     def __init__(self, error: LeaseholdError) -> None:
-        """Carry the error to the answer."""
+        """Keep the error for the answer."""
         super().__init__(error.message)
         self._error = error
 
@@ -47,7 +47,7 @@ class RejectedRequestError(Error):  # type: ignore[misc]  # waitress comes witho
 
 
 class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
-    """Reads requests as waitress does, and answers 400 and closes where RFC 9112 (6.3) leaves two ways to read them."""
+    """Parses requests as waitress does, but answers 400 and closes where RFC 9112 (6.3) allows two readings."""
 
     def __init__(self, adj: Adjustments, intake: Intake) -> None:
         """Start before the first byte of a request."""
@@ -57,7 +57,7 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
         self._body: Body | None = None
 
     def parse_header(self, header_plus: bytes) -> None:
-        """Take the headers in; raises ParsingError for a body with a length and chunks, or with two codings."""
+        """Parse the headers; raises ParsingError for a body with a length and chunks, or with two codings."""
         super().parse_header(header_plus)
         names = [line.partition(b":")[0].strip().lower() for line in header_plus.split(b"\r\n")[1:]]
         codings = names.count(b"transfer-encoding")
@@ -68,11 +68,11 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
             self._body = self.body_rcv.buf = self._intake.body(self.command, self.headers, self.content_length)
 
     def received(self, data: bytes) -> int:
-        """Take in what arrived, and return how much of it belongs to this request."""
+        """Process received data, and return how many bytes of it belong to this request."""
         consumed: int = super().received(data)
         chunks = self.body_rcv if isinstance(self.body_rcv, ChunkedReceiver) else None
         if chunks is not None and len(chunks.control_line) + len(chunks.trailer) > LONGEST_BETWEEN_CHUNKS:
-            self.error = BadRequest("What stands between the chunks of the body is too long.")
+            self.error = BadRequest("A chunk size line or the trailer of the body is too long.")
             self.completed = True
         if self.completed and self._body is not None:
             self._intake.complete(self._body)

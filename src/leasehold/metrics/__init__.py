@@ -1,6 +1,6 @@
-"""What the service counts about itself, for Prometheus. Labels come from fixed lists, never from ids or names."""
+"""The metrics of the service, for Prometheus. Labels come from fixed lists, never from ids or names."""
 
 from prometheus_client import disable_created_metrics
 
-# When a series was first counted is a second series for each, which nobody looks at.
+# Without this each counter has a second series for its time of creation, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""What the periodic audit finds and mends. A finding that stays is counted once a round."""
+"""Findings and repairs of the periodic audit. A finding that remains is counted again in each round."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from prometheus_client import Counter
 
 MENDED = "mended"
 LEFT = "left"
-"""Only a person can decide what becomes of it; the log says what it is."""
+"""Not repaired, because a person must decide what to do; the log describes it."""
 
 DONE = "done"
 FAILED = "failed"
-"""The cloud or the database could not be read to the end: the next round begins again."""
+"""The cloud or the database could not be read completely; the next round starts again."""
 
 FINDINGS = Counter(
     "leasehold_audit_findings",
-    "What the periodic audit found: `mended` by itself, or `left` to a person, in each round again.",
+    "Findings of the periodic audit: `mended` by itself, or `left` to a person. Counted again in each round.",
     ["kind", "outcome"],
 )
 ROUNDS = Counter(
@@ -23,10 +23,10 @@ ROUNDS = Counter(
 
 
 def count_finding(kind: str, outcome: str) -> None:
-    """Count something that was found in a round, and whether it was mended."""
+    """Count a finding of a round; `outcome` is MENDED or LEFT."""
     FINDINGS.labels(kind, outcome).inc()
 
 
 def count_round(outcome: str) -> None:
-    """Count a round."""
+    """Count a round; `outcome` is DONE or FAILED."""
     ROUNDS.labels(outcome).inc()

@@ -1,4 +1,4 @@
-"""Calls to the cloud, by service. The adapters have one place through which all calls go; it counts them here."""
+"""Calls to the cloud, by service. All calls of the adapters go through one function, which counts them here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from prometheus_client import Counter, Histogram
 OK = "ok"
 TRANSIENT = "transient"
 PERMANENT = "permanent"
-"""What became of a call: it did what was asked; worth another try; refused or gone for good."""
+"""Outcomes of a call: it succeeded; it failed, and a retry may succeed; it was refused, or its object is gone."""
 
 CALLS = Counter("leasehold_cloud_calls", "Calls to the cloud, by how they ended.", ["service", "outcome"])
 SECONDS = Histogram(

@@ -1,4 +1,4 @@
-"""Decisions about leases: granted, refused and with which code, and how long they took."""
+"""Decisions about leases: their outcome, the code of a refusal, and their duration."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 DECISIONS = Counter(
     "leasehold_decisions",
-    "Leases asked for (create) or changed (amend). A refusal has the code of its error; `failed` is our own fault.",
+    "Decisions to create or amend a lease. A refusal has the code of its error; `failed` is a fault of the service.",
     ["operation", "outcome", "code"],
 )
 SECONDS = Histogram(
     "leasehold_decision_seconds",
-    "Time that a decision took, the commit and lost races included.",
+    "Duration of a decision, including the commit and lost races.",
     ["operation"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
@@ -28,7 +28,7 @@ SECONDS = Histogram(
 
 @contextmanager
 def decision(operation: str) -> Iterator[None]:
-    """Count what becomes of the decision in the block, or in the function that this decorates."""
+    """Count the outcome and the duration of the decision in the block, or in the decorated function."""
     begun = perf_counter()
     outcome, code = "granted", ""
     try:

@@ -1,7 +1,7 @@
-"""How Prometheus gets the numbers: as a page of the API, or on a port of their own.
+"""Serves the metrics to Prometheus: as a page of the API, or on a separate port.
 
-Several processes that share a port share their numbers through the folder `PROMETHEUS_MULTIPROC_DIR`, as
-prometheus_client documents it; whoever of them is asked answers for all.
+Processes that share a port share their metrics through the folder `PROMETHEUS_MULTIPROC_DIR`, as prometheus_client
+documents it; any of them answers for all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def registry(*more: Collector) -> CollectorRegistry:
-    """Return what all processes that share our folder have counted, or this one alone, with `more` beside it."""
+    """Return the metrics of all processes that share our folder, or of this process alone, and those of `more`."""
     found = CollectorRegistry()
     if os.environ.get(SHARED_FOLDER):
         MultiProcessCollector(found)  # type: ignore[no-untyped-call]
@@ -35,14 +35,14 @@ def registry(*more: Collector) -> CollectorRegistry:
 
 
 def page(accept: str) -> tuple[bytes, str]:
-    """Return the numbers of now, and the content type that `accept` led to."""
+    """Return the current metrics, and their content type, chosen by the Accept header."""
     encode, content_type = choose_encoder(accept)
     return encode(registry()), content_type
 
 
 @contextmanager
 def served(host: str, port: int, *more: Collector) -> Iterator[int]:
-    """Answer on a port for the length of the block, and yield the port; raises OSError when it cannot be had."""
+    """Serve the metrics on a port for the length of the block, and yield the port; raises OSError if it is in use."""
     server, thread = start_http_server(port, host, registry(*more))
     try:
         yield server.server_port

@@ -1,4 +1,4 @@
-"""What the database holds now: leases, work that is due, hosts and addresses. Read when Prometheus asks."""
+"""State gauges: leases, due work, hosts and addresses in the database. Read when Prometheus scrapes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceGauges:
-    """The enrolled resources of one type: how many work, how many have failed, how many a lease holds now."""
+    """The enrolled resources of one type: how many are healthy, have failed, and are allocated to a lease now."""
 
     healthy: int
     failed: int
@@ -26,9 +26,9 @@ class ResourceGauges:
 
 @dataclass(frozen=True, slots=True)
 class StateGauges:
-    """What was counted, the same whichever process of the service counts it.
+    """The values of the gauges; every process of the service reads the same values.
 
-    `due` work nobody has begun, `claimed` is being done, `retrying` failed and waits for another try.
+    Tasks that are `due` have not begun, those `claimed` are under way, those `retrying` failed and wait for a retry.
     """
 
     due: int
@@ -41,19 +41,19 @@ class StateGauges:
 
 
 class StateGaugesCollector(Collector):
-    """Turns a census into samples. Where none can be taken, `leasehold_database_up` is 0 and the others are absent."""
+    """Turns the state gauges into samples. If they cannot be read, only `leasehold_database_up` is there, as 0."""
 
     def __init__(self, take: Callable[[], StateGauges]) -> None:
-        """`take` reads the database; whatever it raises means that it cannot be read."""
+        """`take` reads the gauges; any exception of it means that the database cannot be read."""
         self._take = take
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Take a census and yield its samples."""
+        """Read the gauges and yield their samples."""
         try:
             gauges = self._take()
         except Exception:
-            # Whatever it is that a driver raises, what was counted before is gone and the scrape goes on.
-            log.exception("The database cannot be counted for the metrics.")
+            # Drivers raise many types of errors; the scrape goes on without the gauges of any earlier one.
+            log.exception("The database cannot be read for the metrics.")
             yield GaugeMetricFamily("leasehold_database_up", _BOOKS_UP, value=0)
             return
         yield GaugeMetricFamily("leasehold_database_up", _BOOKS_UP, value=1)
@@ -76,7 +76,7 @@ def _tasks(gauges: StateGauges) -> Iterator[GaugeMetricFamily]:
     yield states
     yield GaugeMetricFamily(
         "leasehold_tasks_oldest_due_seconds",
-        "For how long the work that is due longest has waited for a manager; 0 when none waits.",
+        "Seconds that the oldest due work has waited for a manager; 0 when none waits.",
         value=gauges.oldest_due_seconds,
     )
 
@@ -96,7 +96,7 @@ def _leases(gauges: StateGauges) -> Iterator[GaugeMetricFamily]:
 def _resources(gauges: StateGauges) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "leasehold_resources",
-        "Enrolled hosts and floating IPs: healthy or failed, and held by a lease now or free.",
+        "Enrolled hosts and floating IPs: `healthy` or `failed`, and of both those `held` by a lease now.",
         labels=["type", "state"],
     )
     for name, held in gauges.resources.items():

@@ -1,4 +1,4 @@
-"""Work of the manager: how it went, how long it took, and how late it was begun."""
+"""Tasks of the manager: their outcome, their duration, and how late they began."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ DONE = "done"
 RETRIED = "retried"
 FAILED = "failed"
 LOST = "lost"
-"""A bug or a lost database broke it off: it is tried again, and the log has the traceback."""
+"""A bug or a lost database ended the task early: it is retried, and the log has the traceback."""
 
 TASKS = Counter(
     "leasehold_tasks",
-    "Pieces of work carried out. `retried` waits and is tried again, `failed` also shows in a lease, `lost` broke off.",
+    "Tasks run. `retried`: waits for a retry; `failed`: a lease shows it as well; `lost`: ended early by an error.",
     ["kind", "phase", "outcome"],
 )
 LATE = Histogram(
     "leasehold_task_late_seconds",
-    "Time between the moment when work was due and the moment when a thread began it.",
+    "Time from the moment when a task was due to the moment when a thread began it.",
     ["kind"],
     buckets=(0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 3600),
 )
 SECONDS = Histogram(
     "leasehold_task_seconds",
-    "Time that a piece of work took, its calls to the cloud included.",
+    "Duration of a task, including its calls to the cloud.",
     ["kind"],
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
@@ -38,7 +38,7 @@ SECONDS = Histogram(
 
 @contextmanager
 def task_begun(kind: str, late_seconds: float) -> Iterator[None]:
-    """Count how late the work in the block is and how long it takes."""
+    """Record how late the task in the block is and how long it takes."""
     LATE.labels(kind).observe(max(late_seconds, 0.0))
     begun = perf_counter()
     try:
@@ -48,5 +48,5 @@ def task_begun(kind: str, late_seconds: float) -> Iterator[None]:
 
 
 def count_task(kind: str, phase: str, outcome: str) -> None:
-    """Count what became of a piece of work; `phase` is "" where it broke off before anybody knew."""
+    """Count the outcome of a task; `phase` is "" if the task ended before its phase was known."""
     TASKS.labels(kind, phase, outcome).inc()

@@ -56,7 +56,7 @@ def _decode(content: bytes) -> Any:
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise MalformedRequestError(f"The body is not UTF-8: byte {error.start} is out of place.") from error
+        raise MalformedRequestError(f"The body is not UTF-8: byte {error.start} is not valid.") from error
     except json.JSONDecodeError as error:
         message = f"The body is not JSON: {error.msg} in line {error.lineno}, column {error.colno}."
         raise MalformedRequestError(message) from error

@@ -29,7 +29,7 @@ class Connection(Protocol):
     total_outbufs_len: int
 
     def handle_close(self) -> None:
-        """Close it, and end the request that writes to it."""
+        """Close the connection, and end the request that writes to it."""
 
 
 class SlowReaders:

@@ -1,4 +1,4 @@
-"""Whether this process follows the database's clock."""
+"""A gauge that says whether this process follows the database's clock."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ REASONS = {
 
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
-    """Return the lease with its reservations and events; `status_reason` only for clients that asked for 1.1.
+    """Return the lease with its reservations and events, from microversion 1.1 on also with `status_reason`.
 
     The reason names no host to callers who may not list hosts.
     """

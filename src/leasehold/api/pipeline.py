@@ -42,12 +42,12 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
         path_routes, values = routes.find(request.path)
         public = path_routes is not None and path_routes.public
         instant = path_routes is not None and path_routes.instant
-        with nullcontext(OUTSIDE) if instant else api.admission.admit(public=public) as turn:
+        with nullcontext(OUTSIDE) if instant else api.admission.admit(public=public) as permit:
             caller = NOBODY if public else identify(api, request)
             request_ids.name(caller)
             version = versions.requested(None if public else request.get_header(versions.HEADER))
             route = routes.choose(path_routes, request.method, version)
-            call = Call(api, request, caller, version, turn)
+            call = Call(api, request, caller, version, permit)
             arguments = authorize(call, route, values)
             if route.request is not None:
                 # Browsers let a page of another site send a body without a type, and make no preflight request for it.

@@ -1,1 +1,1 @@
-"""The cloud, behind ports: what we need from one, and the implementations."""
+"""The cloud: the ports that Leasehold needs, and their implementations."""

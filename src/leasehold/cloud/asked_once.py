@@ -1,4 +1,4 @@
-"""The cloud for the calls of one request: each look-up is made once, and none after the request's deadline."""
+"""A cloud for the calls of one request: it caches look-ups, and refuses calls after the request's deadline."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     Around = Callable[[], AbstractContextManager[None]]
 
 LOOK_UPS = frozenset({"find", "get"})
-"""The verbs whose answer counts for the whole request."""
+"""The verbs whose answers are cached for the whole request."""
 
 
 @contextmanager
 def asked_once(
     cloud: Cloud, seconds: float, clock: Callable[[], float] | None = None, *, around: Around = nullcontext
 ) -> Iterator[Cloud]:
-    """Yield the cloud for one request, whose calls have so many seconds all together.
+    """Yield the cloud for one request; all its calls together may take `seconds`.
 
-    A call after that raises CloudTransientError at once; one that is under way then is broken off.
-    Each call that is made is made within `around()`, which may raise CloudTransientError instead of letting it happen.
+    After that deadline a call raises CloudTransientError at once; a call under way at the deadline is aborted.
+    Each call runs inside `around()`, which may raise CloudTransientError to prevent it.
     """
     ports: dict[str, Any] = {field.name: getattr(cloud, field.name) for field in fields(Cloud)}
     with deadline(seconds, clock) if clock else deadline(seconds):
@@ -34,7 +34,7 @@ def asked_once(
 
 
 class _Once:
-    """A port with its answers so far."""
+    """A port that caches the answers of its look-ups."""
 
     def __init__(self, name: str, port: object, around: Around) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""A deadline for all the calls to the cloud that somebody waits for together."""
+"""A deadline that several calls to the cloud share, such as all calls of one request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Deadline:
-    """The moment at which it is over, on a steady clock."""
+    """The end of the allowed time, on a monotonic clock."""
 
     end: float
     clock: Callable[[], float]
@@ -25,7 +25,7 @@ _PRESENT: ContextVar[_Deadline | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def deadline(seconds: float, clock: Callable[[], float] = time.monotonic) -> Iterator[None]:
-    """Give this thread's calls to the cloud in the block so many seconds, all together; `clock` never goes back."""
+    """Limit this thread's calls to the cloud in the block to `seconds` in total; `clock` is monotonic."""
     token = _PRESENT.set(_Deadline(clock() + seconds, clock))
     try:
         yield
@@ -34,6 +34,6 @@ def deadline(seconds: float, clock: Callable[[], float] = time.monotonic) -> Ite
 
 
 def time_left() -> float | None:
-    """Return how many seconds this thread's next call to the cloud may take, 0 for none; None without a deadline."""
+    """Return how many seconds this thread's next call may take: 0 after the deadline, None without a deadline."""
     present = _PRESENT.get()
     return None if present is None else max(0.0, present.end - present.clock())

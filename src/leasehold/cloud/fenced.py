@@ -1,7 +1,7 @@
-"""A cloud that asks, before every call, whether the caller may still make it.
+"""A cloud that checks before every call whether the caller may still make it.
 
-A worker that stood still for longer than its claim lasts must not go on where it was: somebody else has done its work
-since, and perhaps the opposite of it.
+A worker that paused for longer than its claim lasts must not continue: another worker has taken over the task since,
+and a later task may already have reversed it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def fenced(cloud: Cloud, check: Callable[[], None]) -> Cloud:
-    """Return the cloud with `check` called before every call; what it raises is raised instead of the call."""
+    """Return the cloud with `check` called before every call; an exception from `check` prevents the call."""
     ports: dict[str, Any] = {field.name: getattr(cloud, field.name) for field in fields(Cloud)}
     return Cloud(**{name: port and _Fenced(port, check) for name, port in ports.items()})
 
 
 class _Fenced:
-    """A port, with the question in front of it."""
+    """A port that runs `check` before each of its verbs."""
 
     def __init__(self, port: object, check: Callable[[], None]) -> None:
         self._port = port

@@ -1,9 +1,9 @@
-"""What would be changed: a cloud that answers from the real one, and notes every write instead of doing it.
+"""Dry run: a cloud that reads from the real cloud, and notes every write instead of executing it.
 
-The plugins' own *converge* runs against it, so nobody describes a second time what should exist: an empty note means
-that the cloud is as the database wants it. What was noted is seen by later reads of the same work.
+The plugins' own *converge* runs against it, so the desired state is described only once: an empty note means that the
+cloud matches the database. Later reads of the same work see the noted writes.
 
-Server groups are the one thing that is never noted: no verb says whether one exists.
+Server groups are never noted, because no verb tells whether one exists.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write that was not done: the verb, and what is not as it should be, as a part of a sentence.
+    """One write that was not executed: the verb, and the difference from the desired state, as a part of a sentence.
 
-    `hurts` says that it would delete a server which somebody booted to keep.
+    `hurts` is true for the deletion of a server that is not preemptible.
     """
 
     verb: str
@@ -58,14 +58,14 @@ Note = list[Change]
 
 
 class Observation:
-    """One look at a cloud. What is listed as a whole is listed once for all the works that are looked at."""
+    """One observation of a cloud. Complete listings are read once and shared by all observed work."""
 
     def __init__(self, cloud: Cloud) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet: each listing is read on first use."""
         self._cloud = cloud
 
     def changes(self, work: Callable[[Cloud], object]) -> tuple[Change, ...]:
-        """Return what `work` would change; raises the CloudError that ends it, also when a read fails."""
+        """Return the writes that `work` would make; raises the CloudError that ends it, also one from a read."""
         note: Note = []
         real = self._cloud
         work(
@@ -84,23 +84,23 @@ class Observation:
 
     @cached_property
     def aggregates(self) -> Mapping[str, Aggregate]:
-        """The aggregates by name, as they were when first asked for."""
+        """The aggregates by name, as of the first access."""
         return {aggregate.name: aggregate for aggregate in self._cloud.aggregates.list()}
 
     @cached_property
     def groups(self) -> Mapping[str, ServerGroup]:
-        """The server groups by id, as they were when first asked for; none where the cloud has none."""
+        """The server groups by id, as of the first access; empty where the cloud has none."""
         groups = self._cloud.server_groups
         return {} if groups is None else {group.id: group for group in groups.list()}
 
     @property
     def providers(self) -> frozenset[str]:
-        """The names of all providers, as they were when first asked for."""
+        """The names of all providers, as of the first access."""
         return frozenset(self._providers)
 
     @property
     def classes(self) -> frozenset[str]:
-        """The names of all resource classes, as they were when first asked for."""
+        """The names of all resource classes, as of the first access."""
         return frozenset(self._classes)
 
     @cached_property
@@ -113,7 +113,7 @@ class Observation:
 
 
 class _Seen(Generic[Value]):
-    """What was read by name, and over it what was noted meanwhile; None stands for what would be gone."""
+    """Values by name as read from the cloud, overlaid with noted writes; a noted None is a deletion."""
 
     def __init__(self, read: Mapping[str, Value]) -> None:
         self._read = read
@@ -181,7 +181,7 @@ class _Aggregates:
 
 
 class _Flavors:
-    """Implements `ports.Flavors`; only single flavors are asked for, so each is read when it is."""
+    """Implements `ports.Flavors`; converge uses single flavors only, so each flavor is read on first use."""
 
     def __init__(self, real: Flavors, note: Note) -> None:
         self._real, self._note = real, note
@@ -198,12 +198,12 @@ class _Flavors:
 
     def ensure(self, flavor: Flavor) -> None:
         there = self.get(flavor.id)
-        # A flavor that is replaced has an empty access list afterwards.
+        # Replacing a flavor empties its access list.
         projects = frozenset[str]()
         if there is None:
             self._note.append(Change("flavors.ensure", f"flavor {flavor.id} does not exist"))
         elif replace(there, projects=flavor.projects) != flavor:
-            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} is another one than was promised"))
+            self._note.append(Change("flavors.ensure", f"flavor {flavor.id} is not as the reservation needs it"))
         else:
             projects = there.projects
         self._noted[flavor.id] = replace(flavor, projects=projects)
@@ -323,7 +323,7 @@ class _Providers:
         there = self.inventories(provider)
         had = there.get(resource_class)
         if had != inventory:
-            has = "no inventory" if had is None else f"another inventory ({had.total} and not {inventory.total})"
+            has = "no inventory" if had is None else f"another inventory ({had.total} instead of {inventory.total})"
             self._note.append(Change("providers.set_inventory", f"provider {provider} has {has} of {resource_class}"))
             self._inventories[provider] = {**there, resource_class: inventory}
 
@@ -361,13 +361,15 @@ class _Networks:
     def create_floating_ip(
         self,
         network_id: str,
-        subnet_id: str,  # noqa: ARG002 - the port's
+        subnet_id: str,  # noqa: ARG002 - part of the port
         address: str,
         project_id: str,
         tags: frozenset[str],
     ) -> FloatingIp:
         there = self.floating_ip(network_id, address)
-        lacks = "lacks the lease's tags" if there and there.project_id == project_id else "is not the lease's"
+        lacks = (
+            "lacks the lease's tags" if there and there.project_id == project_id else "is not in the lease's project"
+        )
         self._note.append(Change("networks.create_floating_ip", f"floating IP {address} {lacks}"))
         self._made[address] = FloatingIp(f"noted {address}", network_id, address, project_id, tags)
         return self._made[address]
@@ -379,6 +381,6 @@ class _Networks:
 
 
 if TYPE_CHECKING:
-    # Said here, because nothing else compares the classes with the ports one by one.
+    # Lets mypy check each class against its port, which nothing else does.
     _ports: tuple[type[Aggregates], type[Flavors], type[Servers], type[Images], type[Providers], type[Networks]]
     _ports = (_Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)

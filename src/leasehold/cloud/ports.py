@@ -1,10 +1,10 @@
-"""What Leasehold needs from a cloud, in its own words.
+"""The ports: what Leasehold needs from a cloud, in its own terms.
 
 Two implementations pass one contract suite (`tests/contract/`): `cloud.sandbox` and `cloud.openstack`. Every verb is
-idempotent: `ensure_*` of what exists and `remove_*` or `delete_*` of what is gone succeed and change nothing, because
-converge may be called any number of times, also after a crash half-way (design §1, §5). Nova aggregates hold
-*service host* names, Placement providers are named by *hypervisor hostname* (contract resources §0.3); the two are
-kept apart in every signature.
+idempotent, because converge may run any number of times, also after a crash half-way (design §1, §5): `ensure_*` of an
+object that exists, and `remove_*` or `delete_*` of one that is gone, succeed and change nothing. Nova aggregates hold
+*service host* names, Placement providers are named by *hypervisor hostname* (contract resources §0.3); every signature
+keeps the two apart.
 
 Every verb may raise `CloudTransientError` (try later) or `CloudPermanentError` (it will not get better by itself).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class CloudError(Exception):
-    """The cloud did not do what was asked; the message names the service and the call."""
+    """A call to the cloud failed; the message names the service and the call."""
 
 
 class CloudTransientError(CloudError):
@@ -28,7 +28,7 @@ class CloudTransientError(CloudError):
 
 
 class CloudPermanentError(CloudError):
-    """Refused: 400, 403 or 404. It may pass all the same, and is tried again with longer pauses (design §5)."""
+    """Refused with 400, 403 or 404. The cause may still go away, so retries go on with a longer backoff (design §5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Inventory:
 
     @property
     def capacity(self) -> int:
-        """What Placement would admit in all: `(total - reserved) * allocation_ratio`, rounded down."""
+        """The most that Placement allocates in total: `(total - reserved) * allocation_ratio`, rounded down."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
 
@@ -95,7 +95,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class ServerGroup:
-    """An affinity of servers; `members` are the ids of those that are in it."""
+    """A server group; `members` are the ids of its servers."""
 
     id: str
     name: str
@@ -104,9 +104,9 @@ class ServerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A virtual machine. `service_host` is None when it was never placed; `status` is ACTIVE, ERROR or DELETING.
+    """A virtual machine. `service_host` is None when it was never scheduled; `status` is ACTIVE, ERROR or DELETING.
 
-    `created_at` is when it was asked for; its boot may arrive on the host much later.
+    `created_at` is the time of the create request; the boot may reach the host much later.
     """
 
     id: str
@@ -120,12 +120,12 @@ class Server:
 
 
 SAVING, COMPLETE, FAILED = "SAVING", "ACTIVE", "ERROR"
-"""The statuses of an image: still being uploaded, usable, lost."""
+"""The statuses of an image: uploading, usable, failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A snapshot of a server; `status` is SAVING, ACTIVE or ERROR. `metadata` is what it was asked to carry."""
+    """A snapshot of a server; `status` is SAVING, ACTIVE or ERROR. `metadata` is that of the snapshot request."""
 
     id: str
     name: str
@@ -136,7 +136,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Subnet:
-    """A range of a network: CIDR, gateway, and the pools from which the cloud itself hands out addresses."""
+    """A range of a network: CIDR, gateway, and the pools from which the cloud itself allocates addresses."""
 
     id: str
     cidr: str
@@ -155,7 +155,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class FloatingIp:
-    """An address that exists in a project now."""
+    """A floating IP that a project has now."""
 
     id: str
     network_id: str
@@ -166,23 +166,23 @@ class FloatingIp:
 
 
 RESERVATION_TAG = "reservation:"
-"""The beginning of the tag that names the reservation of a floating IP."""
+"""The prefix of the tag that names the reservation of a floating IP."""
 
 
 class HeldError(CloudTransientError):
-    """Another project has the address; the message does not name it, because the lease's owner reads that."""
+    """Another project has the address; the message does not name that project, because the lease's owner reads it."""
 
     def __init__(self, holder: FloatingIp) -> None:
-        """Keep what has the address, for whoever may know or remove it."""
+        """Keep the floating IP in `holder`, for callers that may see or remove it."""
         super().__init__(f"address {holder.address} is still in use by somebody else")
         self.holder = holder
 
 
 class StrangersError(CloudTransientError):
-    """Servers that are not the reservation's stand in its way; the message names neither them nor their projects."""
+    """Leftover servers block a host of a reservation; the message names neither the servers nor their projects."""
 
     def __init__(self, message: str, service_host: str, servers: Sequence[Server]) -> None:
-        """Keep what is where, for whoever may know or remove it."""
+        """Keep the host and the servers, for callers that may see or remove them."""
         super().__init__(message)
         self.service_host = service_host
         self.servers = servers
@@ -211,17 +211,17 @@ class Aggregates(Protocol):
         """Make sure the aggregate exists with this zone and at least this metadata, and return it."""
 
     def add_host(self, name: str, service_host: str) -> None:
-        """Make the host a member; raises CloudPermanentError when the aggregate does not exist."""
+        """Add the host to the aggregate; raises CloudPermanentError when the aggregate does not exist."""
 
     def remove_host(self, name: str, service_host: str) -> None:
-        """Make the host no member."""
+        """Remove the host from the aggregate."""
 
     def delete(self, name: str) -> None:
-        """Remove the aggregate; it must have no members (raises CloudPermanentError otherwise)."""
+        """Delete the aggregate; raises CloudPermanentError while it has members."""
 
 
 class Flavors(Protocol):
-    """Flavors and who may use them."""
+    """Flavors and their access lists."""
 
     def get(self, flavor_id: str) -> Flavor | None:
         """Return the flavor with extra specs and access list, or None."""
@@ -230,16 +230,16 @@ class Flavors(Protocol):
         """Return all flavors, public and private."""
 
     def ensure(self, flavor: Flavor) -> None:
-        """Make sure the flavor exists exactly as given, access list aside; a different one with its id is replaced."""
+        """Make sure the flavor exists as given, except its access list; replaces a different flavor with its id."""
 
     def grant(self, flavor_id: str, project_id: str) -> None:
         """Let a project use the private flavor."""
 
     def revoke(self, flavor_id: str, project_id: str) -> None:
-        """Take that away; a flavor that is gone is fine."""
+        """Withdraw a project's access; does nothing when the flavor is gone."""
 
     def delete(self, flavor_id: str) -> None:
-        """Remove the flavor."""
+        """Delete the flavor."""
 
 
 class Servers(Protocol):
@@ -255,24 +255,24 @@ class Servers(Protocol):
         """Return the servers that were booted with a flavor, of every project."""
 
     def delete(self, server_id: str) -> None:
-        """Ask for the removal of a server; it may take a while to be gone."""
+        """Request the deletion of a server, which may take a while."""
 
 
 class ServerGroups(Protocol):
-    """Affinities as the cloud's own scheduler knows them. They belong to the project whose user made them."""
+    """Server groups: affinities for the cloud's own scheduler. A group belongs to its creator's project."""
 
     def list(self) -> Sequence[ServerGroup]:
         """Return the groups of all projects."""
 
     def create(self, name: str, *, together: bool, token: str) -> str:
-        """Make a group for servers on one host, or on hosts of their own, as the user of the token; return its id."""
+        """Create a group as the user of the token and return its id; `together`: affinity, otherwise anti-affinity."""
 
     def delete(self, group_id: str) -> None:
-        """Remove a group."""
+        """Delete a group."""
 
 
 RESERVATION_OF_IMAGE = "leasehold_reservation"
-"""The metadata key that says for which reservation an image was made."""
+"""The metadata key that names the reservation of an image."""
 
 
 class Images(Protocol):
@@ -281,7 +281,7 @@ class Images(Protocol):
     def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
         """Start an image of the server under this name, unless one with this metadata exists and has not failed.
 
-        Raises CloudTransientError while the server's state does not allow it, CloudPermanentError when it is gone.
+        Raises CloudTransientError while the server's state does not allow it, CloudPermanentError without a server.
         """
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
@@ -307,19 +307,19 @@ class Providers(Protocol):
         """Make sure `name` exists as a child of `parent`."""
 
     def delete(self, name: str) -> None:
-        """Remove a provider with its inventories."""
+        """Delete a provider with its inventories."""
 
     def ensure_class(self, resource_class: str) -> None:
         """Make sure a custom resource class exists."""
 
     def delete_class(self, resource_class: str) -> None:
-        """Remove a custom resource class that no inventory uses."""
+        """Delete a custom resource class that no inventory uses."""
 
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
-        """Give the provider this inventory of the class; its other inventories stay."""
+        """Set the provider's inventory of the class; its other inventories stay."""
 
     def remove_inventory(self, provider: str, resource_class: str) -> None:
-        """Take the provider's inventory of the class away."""
+        """Remove the provider's inventory of the class."""
 
 
 class Networks(Protocol):
@@ -335,24 +335,24 @@ class Networks(Protocol):
         """Return the floating IPs that carry a tag."""
 
     def list_network(self, network_id: str) -> Sequence[FloatingIp]:
-        """Return the floating IPs of a network, of every project; none where there is no such network."""
+        """Return the floating IPs of a network, of every project; empty when the network does not exist."""
 
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
-        """Create the address in a project with these tags.
+        """Create the floating IP with this address in a project, with these tags.
 
-        One that the project has already is the lease's, whoever changed its tags: it gets these beside its own, in the
-        place of another reservation's. Raises HeldError when another project has the address.
+        A floating IP that the project already has counts as the lease's, even if its tags were changed: it gets these
+        tags and loses those of other reservations. Raises HeldError when another project has the address.
         """
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        """Unbind and remove a floating IP."""
+        """Disassociate and delete a floating IP."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """One cloud: all its ports together. `server_groups` is None where the cloud has none."""
+    """All ports of one cloud. `server_groups` is None where the cloud does not support them."""
 
     hypervisors: Hypervisors
     aggregates: Aggregates

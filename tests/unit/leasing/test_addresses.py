@@ -106,7 +106,7 @@ def test_an_address_that_its_owner_deleted_comes_back(world: World) -> None:
     found = at(world)
     assert found is not None
     world.cloud.networks.delete_floating_ip(found.id)
-    assert [f"floating IP {ADDRESS} is not the lease's" in each.what for each in findings(world)] == [True]
+    assert [f"floating IP {ADDRESS} is not in the lease's project" in each.what for each in findings(world)] == [True]
     reconcile(world.service, AT_ONCE)
     run_manager(world)
     assert owner(world) == "demo"

@@ -117,14 +117,14 @@ DRIFT: list[tuple[Callable[[Scene], None], str]] = [
     (name_another_owner, "lacks the metadata blazar:owner=demo"),
     (change_the_zone, "is in zone nova and not in"),
     (delete_the_flavor, "does not exist; project demo may not use"),
-    (change_the_flavor, "is another one than was promised"),
-    (loosen_the_flavor, "is another one than was promised"),
+    (change_the_flavor, "is not as the reservation needs it"),
+    (loosen_the_flavor, "is not as the reservation needs it"),
     (revoke_the_flavor, "project demo may not use"),
     (remove_an_inventory, "has no inventory of"),
-    (enlarge_an_inventory, "has another inventory (99 and not"),
+    (enlarge_an_inventory, "has another inventory (99 instead of"),
     (delete_a_provider, "does not exist"),
     (take_slots_off_a_host, "is not in aggregate"),
-    (delete_an_address, "is not the lease's"),
+    (delete_an_address, "is not in the lease's project"),
 ]
 
 

@@ -1,1 +1,1 @@
-"""OpenStack behind the ports: one module for each service's part, and the only importer of openstacksdk."""
+"""The ports on OpenStack, one module for each part of a service; only this package may import openstacksdk."""

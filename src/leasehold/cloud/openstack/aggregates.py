@@ -1,7 +1,7 @@
-"""Nova's host aggregates. Nova numbers them; we know them by name, so every verb begins with the list.
+"""Nova's host aggregates. Nova identifies them by number and Leasehold by name, so every verb lists them first.
 
-A zone is metadata under `availability_zone`, and a host can only be in one, nor change it while it has servers: Nova
-then answers 409 or 400, which passes when the host has left the other aggregate or its servers are gone.
+A zone is metadata under `availability_zone`. A host can be in one zone only, and cannot change it while it has servers:
+Nova answers 409 or 400 until the host has left the other aggregate or its servers are gone.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class OpenStackAggregates:
         return self._all("aggregates.list")
 
     def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
-        """Create the aggregate, or bring its zone and metadata up to what is asked; other metadata stays.
+        """Create the aggregate, or update its zone and metadata to these values; other metadata stays.
 
-        Raises CloudTransientError while a member stands in the way of the zone.
+        Raises CloudTransientError while a member host prevents the new zone.
         """
         call = "aggregates.ensure"
         found = self._find(call, name) or self._create(call, name, zone)
@@ -54,10 +54,10 @@ class OpenStackAggregates:
         return self._known(call, name)
 
     def add_host(self, name: str, service_host: str) -> None:
-        """Make the host a member.
+        """Add the host to the aggregate.
 
         Raises CloudPermanentError when the aggregate or the host does not exist, and CloudTransientError when the host
-        would be in two zones or its servers would change theirs.
+        would be in two zones or its servers would change zone.
         """
         call = "aggregates.add_host"
         aggregate = self._known(call, name)
@@ -69,14 +69,14 @@ class OpenStackAggregates:
             raise CloudTransientError(text)
 
     def remove_host(self, name: str, service_host: str) -> None:
-        """Make the host no member; CloudTransientError when its servers would change their zone."""
+        """Remove the host from the aggregate; raises CloudTransientError when its servers would change zone."""
         call = "aggregates.remove_host"
         aggregate = self._find(call, name)
         if aggregate is not None and service_host in aggregate.hosts:
             self._act(call, aggregate.id, "remove_host", {"host": service_host}, fine=(HTTPStatus.NOT_FOUND,))
 
     def delete(self, name: str) -> None:
-        """Remove the aggregate; CloudPermanentError while it has members."""
+        """Delete the aggregate; raises CloudPermanentError while it has members."""
         call = "aggregates.delete"
         aggregate = self._find(call, name)
         if aggregate is None:
@@ -98,7 +98,7 @@ class OpenStackAggregates:
         return found
 
     def _create(self, call: str, name: str, zone: str | None) -> Aggregate:
-        """Create it; somebody else may do so at the same moment, which is as good."""
+        """Create the aggregate; a 409, because another process has just created it, counts as success."""
         body = {"aggregate": {"name": name, ZONE: zone}}
         self._nova.call(call, "POST", PATH, VERSION, json=body, fine=(HTTPStatus.CONFLICT,))
         return self._known(call, name)

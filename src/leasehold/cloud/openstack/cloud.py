@@ -1,4 +1,4 @@
-"""OpenStack, assembled: `openstack_cloud(conf)` is a whole cloud behind the ports."""
+"""Assembles the OpenStack ports: `openstack_cloud(conf)` returns a complete `Cloud`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenStackCloud(Cloud):
 
 
 def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
-    """Return the cloud that `conf` names; nothing is called yet. Raises `ConfigurationError` without an account."""
+    """Return the cloud that `conf` names, without a call yet. Raises `ConfigurationError` without an account."""
     connections = Connections(conf)
     nova = ServiceClient(connections, "nova")
     flavors = OpenStackFlavors(nova)

@@ -1,4 +1,4 @@
-"""Connections to the cloud: a session for each thread, all over one login (docs/decisions/0008)."""
+"""Connections to the cloud: one session per thread, all with one login (docs/decisions/0008)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 LEAST_SECONDS = 0.001
-"""What a call may take whose deadline is over by now: no time at all would be no limit, or an error."""
+"""The timeout of a call after its deadline: a timeout of 0 would mean no limit, or be an error."""
 
 
 class BoundedSession(Session):
-    """A session whose every call, also to log in or to find an endpoint, ends with the deadline of its request."""
+    """A session whose calls, including login and endpoint discovery, end at the deadline of their request."""
 
     def request(self, *args: Any, **kwargs: Any) -> Any:
-        """Send a request with what is left of the time, or with the configured time-out if that is shorter."""
+        """Send a request with the time left until the deadline, or with the configured timeout if that is shorter."""
         left = time_left()
         if left is not None:
             limits = [limit for limit in (left, self.timeout, kwargs.get("timeout")) if limit is not None]
@@ -34,7 +34,7 @@ class BoundedSession(Session):
 
 
 class _Sessions(session_loading.Session):
-    """Makes such sessions of the configuration."""
+    """Creates `BoundedSession`s from the configuration."""
 
     @property
     def plugin_class(self) -> type[Session]:
@@ -42,7 +42,7 @@ class _Sessions(session_loading.Session):
 
 
 class Connections:
-    """Hands every thread its own clients: a session's sockets must not be shared, a token may."""
+    """Gives every thread its own clients: threads may share a token, but not a session's sockets."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         """Prepare to log in as `conf` says; raises `ConfigurationError` when it names no account."""

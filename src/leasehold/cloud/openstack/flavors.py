@@ -1,4 +1,4 @@
-"""Nova's flavors and who may use them."""
+"""Nova's flavors and their access lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.61"
-"""Flavors are shown with their extra specs since then."""
+"""The first microversion that shows extra specs with a flavor."""
 PATH = "/flavors"
 EPHEMERAL = "OS-FLV-EXT-DATA:ephemeral"
 PUBLIC = "os-flavor-access:is_public"
@@ -38,11 +38,11 @@ class OpenStackFlavors:
         return [self._with_access(call, _read(row)) for row in rows]
 
     def ensure(self, flavor: Flavor) -> None:
-        """Make sure the flavor exists exactly as given; `flavor.projects` is not looked at.
+        """Make sure the flavor exists exactly as given; `flavor.projects` is ignored.
 
-        Nova cannot change more of a flavor than its extra specs, so a different one of the same id is deleted and
-        created, and its access list is empty afterwards; Nova then finds no older server by the flavor. Raises
-        CloudTransientError while another flavor has the name.
+        Nova can change only a flavor's extra specs, so a different flavor with the same id is deleted and recreated.
+        Its access list is then empty, and Nova no longer finds older servers by it. Raises CloudTransientError while
+        another flavor has the name.
         """
         call = "flavors.ensure"
         there = self._find(call, flavor.id)
@@ -69,11 +69,11 @@ class OpenStackFlavors:
             self._act(call, flavor_id, "addTenantAccess", project_id, HTTPStatus.CONFLICT)
 
     def revoke(self, flavor_id: str, project_id: str) -> None:
-        """Take the permission away."""
+        """Withdraw the project's access."""
         self._act("flavors.revoke", flavor_id, "removeTenantAccess", project_id, HTTPStatus.NOT_FOUND)
 
     def delete(self, flavor_id: str) -> None:
-        """Remove the flavor; servers that were booted with it stay."""
+        """Delete the flavor; servers that were booted with it stay."""
         self._nova.call("flavors.delete", "DELETE", _path(flavor_id), VERSION, fine=(HTTPStatus.NOT_FOUND,))
 
     def _put_specs_right(self, call: str, there: Flavor, wanted: Flavor) -> None:
@@ -89,7 +89,7 @@ class OpenStackFlavors:
 
     def _find(self, call: str, flavor_id: str) -> Flavor | None:
         found = self._nova.get(call, _path(flavor_id), VERSION, none_on=(HTTPStatus.NOT_FOUND,))
-        # Names that users send, such as "detail" or "..", lead to other pages of Nova, which show no flavor.
+        # An id that a user sends, such as "detail" or "..", may lead to another resource of Nova, without a flavor.
         row = found.get("flavor") if found else None
         return None if row is None else self._with_access(call, _read(row))
 
@@ -133,7 +133,7 @@ def _read(row: Mapping[str, Any]) -> Flavor:
         memory_mb=row["ram"],
         disk_gb=row["disk"],
         ephemeral_gb=row[EPHEMERAL],
-        swap_mb=int(row["swap"] or 0),  # "" means none before microversion 2.75.
+        swap_mb=int(row["swap"] or 0),  # Before microversion 2.75, "" means no swap.
         public=row[PUBLIC],
         extra_specs=row["extra_specs"],
     )

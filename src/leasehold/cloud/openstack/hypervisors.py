@@ -1,6 +1,6 @@
 """Nova's compute hosts, with their state and their availability zones.
 
-Up to microversion 2.52 hypervisor ids are numbers, which is what host ids are in v1 (contract resources §1).
+Up to microversion 2.52 hypervisor ids are numbers, as host ids are in v1 (contract resources §1).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.33"
-"""In pages since then."""
+"""The first microversion with pagination."""
 PATH = "/os-hypervisors"
 COMPUTE = "nova-compute"
 LONGEST_NUMBER = 9
-"""Digits that Nova's key can always take; a longer number is nobody's id."""
+"""Nova's key holds every number of this many digits; a longer number is not looked up as an id."""
 
 
 class OpenStackHypervisors:
@@ -39,7 +39,7 @@ class OpenStackHypervisors:
         return [_read(row, zones) for row in rows]
 
     def find(self, reference: str) -> Hypervisor | None:
-        """Return the hypervisor with this id or exact hostname; Nova itself also finds parts of names.
+        """Return the hypervisor with this id or exact hostname; Nova's own search also matches parts of names.
 
         Raises CloudPermanentError when another cell has a hypervisor with the same id, and Nova shows that one.
         """

@@ -1,4 +1,4 @@
-"""Snapshots of servers, which Nova makes and Glance keeps; Nova shows them up to microversion 2.35."""
+"""Snapshots of servers: Nova creates them, Glance stores them. Nova's API shows them up to microversion 2.35."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 VERSION = "2.35"
 SERVER_OF_IMAGE = "leasehold_server"
-"""The server's id again: Nova does not name the server of an image that consists of volume snapshots."""
+"""The metadata key of the server's id: Nova does not name the server of an image that consists of volume snapshots."""
 
 _STATUSES = {"ACTIVE": COMPLETE, "SAVING": SAVING, "ERROR": FAILED, "DELETED": FAILED}
 
@@ -38,7 +38,7 @@ class OpenStackImages:
         return self._of_reservation("images.of_reservation", reservation_id)
 
     def _of_reservation(self, call: str, reservation_id: str) -> list[Image]:
-        # Nova strips each of the letters of "property-" from the left of the key, so the key starts with another one.
+        # Nova strips any leading letters of "property-", not the prefix itself, so the key starts with another letter.
         params = {f"property-{RESERVATION_OF_IMAGE}": reservation_id}
         rows = self._nova.pages(call, "/images/detail", "images", VERSION, params)
         return [_read(row) for row in rows if row["metadata"].get(RESERVATION_OF_IMAGE) == reservation_id]
@@ -46,6 +46,6 @@ class OpenStackImages:
 
 def _read(row: Mapping[str, Any]) -> Image:
     ours = {key: value for key, value in row["metadata"].items() if key.startswith("leasehold_")}
-    # What Nova does not know, such as a deactivated image, is no reason to make another one.
+    # A status unknown to Nova, such as that of a deactivated image, must not cause another snapshot.
     status = _STATUSES.get(row["status"], COMPLETE)
     return Image(row["id"], row["name"], ours.pop(SERVER_OF_IMAGE, ""), status, ours)

@@ -18,7 +18,7 @@ PATH = "/floatingips"
 
 
 class OpenStackNetworks:
-    """Implements `ports.Networks`. Paths are below v2.0, where the discovered endpoint leads."""
+    """Implements `ports.Networks`. Paths are relative to v2.0, where the discovered endpoint leads."""
 
     def __init__(self, neutron: ServiceClient) -> None:
         self._neutron = neutron
@@ -28,7 +28,7 @@ class OpenStackNetworks:
         call = "networks.get"
         path = f"/networks/{quote(network_id, safe='')}"
         found = self._neutron.get(call, path, none_on=(HTTPStatus.NOT_FOUND,))
-        # Names that users send, such as "..", lead to other pages of Neutron, which show no network.
+        # An id that a user sends, such as "..", may lead to another resource of Neutron, without a network.
         if found is None or "network" not in found:
             return None
         rows = self._neutron.get(call, "/subnets", params={"network_id": network_id})["subnets"]
@@ -49,10 +49,10 @@ class OpenStackNetworks:
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
-        """Create the address in a project with these tags, which are a second call.
+        """Create the floating IP with this address in a project; a second call sets the tags.
 
-        Raises HeldError when another project has the address, and CloudPermanentError when it is not of that subnet of
-        the network.
+        Raises HeldError when another project has the address, and CloudPermanentError when the address is not in that
+        subnet of the network.
         """
         call = "networks.create_floating_ip"
         found = self._at(call, network_id, address)
@@ -71,7 +71,7 @@ class OpenStackNetworks:
         return found
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        """Unbind and remove a floating IP."""
+        """Disassociate and delete a floating IP."""
         path = f"{PATH}/{floating_ip_id}"
         self._neutron.call("networks.delete_floating_ip", "DELETE", path, fine=(HTTPStatus.NOT_FOUND,))
 

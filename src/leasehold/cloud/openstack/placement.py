@@ -1,7 +1,7 @@
 """Placement: providers, inventories, resource classes and traits.
 
-A provider carries a generation, and a write names the one it has seen. Nova writes to the same trees, so a conflict is
-ordinary: read again, write again.
+A provider has a generation, and a write names the generation that it has read. Nova writes to the same trees, so
+conflicts are normal: read again, write again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "1.29"
-"""Nested providers (1.14), answers with bodies (1.20), and codes of errors (1.23)."""
+"""Nested providers came with 1.14, answers with bodies with 1.20, error codes with 1.23."""
 CUSTOM = "CUSTOM_"
 CONFLICTING_ATTEMPTS = 8
 _FIELDS = tuple(Inventory.__dataclass_fields__)
@@ -31,7 +31,7 @@ _CONFLICT = (HTTPStatus.CONFLICT,)
 
 
 class _GenerationConflictError(CloudTransientError):
-    """Somebody else wrote to the provider meanwhile."""
+    """Another client has written to the provider since it was read."""
 
 
 _until_it_holds = tenacity.retry(
@@ -59,12 +59,12 @@ class OpenStackProviders:
         return frozenset(row["name"] for row in rows)
 
     def inventories(self, provider: str) -> Mapping[str, Inventory]:
-        """Return the provider's inventories by resource class; CloudPermanentError when there is no such provider."""
+        """Return the provider's inventories by resource class; raises CloudPermanentError when it does not exist."""
         call = "providers.inventories"
         return self._inventories(call, self._known(call, provider)["uuid"])[0]
 
     def traits(self, provider: str) -> frozenset[str]:
-        """Return the provider's traits; CloudPermanentError when there is no such provider."""
+        """Return the provider's traits; raises CloudPermanentError when it does not exist."""
         call = "providers.traits"
         path = f"{_path(self._known(call, provider))}/traits"
         return frozenset(self._placement.get(call, path, VERSION)["traits"])
@@ -78,36 +78,36 @@ class OpenStackProviders:
         parent_id = self._known(call, parent)["uuid"]
         found = self._find(call, name)
         if found is None:
-            # The same child again has the same id: nova-compute remembers a host's tree for minutes, and a second
-            # child of the name would be one that it cannot update.
+            # A child that is created again gets the same id: nova-compute caches a host's tree for minutes, and cannot
+            # update a second child with the name but another id.
             body = {"name": name, "uuid": str(uuid5(UUID(parent_id), name)), "parent_provider_uuid": parent_id}
             self._placement.call(call, "POST", "/resource_providers", VERSION, json=body, fine=_CONFLICT)
             found = self._known(call, name)
         if found["parent_provider_uuid"] != parent_id:
-            raise CloudPermanentError(f"placement {call}: {name} exists and is no child of {parent}")
+            raise CloudPermanentError(f"placement {call}: {name} has another parent than {parent}")
 
     def delete(self, name: str) -> None:
-        """Remove a provider with its inventories; CloudTransientError while it has children or servers use it."""
+        """Delete a provider with its inventories; raises CloudTransientError while it has children or is in use."""
         call = "providers.delete"
         found = self._find(call, name)
         if found is not None:
             self._placement.call(call, "DELETE", _path(found), VERSION, fine=_NOT_FOUND)
 
     def ensure_class(self, resource_class: str) -> None:
-        """Make sure a custom resource class exists; its name starts with CUSTOM_, else CloudPermanentError."""
+        """Make sure a custom resource class exists; raises CloudPermanentError unless its name starts with CUSTOM_."""
         call = "providers.ensure_class"
         _check_custom(call, resource_class)
         self._placement.call(call, "PUT", _class_path(resource_class), VERSION)
 
     def delete_class(self, resource_class: str) -> None:
-        """Remove a custom resource class; CloudTransientError while a provider has an inventory of it."""
+        """Delete a custom resource class; raises CloudTransientError while a provider has an inventory of it."""
         call = "providers.delete_class"
         _check_custom(call, resource_class)
         self._placement.call(call, "DELETE", _class_path(resource_class), VERSION, fine=_NOT_FOUND)
 
     @_until_it_holds
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
-        """Give the provider this inventory of the class; CloudPermanentError for an unknown provider or class."""
+        """Set the provider's inventory of the class; raises CloudPermanentError for an unknown provider or class."""
         call = "providers.set_inventory"
         found = self._known(call, provider)
         path = f"{_path(found)}/inventories"
@@ -122,14 +122,14 @@ class OpenStackProviders:
 
     @_until_it_holds
     def remove_inventory(self, provider: str, resource_class: str) -> None:
-        """Take the provider's inventory of the class away; CloudTransientError while servers use it."""
+        """Remove the provider's inventory of the class; raises CloudTransientError while servers use it."""
         call = "providers.remove_inventory"
         found = self._find(call, provider)
         if found is not None:
             self._write(call, "DELETE", f"{_path(found)}/inventories/{resource_class}", None, provider)
 
     def _write(self, call: str, method: str, path: str, body: Mapping[str, Any] | None, provider: str) -> None:
-        """Write to the inventories of a provider, and tell a generation that has moved on from other conflicts."""
+        """Write to a provider's inventories; raises _GenerationConflictError for a stale generation."""
         fine = (HTTPStatus.CONFLICT, *(_NOT_FOUND if method == "DELETE" else ()))
         response = self._placement.call(call, method, path, VERSION, json=body, fine=fine)
         if response.status_code != HTTPStatus.CONFLICT:

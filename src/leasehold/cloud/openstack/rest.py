@@ -1,7 +1,7 @@
-"""Calls to one OpenStack service: JSON over HTTP, an explicit microversion, and failures in the port's two kinds.
+"""Calls to one OpenStack service: JSON over HTTP, an explicit microversion, and the port's two kinds of errors.
 
-What may work later is transient: unreachable, timed out, a login that fails, 409, 429, 5xx. What will not is permanent:
-any other 4xx. A blip (no connection, 502 to 504) is tried again at once a few times when the call may be repeated.
+Transient are: unreachable, timed out, a failed login, 409, 429, 5xx. Any other 4xx is permanent. After a blip (no
+connection, 502 to 504), a call that may be repeated is retried a few times at once.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 2.0
 PAGE = 1000
-"""What services give at most in one answer by default."""
+"""The page size: the most items that services return in one answer by default."""
 LONGEST_MESSAGE = 300
 REQUEST_ID = "X-OpenStack-Request-ID"
-"""The id that the client gave its action, or else that of our own request (contract http-api §2.2)."""
+"""The header with the client's global request id, or else our own request's id (contract http-api §2.2)."""
 
 _REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 _BLIPS = frozenset({502, 503, 504})
@@ -43,19 +43,19 @@ _TRANSIENT = frozenset({401, 408, 409, 413, 425, 429})
 
 
 class _BlipError(CloudTransientError):
-    """Worth another try at once."""
+    """A failure that is retried at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceClient:
-    """One service of the cloud; `name` is what messages call it. With a `token` it is called as somebody else."""
+    """A client of one service; messages call it `name`. With a `token`, it calls as the token's user."""
 
     connections: Connections = field(repr=False)
     name: str
     token: str | None = field(default=None, repr=False)
 
     def as_user(self, token: str) -> ServiceClient:
-        """Return the same service, called as the user of a token."""
+        """Return a client of the same service that calls as the token's user."""
         return replace(self, token=token)
 
     def get(
@@ -74,13 +74,13 @@ class ServiceClient:
         try:
             return response.json()
         except ValueError as error:
-            # A page of a proxy in front of it, for instance.
-            raise CloudTransientError(f"{self.name} {call}: {path} answered with something that is no JSON") from error
+            # For instance an HTML page of a proxy in front of the service.
+            raise CloudTransientError(f"{self.name} {call}: {path} answered with a body that is not JSON") from error
 
     def pages(
         self, call: str, path: str, key: str, version: str | None = None, params: Mapping[str, Any] | None = None
     ) -> Iterator[Any]:
-        """Yield the items of a collection that Nova and Neutron give in pages; a link says that another one follows."""
+        """Yield the items of a paginated collection of Nova or Neutron; a link `next` announces another page."""
         query = dict(params or {}, limit=PAGE)
         while True:
             page = self.get(call, path, version, query)
@@ -101,10 +101,10 @@ class ServiceClient:
         fine: Collection[int] = (),
         later: Collection[int] = (),
     ) -> requests.Response:
-        """Send a request and return the answer: its status is below 400, or one of `fine`.
+        """Send a request and return the answer, whose status is below 400 or one of `fine`.
 
-        `call` is the port's verb, for messages. A status of `later` is transient here whatever it is elsewhere. Raises
-        CloudTransientError and CloudPermanentError.
+        `call` is the port's verb, for messages. A status in `later` is transient for this call. Raises
+        CloudTransientError or CloudPermanentError for any other status.
         """
         begun, outcome = perf_counter(), TRANSIENT
         try:
@@ -124,7 +124,7 @@ class ServiceClient:
     def _insist(
         self, call: str, method: str, path: str, version: str | None, json: Any, params: Mapping[str, Any] | None
     ) -> requests.Response:
-        """Send a request, again after a blip; raises CloudTransientError, with the cause in the log."""
+        """Send a request, with retries after a blip; logs the cause of a CloudTransientError that it raises."""
         once = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(_BlipError),
             stop=tenacity.stop_after_attempt(ATTEMPTS if method in _REPEATABLE else 1),
@@ -147,7 +147,7 @@ class ServiceClient:
                 path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
             )
         except keystone.ClientException as error:
-            # Its text names hosts and ports of the cloud's inside; users read ours, operators the log.
+            # The error's own text names internal hosts and ports: it goes to the log only, users read ours.
             blip = isinstance(error, keystone.ConnectFailure) and not isinstance(error, keystone.ConnectTimeout)
             kind = _BlipError if blip else CloudTransientError
             raise kind(f"{self.name} {call}: {_cause(error)}") from error
@@ -157,7 +157,7 @@ class ServiceClient:
 
 
 def _trace() -> dict[str, str]:
-    """Return the header by which operators follow one action through all services; none outside of a request."""
+    """Return the header by which operators trace an action through all services; empty outside of a request."""
     context = get_current()
     return {} if context is None or context.global_id is None else {REQUEST_ID: context.global_id}
 
@@ -173,7 +173,7 @@ def _cause(error: Exception) -> str:
 
 
 def _message(response: requests.Response) -> str:
-    """Return what the service says went wrong; each wraps it in its own way."""
+    """Return the error message of an answer; each service nests it differently."""
     try:
         content = response.json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Nova's server groups. One is seen and used only from the project of its maker, so users make theirs themselves."""
+"""Nova's server groups. A group is visible and usable only in its creator's project, so the user's token creates it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.openstack.rest import ServiceClient
 
 VERSION = "2.64"
-"""One policy for each group since then."""
+"""The first microversion with exactly one policy per group."""
 PATH = "/os-server-groups"
 
 
@@ -25,7 +25,7 @@ class OpenStackServerGroups:
         self._nova = nova
 
     def list(self) -> Sequence[ServerGroup]:
-        """Return the groups of all projects; Nova says where a page begins by number, and not which is the last."""
+        """Return the groups of all projects. Nova pages by offset and does not mark the last page."""
         groups: dict[str, ServerGroup] = {}
         seen = -1
         while len(groups) > seen:
@@ -36,11 +36,11 @@ class OpenStackServerGroups:
         return list(groups.values())
 
     def create(self, name: str, *, together: bool, token: str) -> str:
-        """Make a group as the user of the token, in the project that it is for, and return its id."""
+        """Create a group as the user of the token, in that user's project, and return its id."""
         body = {"server_group": {"name": name, "policy": "affinity" if together else "anti-affinity"}}
         response = self._nova.as_user(token).call("server_groups.create", "POST", PATH, VERSION, json=body)
         return str(response.json()["server_group"]["id"])
 
     def delete(self, group_id: str) -> None:
-        """Remove a group of any project."""
+        """Delete a group of any project."""
         self._nova.call("server_groups.delete", "DELETE", f"{PATH}/{group_id}", VERSION, fine=(HTTPStatus.NOT_FOUND,))

@@ -1,8 +1,8 @@
 """Nova's servers, of all projects.
 
-Those that a user has deleted count as long as Nova keeps them (`reclaim_instance_interval`): the user can restore them.
-The flavor of a server is shown by its id up to microversion 2.46, and since 2.47 with its extra specs instead: who
-wants both asks twice, but only where there are servers at all.
+A server that its user has deleted counts while Nova keeps it (`reclaim_instance_interval`): the user can restore it.
+Nova shows a server's flavor by id up to microversion 2.46, and since 2.47 by its extra specs instead. A listing needs
+both, so it makes a second call when the first one finds servers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DELETING = ("deleting", "soft-deleting")
 DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
 ONE_BY_ONE = 10
-"""Nova filters by one host only. More hosts than this are looked for in one listing of all servers."""
+"""Nova filters by one host only. For more hosts than this, one listing of all servers is cheaper."""
 
 
 class OpenStackServers:
@@ -49,7 +49,7 @@ class OpenStackServers:
     def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
         """Return the servers that run on any of these hosts, of every project.
 
-        The listing of all servers takes two calls for each thousand of the cloud, whatever the number of hosts.
+        Listing all servers takes two calls per thousand servers in the cloud, whatever the number of hosts.
         """
         hosts = frozenset(service_hosts)
         if len(hosts) <= ONE_BY_ONE:
@@ -59,7 +59,7 @@ class OpenStackServers:
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project, failed ones too.
 
-        Nova finds nothing by a flavor that is gone; its servers are then looked for among all.
+        Nova finds no servers by a deleted flavor; this method then searches all servers.
         """
         call = "servers.with_flavor"
         found = self._list(call, {"flavor": flavor_id})
@@ -68,7 +68,7 @@ class OpenStackServers:
         return [server for server in found if server.flavor_id == flavor_id]
 
     def delete(self, server_id: str) -> None:
-        """Ask for the removal of a server, at once where Nova would keep it for a while; gone is fine."""
+        """Request the deletion of a server, at once even where Nova would keep it; does nothing when it is gone."""
         self._nova.call(
             "servers.delete",
             "POST",
@@ -79,7 +79,7 @@ class OpenStackServers:
         )
 
     def _list(self, call: str, filters: Mapping[str, str], hosts: Collection[str] | None = None) -> list[Server]:
-        """Return what a listing gives, on these hosts only; of a page nothing is kept but that."""
+        """Return the listed servers that are on these hosts; the other rows of a page are dropped, to save memory."""
         rows = self._pages(call, filters, WITH_FLAVOR_ID)
         found = {row["id"]: _read(row) for row in rows if hosts is None or row[HOST] in hosts}
         for row in self._pages(call, filters, WITH_EXTRA_SPECS) if found else ():

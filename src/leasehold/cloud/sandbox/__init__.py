@@ -1,1 +1,1 @@
-"""A small cloud in a database: it keeps what it is told, schedules servers as Nova would, and fails on request."""
+"""A small simulated cloud in a database: it stores resources, schedules servers as Nova does, and injects faults."""

@@ -1,8 +1,8 @@
 """The sandbox's host aggregates, with Nova's rules about zones.
 
-Nova refuses (409) what would put a host into two zones, and since 2024.1 also what would change the zone of a host that
-has servers, because a server cannot change its zone. Both are conflicts here: transient, since they pass when the host
-leaves the other aggregate or its servers are gone.
+Nova refuses (409) a change that would put a host into two zones, and since 2024.1 also one that would change the zone
+of a host with servers, because a server cannot change its zone. Both raise CloudTransientError here: they pass when the
+host leaves the other aggregate or its servers are gone.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class SandboxAggregates(Port):
 
     @verb
     def ensure(self, name: str, zone: str | None, metadata: Mapping[str, str]) -> Aggregate:
-        """Create the aggregate, or bring its zone and metadata up to what is asked; other metadata stays."""
-        # Most calls find all as it should be: they look, and hold no lock.
+        """Create the aggregate, or update its zone and metadata to these values; other metadata stays."""
+        # Most calls change nothing, so look first, without a lock.
         present = self._find(name)
         if present is not None and present.zone == zone and metadata.items() <= present.metadata.items():
             return present
@@ -102,16 +102,16 @@ class SandboxAggregates(Port):
 
     @verb
     def add_host(self, name: str, service_host: str) -> None:
-        """Make the host a member.
+        """Add the host to the aggregate.
 
         Raises CloudPermanentError when the aggregate or the host does not exist, and CloudTransientError when the host
-        would be in two zones or its servers would change theirs.
+        would be in two zones or its servers would change zone.
         """
         with writing(self.engine) as connection:
             row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
             if row is None:
                 raise CloudPermanentError(f"sandbox aggregates.add_host: there is no aggregate {name}")
-            # The host's row is held as well: two aggregates of different zones must not both find it free.
+            # Lock the host's row too: two aggregates of different zones must not both see it without a zone.
             if connection.execute(_HOST_FOR_CHANGE, {"service_host": service_host}).first() is None:
                 raise CloudPermanentError(f"sandbox aggregates.add_host: there is no compute service on {service_host}")
             zones = _zones_of(connection, service_host)
@@ -123,7 +123,7 @@ class SandboxAggregates(Port):
 
     @verb
     def remove_host(self, name: str, service_host: str) -> None:
-        """Make the host no member; CloudTransientError when its servers would change their zone."""
+        """Remove the host from the aggregate; raises CloudTransientError when its servers would change zone."""
         with writing(self.engine) as connection:
             row = connection.execute(_ROW, {"aggregate_name": name}).mappings().first()
             if row is None:
@@ -134,7 +134,7 @@ class SandboxAggregates(Port):
 
     @verb
     def delete(self, name: str) -> None:
-        """Remove the aggregate; CloudPermanentError while it has members."""
+        """Delete the aggregate; raises CloudPermanentError while it has members."""
         with writing(self.engine) as connection:
             row = connection.execute(_ROW_FOR_CHANGE, {"aggregate_name": name}).mappings().first()
             if row is None:
@@ -181,7 +181,7 @@ def _zones_of(connection: Connection, host: str) -> dict[int, str | None]:
 
 
 def _to_aggregates(rows: Sequence[RowMapping]) -> list[Aggregate]:
-    """Fold the rows of the join, one for each member, into values in the order they came."""
+    """Group the joined rows, one per member, into aggregates in the order of the rows."""
     hosts: dict[int, set[str]] = defaultdict(set)
     for row in rows:
         if row["service_host"] is not None:

@@ -1,4 +1,4 @@
-"""The sandbox, assembled: `sandbox(engine)` is a whole cloud on one database."""
+"""Assembles the sandbox: `sandbox(engine)` returns a complete `Cloud` on one database."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERBS: tuple[str, ...] = tuple(
 
 @dataclass(frozen=True, slots=True)
 class SandboxCloud(Cloud):
-    """A cloud whose ports have, beside the verbs, the switches of the sandbox: boot, fail, recover, faults."""
+    """A cloud whose ports also have the sandbox's controls: boot, fail, recover, faults."""
 
     hypervisors: SandboxHypervisors
     aggregates: SandboxAggregates
@@ -63,9 +63,9 @@ def sandbox(
 ) -> SandboxCloud:
     """Return the sandbox cloud that lives in the engine's database, which has the tables of `sandbox.tables`.
 
-    It keeps nothing in memory but the faults, for a second, so any number of processes may use the same one. `clock`
-    returns aware UTC; `options` are the scheduler filter's (contract nova-filter.md). Without `faults_in_force` the
-    calls through this object go well whatever faults are set, which is what an admin at the controls wants.
+    It caches nothing but the faults, for one second, so any number of processes may share a sandbox. `clock` returns
+    aware UTC; `options` are the scheduler filter's (contract nova-filter.md). Without `faults_in_force`, calls through
+    this object ignore all faults, as an administrator's tools need.
     """
     faults = Faults(engine, in_force=faults_in_force)
     return SandboxCloud(

@@ -1,7 +1,7 @@
-"""A cloud that misbehaves on request: calls that take long, fail before, after or in the middle of what they do.
+"""Fault injection: calls that are slow, or that fail before, after or in the middle of their effect.
 
-A fault is a row, so it can be set from another process and outlives a restart. Each process reads the rows at most once
-a second; as long as there are none, a call pays one comparison.
+A fault is a row, so another process can set it, and it survives a restart. Each process reads the rows at most once a
+second; without faults, a call costs one comparison.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ ERRORS: tuple[Moment, ...] = get_args(Moment)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """How the calls that match `verb` misbehave. `verb` is a pattern over names such as `aggregates.add_host`.
+    """A fault of all calls that match `verb`, a pattern over names such as `aggregates.add_host`.
 
-    `error` says when the call fails: before or after its effect, `half` after the first thing that it writes, or by a
-    connection that is `reset` when all is done; `permanent` with which error; `remaining` for how many more calls, None
-    until cleared.
+    `error` says when the call fails: `before` or `after` its effect, `half` after its first write, or `reset`, a broken
+    connection after its effect. With `permanent`, the error is CloudPermanentError, otherwise CloudTransientError.
+    `remaining` is how many more calls fail; None means until cleared.
     """
 
     verb: str
@@ -65,7 +65,7 @@ class Fault:
 
 
 class Faults:
-    """The faults in force, kept in the database and remembered for a second."""
+    """The faults in force: stored in the database and cached for one second."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Faults:
         seconds: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Read faults through `engine`; `seconds` is a steady clock, `sleep` lets a slow call take its time.
+        """Read faults through `engine`; `seconds` is a monotonic clock, `sleep` delays slow calls.
 
-        With `in_force` off, faults can be set for others while one's own calls go well.
+        With `in_force` off, this object can set faults for other processes, but its own calls ignore them.
         """
         self._engine = engine
         self._in_force = in_force
@@ -88,32 +88,32 @@ class Faults:
         self._read_at: float | None = None
 
     def all(self) -> tuple[Fault, ...]:
-        """Return every fault, oldest first, also those that are used up."""
+        """Return every fault, oldest first, including those with no calls remaining."""
         with reading(self._engine) as connection:
             return tuple(Fault(**row) for row in connection.execute(_ALL).mappings())
 
     def set(self, fault: Fault) -> None:
-        """Add a fault. Other processes notice within a second; the oldest one that matches a call applies to it."""
+        """Add a fault. Other processes see it within a second; the oldest fault that matches a call applies to it."""
         values = {name: getattr(fault, name) for name in ("verb", "latency_ms", "error", "permanent", "remaining")}
         with writing(self._engine) as connection:
             connection.execute(insert(tables.faults).values(values))
         self._read_at = None
 
     def clear(self) -> None:
-        """Make the cloud behave again."""
+        """Remove all faults."""
         with writing(self._engine) as connection:
             connection.execute(delete(tables.faults))
         self._read_at = None
 
     def take(self, verb: str) -> Fault | None:
-        """Return the fault that this call of `verb` suffers, and count it; None for a call that goes well."""
+        """Return the fault that applies to this call of `verb`, and decrement its `remaining`; None without a fault."""
         for fault in self._current() if self._in_force else ():
             if fnmatchcase(verb, fault.verb) and (fault.remaining is None or self._use_one(fault)):
                 return fault
         return None
 
     def suffer(self, fault: Fault, verb: str, moment: str) -> None:
-        """Raise the fault's error if it belongs to this `moment` of the call (`before` or `after`)."""
+        """Delay the call or raise the fault's error, if that belongs to this `moment` (`before`, `half` or `after`)."""
         if moment == "before" and fault.latency_ms:
             self._delay(verb, fault.latency_ms / 1000)
         if moment == "after" and fault.error == "reset":
@@ -123,7 +123,7 @@ class Faults:
             raise error(f"sandbox {verb}: failed {_WHEN[moment]}, because a fault was set")
 
     def _delay(self, verb: str, seconds: float) -> None:
-        """Let a slow call take its time; one that outlasts the deadline of its request has no effect."""
+        """Delay a call; one that would outlast its request's deadline raises CloudTransientError before its effect."""
         left = time_left()
         self._sleep(seconds if left is None else min(seconds, left))
         if left is not None and left < seconds:
@@ -131,9 +131,9 @@ class Faults:
 
     @contextmanager
     def halved(self, fault: Fault, verb: str) -> Iterator[None]:
-        """Break off what this thread writes in the block, if the fault says so: the first part of it stays.
+        """For a fault `half`, fail at this thread's second write in the block; the first write is committed.
 
-        A call that writes one thing or nothing is either done or not, so it goes well.
+        A call with at most one write cannot be half done, so it succeeds.
         """
         if fault.error != "half":
             yield
@@ -159,7 +159,7 @@ class Faults:
         if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
             with self._lock:
                 if self._read_at is None or now - self._read_at >= REFRESH_SECONDS:
-                    # The moment is noted first: a fault that is set while the rows are read forces another look.
+                    # Set before reading: `set()` clears it, so a fault that is set during the read forces another read.
                     self._read_at = now
                     self._known = self.all()
         return self._known
@@ -173,10 +173,7 @@ class Faults:
 
 @contextmanager
 def database_errors(name: str) -> Iterator[None]:
-    """Say of a database that does not answer or sees a conflict that the cloud may do this call later.
-
-    The same is said of a connection that broke.
-    """
+    """Raise CloudTransientError when the database does not answer or sees a conflict, or a connection breaks."""
     try:
         yield
     except (ConnectionError, OperationalError, InterfaceError, IntegrityError, PoolTimeoutError) as error:
@@ -196,8 +193,9 @@ _Result = TypeVar("_Result")
 
 
 def verb(method: Callable[Concatenate[_Self, _Params], _Result]) -> Callable[Concatenate[_Self, _Params], _Result]:
-    """Make a method a verb of its port: it suffers the faults that are set, and a database in trouble is a cloud in
-    trouble, which may work later. Two callers that create the same thing at once also end here, as a conflict.
+    """Make a method a verb of its port: faults apply to it, and database errors become CloudTransientError.
+
+    The latter includes the conflict of two callers that create the same object at once.
     """
 
     @wraps(method)

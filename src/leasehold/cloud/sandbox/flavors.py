@@ -1,4 +1,4 @@
-"""The sandbox's flavors and who may use them."""
+"""The sandbox's flavors and their access lists."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class SandboxFlavors(Port):
 
     @verb
     def ensure(self, flavor: Flavor) -> None:
-        """Make sure the flavor exists exactly as given; `flavor.projects` is not looked at.
+        """Make sure the flavor exists exactly as given; `flavor.projects` is ignored.
 
-        Nova cannot change a flavor, so a different one of the same id is deleted and created, and its access list is
-        empty afterwards. Raises CloudTransientError while another flavor has the name.
+        Nova cannot change a flavor, so a different one with the same id is deleted and recreated, and its access list
+        is then empty. Raises CloudTransientError while another flavor has the name.
         """
         wanted = {name: getattr(flavor, name) for name in _FIELDS} | {"extra_specs": dict(flavor.extra_specs)}
         key = {"flavor": flavor.id}
@@ -87,13 +87,13 @@ class SandboxFlavors(Port):
 
     @verb
     def revoke(self, flavor_id: str, project_id: str) -> None:
-        """Take the permission away."""
+        """Withdraw the project's access."""
         with writing(self.engine) as connection:
             connection.execute(_REVOKE, {"flavor": flavor_id, "project": project_id})
 
     @verb
     def delete(self, flavor_id: str) -> None:
-        """Remove the flavor; servers that were booted with it stay, as in Nova."""
+        """Delete the flavor; servers that were booted with it stay, as in Nova."""
         with writing(self.engine) as connection:
             connection.execute(_REVOKE_ALL, {"flavor": flavor_id})
             connection.execute(_DELETE, {"flavor": flavor_id})
@@ -106,7 +106,7 @@ def find_flavor(connection: Connection, flavor_id: str) -> Flavor | None:
 
 
 def _to_flavors(rows: Sequence[RowMapping]) -> list[Flavor]:
-    """Fold the rows of the join, one for each project with access, into values in the order they came."""
+    """Group the joined rows, one per project with access, into flavors in the order of the rows."""
     projects: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         if row["project_id"] is not None:

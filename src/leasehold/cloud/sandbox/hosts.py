@@ -1,4 +1,4 @@
-"""The picture of the hosts that the scheduler decides on, read in a handful of statements."""
+"""Reads the state of the hosts for the scheduler, in a handful of statements."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ _TRAITS = select(traits)
 def read_hosts(
     connection: Connection, classes: Collection[str], now: datetime, *, with_traits: bool
 ) -> tuple[Sequence[HostState], int]:
-    """Return the hosts that are up and enabled, and how many there are in all.
+    """Return the hosts that are up and enabled, and the number of all hosts.
 
-    Only the resource classes asked for are read, and traits only on request. Memory grows with hosts and reservations.
+    Reads only the given resource classes, and traits only on request. Memory grows with hosts and reservations.
     """
     members: dict[str, list[HostAggregate]] = defaultdict(list)
     for member in connection.execute(_MEMBERS):
@@ -96,5 +96,5 @@ def _read_providers(
 
 
 def _tree(root: int, children: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return the provider and everything below it, the root first."""
+    """Return the provider and its descendants, the root first."""
     return [root, *(number for child in children.get(root, ()) for number in _tree(child, children))]

@@ -1,4 +1,4 @@
-"""The sandbox's compute hosts, and the switches that make them fail."""
+"""The sandbox's compute hosts, and the controls that make them fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BY_NAME_OR_ID = select(hypervisors).where(
     or_(hypervisors.c.hypervisor_hostname == bindparam("reference"), hypervisors.c.id == bindparam("number"))
 )
 _LONGEST_NUMBER = 18
-"""Digits that a 64-bit key can always take; a longer number is nobody's id."""
+"""A 64-bit key holds every number of this many digits; a longer number is not looked up as an id."""
 
 
 def to_hypervisor(row: Mapping[Any, Any]) -> Hypervisor:
@@ -54,7 +54,7 @@ class SandboxHypervisors(Port):
         return None if row is None else to_hypervisor(row)
 
     def fail(self, reference: str) -> Hypervisor:
-        """Make a host go down: nothing starts there any more and monitors see it (contract resources §7.2)."""
+        """Take a host down: no server starts there any more, and monitors see it (contract resources §7.2)."""
         return self.set_health(reference, up=False)
 
     def recover(self, reference: str) -> Hypervisor:
@@ -62,7 +62,7 @@ class SandboxHypervisors(Port):
         return self.set_health(reference, up=True, enabled=True)
 
     def set_health(self, reference: str, *, up: bool | None = None, enabled: bool | None = None) -> Hypervisor:
-        """Change whether a host is up and whether it is enabled; None leaves a switch alone.
+        """Change whether a host is up and whether it is enabled; None leaves a value unchanged.
 
         `reference` is an id, a hypervisor hostname or a service host. Raises CloudPermanentError for an unknown one.
         """

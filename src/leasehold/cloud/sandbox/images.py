@@ -1,4 +1,4 @@
-"""The sandbox's images: snapshots of servers, complete at once or after a while."""
+"""The sandbox's images: snapshots of servers, complete at once or after a set time."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ class SandboxImages(Port):
             return _read(connection, _OF_SERVER, {"server": server_id}, self.clock())
 
     def take_to_upload(self, seconds: float) -> None:
-        """Let every image started from now on be complete after this long; 0 is at once."""
+        """Complete every image that is started from now on after `seconds`; 0 means at once."""
         change_setting(self.engine, UPLOAD_SECONDS, seconds)
 
     def fail(self, image_id: str) -> None:
-        """Let the upload of an image fail."""
+        """Make the upload of an image fail."""
         with writing(self.engine) as connection:
             connection.execute(_FAIL, {"number": image_id})
 
 
 def lose_uploads(connection: Connection, server_id: str, now: datetime) -> None:
-    """Fail the images of a server that are not complete: the server is being removed under them."""
+    """Fail a server's incomplete images, because the server is being deleted."""
     connection.execute(_LOSE, {"server": server_id, "now": now})
 
 

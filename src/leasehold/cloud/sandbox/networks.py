@@ -102,10 +102,10 @@ class SandboxNetworks(Port):
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
-        """Create the address in a project with these tags.
+        """Create the floating IP with this address in a project, with these tags.
 
-        Raises HeldError when another project has the address, and CloudPermanentError when it is not of that subnet of
-        the network.
+        Raises HeldError when another project has the address, and CloudPermanentError when the address is not in that
+        subnet of the network.
         """
         with writing(self.engine) as connection:
             _check_subnet(connection, network_id, subnet_id, address)
@@ -130,7 +130,7 @@ class SandboxNetworks(Port):
 
     @verb
     def delete_floating_ip(self, floating_ip_id: str) -> None:
-        """Unbind and remove a floating IP."""
+        """Disassociate and delete a floating IP."""
         with writing(self.engine) as connection:
             connection.execute(_DELETE_TAGS, {"number": floating_ip_id})
             connection.execute(_DELETE, {"number": floating_ip_id})
@@ -153,7 +153,7 @@ def _at_address(connection: Connection, network_id: str, address: str) -> Floati
 
 
 def _text(address: str) -> str:
-    """Return the one spelling of an address; IPv6 has many. CloudPermanentError when it is none."""
+    """Return an address in canonical form, since IPv6 has many; raises CloudPermanentError for an invalid one."""
     try:
         return str(ip_address(address))
     except ValueError as error:
@@ -161,7 +161,7 @@ def _text(address: str) -> str:
 
 
 def _to_floating_ips(rows: Sequence[RowMapping]) -> list[FloatingIp]:
-    """Fold the rows of the join, one for each tag, into values in the order they came."""
+    """Group the joined rows, one per tag, into floating IPs in the order of the rows."""
     tags: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         if row["tag"] is not None:

@@ -1,7 +1,7 @@
 """The sandbox's Placement: providers, inventories, resource classes and traits.
 
-What Placement answers with 409 (a class that is inventoried, an inventory that servers use, a provider with children)
-is a conflict and therefore transient; unknown providers and classes are permanent.
+What Placement answers with 409 (deleting a class with inventories, an inventory in use, a provider with children) is a
+conflict and raises CloudTransientError; unknown providers and classes raise CloudPermanentError.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class SandboxProviders(Port):
 
     @verb
     def inventories(self, provider: str) -> Mapping[str, Inventory]:
-        """Return the provider's inventories by resource class; CloudPermanentError when there is no such provider."""
+        """Return the provider's inventories by resource class; raises CloudPermanentError when it does not exist."""
         with reading(self.engine) as connection:
             rows = connection.execute(_INVENTORIES, {"provider": provider}).mappings().all()
         if not rows:
@@ -104,7 +104,7 @@ class SandboxProviders(Port):
 
     @verb
     def traits(self, provider: str) -> frozenset[str]:
-        """Return the provider's traits; CloudPermanentError when there is no such provider."""
+        """Return the provider's traits; raises CloudPermanentError when it does not exist."""
         with reading(self.engine) as connection:
             rows = connection.execute(_TRAITS, {"provider": provider}).all()
         if not rows:
@@ -123,11 +123,11 @@ class SandboxProviders(Port):
             if present is None:
                 connection.execute(_ADD_PROVIDER, {"name": name, "parent_id": parent_id})
             elif present.parent_id != parent_id:
-                raise CloudPermanentError(f"sandbox providers.ensure_child: {name} exists and is no child of {parent}")
+                raise CloudPermanentError(f"sandbox providers.ensure_child: {name} has another parent than {parent}")
 
     @verb
     def delete(self, name: str) -> None:
-        """Remove a provider with its inventories; CloudTransientError while it has children or servers use it."""
+        """Delete a provider with its inventories; raises CloudTransientError while it has children or is in use."""
         with writing(self.engine) as connection:
             row = connection.execute(_PROVIDER, {"provider": name}).first()
             if row is None:
@@ -141,7 +141,7 @@ class SandboxProviders(Port):
 
     @verb
     def ensure_class(self, resource_class: str) -> None:
-        """Make sure a custom resource class exists; its name starts with CUSTOM_, else CloudPermanentError."""
+        """Make sure a custom resource class exists; raises CloudPermanentError unless its name starts with CUSTOM_."""
         _check_custom(resource_class, "ensure_class")
         with writing(self.engine) as connection:
             if connection.execute(_CLASS, {"class_name": resource_class}).first() is None:
@@ -149,19 +149,19 @@ class SandboxProviders(Port):
 
     @verb
     def delete_class(self, resource_class: str) -> None:
-        """Remove a custom resource class; CloudTransientError while a provider has an inventory of it."""
+        """Delete a custom resource class; raises CloudTransientError while a provider has an inventory of it."""
         _check_custom(resource_class, "delete_class")
         with writing(self.engine) as connection:
             if connection.execute(_CLASS_INVENTORIED, {"class_name": resource_class}).scalar_one():
-                raise CloudTransientError(f"sandbox providers.delete_class: {resource_class} is still inventoried")
+                raise CloudTransientError(f"sandbox providers.delete_class: {resource_class} still has inventories")
             connection.execute(_REMOVE_CLASS, {"class_name": resource_class})
 
     @verb
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
-        """Give the provider this inventory of the class.
+        """Set the provider's inventory of the class.
 
-        Raises CloudPermanentError for an unknown provider or class. A total below what servers use is taken, as
-        Placement does: nothing new fits then until they are gone.
+        Raises CloudPermanentError for an unknown provider or class. A total below the usage is accepted, as in
+        Placement: no new server fits until enough of them are gone.
         """
         fields = {name: getattr(inventory, name) for name in FIELDS}
         with writing(self.engine) as connection:
@@ -182,7 +182,7 @@ class SandboxProviders(Port):
 
     @verb
     def remove_inventory(self, provider: str, resource_class: str) -> None:
-        """Take the provider's inventory of the class away; CloudTransientError while servers use it."""
+        """Remove the provider's inventory of the class; raises CloudTransientError while servers use it."""
         with writing(self.engine) as connection:
             row = connection.execute(_PROVIDER, {"provider": provider}).first()
             if row is None:
@@ -195,7 +195,7 @@ class SandboxProviders(Port):
             connection.execute(_REMOVE_INVENTORY, key)
 
     def usages(self, provider: str) -> Mapping[str, int]:
-        """Return how much of each resource class servers use of this provider now."""
+        """Return the current usage of this provider by resource class."""
         with reading(self.engine) as connection:
             rows = connection.execute(_USED, {"provider": provider, "now": self.clock()})
             return {row.resource_class: int(row.amount) for row in rows}

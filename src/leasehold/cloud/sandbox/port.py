@@ -1,4 +1,4 @@
-"""What the port modules share: a database, a clock, the faults, and the settings row."""
+"""What the port modules share: a database, a clock, the faults, and rows for settings and locks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.sandbox.faults import Faults
 
 STILL_THERE = or_(tables.servers.c.gone_at.is_(None), tables.servers.c.gone_at > bindparam("now"))
-"""True for servers that exist at `now`: those whose removal has not come to its end yet."""
+"""True for servers that exist at `now`: those whose deletion is not complete."""
 
 _SETTING = select(tables.state.c.value).where(tables.state.c.name == bindparam("setting"))
 _LOCK = _SETTING.with_for_update()
@@ -28,7 +28,7 @@ _CHANGE = update(tables.state).where(tables.state.c.name == bindparam("setting")
 
 
 def utc_now() -> datetime:
-    """Return the present moment."""
+    """Return the current time."""
     return datetime.now(UTC)
 
 
@@ -38,14 +38,14 @@ class Port:
     group: ClassVar[str]
 
     def __init__(self, engine: Engine, faults: Faults, *, clock: Callable[[], datetime] = utc_now) -> None:
-        """Work on `engine`; `clock` returns aware UTC and decides when a server that is being deleted is gone."""
+        """Work on `engine`; `clock` returns aware UTC and decides when a deletion of a server is complete."""
         self.engine = engine
         self.faults = faults
         self.clock = clock
 
 
 def setting(connection: Connection, name: str, default: Any) -> Any:
-    """Return a setting, or `default` when nobody set it."""
+    """Return a setting, or `default` when it is not set."""
     value = connection.execute(_SETTING, {"setting": name}).scalar_one_or_none()
     return default if value is None else value
 
@@ -59,7 +59,7 @@ def change_setting(engine: Engine, name: str, value: Any) -> None:
 
 @contextmanager
 def locked(engine: Engine, name: str) -> Iterator[Connection]:
-    """Open a transaction that writes, once no other one that asked for this lock is open."""
+    """Open a write transaction that holds this lock; waits until no other transaction holds it."""
     _ensure_row(engine, name, 0)
     with writing(engine) as connection:
         connection.execute(_LOCK, {"setting": name}).scalar_one()
@@ -67,10 +67,10 @@ def locked(engine: Engine, name: str) -> Iterator[Connection]:
 
 
 def _ensure_row(engine: Engine, name: str, value: Any) -> None:
-    """Make sure the row is there, in a transaction of its own: whoever waits for it afterwards holds nothing else."""
+    """Make sure the row exists, in a separate transaction, so that a caller that then waits for it holds no lock."""
     with reading(engine) as connection:
         if connection.execute(_SETTING, {"setting": name}).one_or_none() is not None:
             return
-    # Somebody else who creates the row at this moment does what we want.
+    # Another process may create the row at the same moment, with the same result.
     with suppress(IntegrityError), writing(engine) as connection:
         connection.execute(insert(tables.state).values(name=name, value=value))

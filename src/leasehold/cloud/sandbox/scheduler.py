@@ -1,8 +1,7 @@
-"""Where a server goes: the sandbox's scheduler, as pure functions over a picture of the hosts.
+"""The sandbox's scheduler: pure functions that choose a server's host from the state of the hosts.
 
-It asks what Nova would ask, in this order: is the host up, may the request use it (our own filter), does the aggregate
-isolation let the project in, and do Placement's inventories and traits fit. Each class of resource comes from one
-provider of the host's tree, as in Placement.
+It filters as Nova does, in this order: the host is up, our own filter passes, tenant isolation allows the project, and
+Placement's inventories and traits fit. Each resource class comes from one provider of the host's tree, as in Placement.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MB_IN_GB = 1024
 
 @dataclass(frozen=True, slots=True)
 class ProviderState:
-    """One provider of a host's tree: what it has and what servers use of it."""
+    """One provider of a host's tree: its inventories, traits, and what servers use."""
 
     id: int
     inventories: Mapping[str, Inventory] = field(default_factory=dict)
@@ -32,12 +31,12 @@ class ProviderState:
     traits: frozenset[str] = frozenset()
 
     def free(self, resource_class: str) -> int:
-        """Return how much of a class is left; 0 when the provider has none, below 0 when it is over-committed."""
+        """Return how much of a class is free; 0 when the provider has none, below 0 when it is over-committed."""
         inventory = self.inventories.get(resource_class)
         return 0 if inventory is None else inventory.capacity - self.used.get(resource_class, 0)
 
     def fits(self, resource_class: str, amount: int) -> bool:
-        """Say whether one server may take `amount` here: Placement's rules for units, steps and capacity."""
+        """Return whether one server may use `amount`, by Placement's rules for units, steps and capacity."""
         inventory = self.inventories.get(resource_class)
         return (
             inventory is not None
@@ -59,7 +58,7 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a flavor asks of Placement: amounts by resource class, and traits."""
+    """What a flavor requests from Placement: amounts by resource class, and traits."""
 
     amounts: Mapping[str, int]
     required: frozenset[str] = frozenset()
@@ -68,7 +67,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The host a server goes to, and from which provider (id) each class comes; or None and the reason."""
+    """The host for a server, and by class the id of the provider that supplies it; or None and the reason."""
 
     service_host: str | None
     providers: Mapping[str, int] = field(default_factory=dict)
@@ -89,7 +88,7 @@ def needs_of(flavor: Flavor) -> Needs:
         kind, _, name = key.partition(":")
         if kind == "resources":
             if not value.isdecimal():
-                raise CloudPermanentError(f"sandbox servers.boot: {key} of flavor {flavor.id} is no number: {value}")
+                raise CloudPermanentError(f"sandbox servers.boot: {key} of flavor {flavor.id} is not a number: {value}")
             amounts[name] = int(value)
     wanted = {key.partition(":")[2]: value for key, value in specs.items() if key.startswith("trait:")}
     return Needs(
@@ -128,7 +127,7 @@ def _reservations(request: Request, host: HostState, options: FilterOptions) -> 
 
 
 def _tenants(request: Request, host: HostState) -> str | None:
-    """Nova's aggregate isolation: where aggregates of the host name projects, only those may use it."""
+    """Nova's tenant isolation: if aggregates of the host name projects, only those may use the host."""
     named = [str(a.metadata[TENANT_KEY]) for a in host.aggregates if TENANT_KEY in a.metadata]
     allowed = {project.strip() for text in named for project in text.split(",")}
     return None if not allowed or request.project_id in allowed else "the host is kept for other projects"

@@ -1,6 +1,6 @@
-"""What the sandbox holds when it is new: a dozen different hosts, flavors, a network. `plant` puts it there once.
+"""The content of a new sandbox: a dozen different hosts, flavors, a network. `plant` inserts it once.
 
-Ids are the same in every sandbox, so that a guide can name them.
+Ids are the same in every sandbox, so that documents can name them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _OLD = {"vendor": "Intel", "model": "Westmere", "arch": "x86_64", "features": ["
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """One compute host: its sizes, what it offers beyond them, and the properties to enrol it with.
+    """One compute host: its size, its further inventories and traits, and the properties to enrol it with.
 
-    `inventories` are custom resource classes of the host's own provider; `cpu_ratio` and `reserved_mb` shape what
-    Placement says of its VCPUs and memory.
+    `inventories` are custom resource classes of the host's own provider; `cpu_ratio` is the allocation ratio of its
+    VCPUs, and `reserved_mb` the reserved memory.
     """
 
     id: int
@@ -159,13 +159,13 @@ SUGGESTED_HOSTS: tuple[tuple[str, Mapping[str, str]], ...] = tuple(
 """Hypervisor hostnames to enrol, each with the properties to give it."""
 
 SUGGESTED_FLOATING_IPS: tuple[str, ...] = tuple(f"203.0.113.{last}" for last in range(200, 220))
-"""Addresses of the network `public` that the cloud does not hand out itself, to enrol as floating IPs."""
+"""Addresses of the network `public` outside the cloud's allocation pool, to enrol as floating IPs."""
 
 
 def plant(engine: Engine) -> None:
-    """Make the tables where they are missing, and put the hosts, flavors, free pool and network there, once.
+    """Create missing tables, and insert the hosts, flavors, free pool and network, once.
 
-    A sandbox that was planted before is left as it is, so what people did to it survives a restart.
+    A sandbox that has this content already is left unchanged, so users' changes survive a restart.
     """
     tables.create(engine)
     with locked(engine, "seed") as connection:
@@ -183,7 +183,7 @@ def plant(engine: Engine) -> None:
 
 
 def add_hosts(engine: Engine, hosts: Iterable[HostSpec]) -> None:
-    """Build more hosts: hypervisors with their providers, inventories and traits. Ids and names must be new."""
+    """Add more hosts: hypervisors with their providers, inventories and traits. Ids and names must be new."""
     with writing(engine) as connection:
         _add_hosts(connection, tuple(hosts))
 

@@ -1,4 +1,4 @@
-"""The sandbox's virtual machines: booted through its scheduler, deleted at once or after a while."""
+"""The sandbox's virtual machines: booted through its scheduler, deleted at once or after a set time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FORGET = (
 
 
 class SandboxServers(Port):
-    """Implements `ports.Servers`, and boots servers, which the port leaves to the cloud's users."""
+    """Implements `ports.Servers`, and boots servers as users of a cloud do, for which the port has no verb."""
 
     group = "servers"
 
@@ -60,7 +60,7 @@ class SandboxServers(Port):
         clock: Callable[[], datetime] = utc_now,
         options: FilterOptions | None = None,
     ) -> None:
-        """Schedule with these filter options; the default names are the contract's."""
+        """Schedule with these filter options; the defaults are the contract's."""
         super().__init__(engine, faults, clock=clock)
         self.options = options or FilterOptions()
 
@@ -81,7 +81,7 @@ class SandboxServers(Port):
 
     @verb
     def delete(self, server_id: str) -> None:
-        """Remove a server: at once, or DELETING until `server_delete_seconds` have passed."""
+        """Delete a server: at once, or after `server_delete_seconds` in status DELETING."""
         now = self.clock()
         with writing(self.engine) as connection:
             row = connection.execute(_PRESENT, {"server": server_id, "now": now}).first()
@@ -104,11 +104,11 @@ class SandboxServers(Port):
         *,
         preemptible: bool = False,
     ) -> Server:
-        """Boot a server as a user of the project would, and return it as it ended up: ACTIVE on a host, or ERROR.
+        """Boot a server as a user of the project would, and return it, ACTIVE on a host or in ERROR.
 
-        Deciding and placing are one transaction behind one lock, so no two servers take the last place. Raises
-        CloudPermanentError when the flavor does not exist or is not for this project. `preemptible` stands for the
-        flavor's extra spec `blazar:preemptible`.
+        One transaction under one lock chooses the host and stores the server, so no two servers take the same capacity.
+        Raises CloudPermanentError when the flavor does not exist or is not for this project. `preemptible` acts like
+        the flavor's extra spec `blazar:preemptible`.
         """
         now = self.clock()
         with database_errors("servers.boot"), locked(self.engine, _SCHEDULER) as connection:
@@ -150,7 +150,7 @@ class SandboxServers(Port):
         return None if row is None else row.fault
 
     def take_to_delete(self, seconds: float) -> None:
-        """Let every removal asked for from now on take this long; 0 is at once."""
+        """Make every deletion that is requested from now on take `seconds`; 0 means at once."""
         change_setting(self.engine, DELETE_SECONDS, seconds)
 
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
@@ -178,7 +178,7 @@ def _use(connection: Connection, server_id: str, amounts: Mapping[str, int], sou
 
 
 def _forget(connection: Connection, server_ids: Sequence[str]) -> None:
-    """Remove servers for good, and give back what they used."""
+    """Remove the rows of servers and of their usage."""
     if server_ids:
         for statement in _FORGET:
             connection.execute(statement, {"numbers": list(server_ids)})

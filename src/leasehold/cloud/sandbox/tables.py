@@ -1,7 +1,7 @@
-"""The sandbox cloud's own tables; they stand beside the database and share nothing with them.
+"""The sandbox cloud's own tables: in the same database as Leasehold's, but without references between the two.
 
-Rows here are the present: a cloud forgets what is removed. Names compare exactly on every database, as they do in
-Nova and Placement, which is what `EXACT` asks of MariaDB.
+Rows describe the present only: a deletion removes them. Names compare exactly on every database, as in Nova and
+Placement; MariaDB needs `EXACT` for that.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ state = Table(
     Column("value", JSON, nullable=False),
     **EXACT,
 )
-"""Settings, and the row that schedulers lock (`scheduler`)."""
+"""Settings, and rows that serve as locks, such as `scheduler`."""
 
 hypervisors = Table(
     "sandbox_hypervisors",
@@ -134,8 +134,8 @@ servers = Table(
     Index("ix_sandbox_servers_gone_at", "gone_at"),
     **EXACT,
 )
-"""`gone_at` is set when the removal is asked for; from that moment on the server is no longer there. A flavor may be
-removed while servers of it run, as in Nova, so `flavor_id` is a name and no foreign key."""
+"""The request to delete a server sets `gone_at`, the time from which it no longer exists. A flavor may be deleted while
+its servers run, as in Nova, so `flavor_id` is not a foreign key."""
 
 images = Table(
     "sandbox_images",
@@ -148,7 +148,7 @@ images = Table(
     UniqueConstraint("server_id", "name"),
     **EXACT,
 )
-"""Not used any more; it stays for processes of the version before, which run on this schema during an upgrade."""
+"""Unused: kept for processes of the previous version, which run on this schema during an upgrade."""
 
 snapshots = Table(
     "sandbox_snapshots",
@@ -166,7 +166,7 @@ snapshots = Table(
     Index("ix_sandbox_snapshots_reservation_id", "reservation_id"),
     **EXACT,
 )
-"""Images of servers: being uploaded until `ready_at`, which may be in the future."""
+"""Images of servers; an image is uploading until `ready_at`, which may be in the future."""
 
 resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True), **EXACT)
 
@@ -215,7 +215,7 @@ usages = Table(
     Index("ix_sandbox_usages_provider_id", "provider_id"),
     **EXACT,
 )
-"""What each server consumes of which provider; each class comes from one provider, as in Placement."""
+"""What each server uses, from which provider; each class comes from one provider, as in Placement."""
 
 networks = Table(
     "sandbox_networks",
@@ -274,5 +274,5 @@ faults = Table(
 
 
 def create(engine: Engine) -> None:
-    """Make the sandbox's tables where they do not exist yet."""
+    """Create the sandbox's tables that do not exist yet."""
     metadata.create_all(engine)

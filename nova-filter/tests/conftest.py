@@ -1,4 +1,4 @@
-"""The suite runs whole in Nova's own environment, and without `test_filter.py` where there is no Nova."""
+"""Skips `test_filter.py` where Nova is not installed; the whole suite runs in Nova's own environment."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""The filter's decision, row by row, and what the contract's own suite expects."""
+"""The filter's decision: each row of the table, and the cases of the contract's own suite."""
 
 from __future__ import annotations
 

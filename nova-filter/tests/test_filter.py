@@ -1,4 +1,4 @@
-"""The filter among Nova's own classes: its scheduler's handler calls it with its objects, under its configuration."""
+"""The filter with Nova's own classes: Nova's filter handler calls it, with Nova's objects and configuration."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ SLOTS_AGGREGATE = aggregate(SLOTS, reservation=SLOTS, filter_tenant_id=PROJECT, 
 
 
 def host(*aggregates: Any, name: str = "compute-a") -> Any:
-    """The scheduler's picture of a host, brought up to date as the scheduler does it."""
+    """Return the scheduler's state of a host, updated as the scheduler does."""
     state = HostState(name, f"{name}.example.org", "cell")
     state.update(aggregates=list(aggregates))
     return state
 
 
 def request(*, hint: Any = None, project: str = PROJECT, extra_specs: dict[str, str] | None = None) -> Any:
-    """A boot request, made by the call with which Nova's API makes it from a body."""
+    """Return a boot request, made by the method with which Nova's API reads hints from a body."""
     flavor = objects.Flavor(flavorid="m1.small", vcpus=1, memory_mb=512, root_gb=1, ephemeral_gb=0, swap=0)
     flavor.extra_specs = extra_specs or {}
     hints = {} if hint is None else {"reservation": hint}
@@ -76,7 +76,7 @@ def of_reservation(project: str = PROJECT) -> Any:
 
 @pytest.fixture
 def conf() -> Iterator[Any]:
-    """Nova's configuration with the filter's options in it; what a test overrides is put back."""
+    """Yield Nova's configuration with the filter's options; clears a test's overrides afterwards."""
     options.read(nova.conf.CONF)
     yield nova.conf.CONF
     for option in options.OPTIONS:
@@ -84,7 +84,7 @@ def conf() -> Iterator[Any]:
 
 
 def passing(spec: Any, *hosts: Any, index: int = 0) -> list[str]:
-    """Names of the hosts that Nova's handler lets through with this filter alone."""
+    """Return the names of the hosts that pass in Nova's handler with this filter alone."""
     handler = filters.HostFilterHandler()
     (filter_class,) = handler.get_matching_classes([PATH])
     return [state.host for state in handler.get_filtered_objects([filter_class()], hosts, spec, index)]

@@ -1,1 +1,1 @@
-"""Nova scheduler filter that keeps reserved hosts and flavours to the projects that hold the leases."""
+"""Nova scheduler filter that lets only the projects that hold leases use the reserved hosts and flavors."""

@@ -1,13 +1,13 @@
-"""May this host take this request? The answer depends on the host's aggregates and the request, and on nothing else.
+"""Decides whether a host may take a request, from the host's aggregates and the request alone.
 
-The rows are those of contract nova-filter.md, "Decision", and keep its numbers; the first row that applies answers.
-It differs from the table in four places, each one closing a hole and none refusing what Leasehold itself sets up:
+The rows and their numbers are those of contract nova-filter.md, "Decision"; the first row that applies decides.
+The code differs from that table in four places. Each closes a hole, and none refuses what Leasehold itself sets up:
 
-* a pool counts once, although its zone and its name may both make it one;
+* a pool counts once, even if both its zone and its name make it a pool;
 * row 1: a metadata value such as "False" or "0" does not open a reservation to a project;
-* rows 1 to 3: with several hints, one matching pool that lets the project in is enough;
-* row 5: a reservation's flavor goes only to hosts of that reservation, and only for its project. `strict_flavors`
-  switches this off, which gives the contract's row 5: every host.
+* rows 1 to 3: with several hints, one matching pool that the project may use is enough;
+* row 5: a reservation's flavor passes only on hosts of that reservation, and only for its project. Without
+  `strict_flavors` it passes on every host, as in the contract's row 5.
 
 Options for nova.conf, group `[blazar:physical:host]`, and the fields of `FilterOptions` they fill:
 
@@ -15,7 +15,7 @@ Options for nova.conf, group `[blazar:physical:host]`, and the fields of `Filter
     preemptible_aggregate   -> preemptible_aggregate      blazar_owner     -> owner_key
     allow_preemptibles      -> allow_preemptibles         strict_flavors   -> strict_flavors (ours)
 
-`project_id_key` of the contract is accepted there and read by nobody, here as well.
+The contract's `project_id_key` may stand in that group too; nothing reads it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True)
 class HostAggregate:
-    """One aggregate that the host is a member of. Nova keeps metadata as text; booleans are read as well."""
+    """One aggregate that the host is a member of. Nova stores metadata as text; booleans are accepted as well."""
 
     name: str
     availability_zone: str | None = None
@@ -56,7 +56,7 @@ class HostAggregate:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Who wants to boot what, and which reservations they name."""
+    """A boot request: its project, its flavor, and the reservations that it names."""
 
     project_id: str
     reservation_hints: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether the host passes, the row of the contract's table that said so, and why in words."""
+    """Whether the host passes, the row of the contract's table that decided, and the reason as text."""
 
     passes: bool
     row: int
@@ -74,24 +74,24 @@ class Decision:
 
     @property
     def unauthorised(self) -> bool:
-        """The request names a reservation that exists, and its project may not use it."""
+        """Whether the request names an existing reservation that its project may not use."""
         return self.row == _UNAUTHORISED_ROW
 
 
 def hints(value: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the scheduler hint `reservation` as a tuple: Nova hands over a text, a list, or nothing."""
+    """Return the scheduler hint `reservation` as a tuple: Nova passes a text, a list, or nothing."""
     if not value:
         return ()
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def truthy(value: str | bool | None) -> bool:  # noqa: FBT001 - a value out of metadata, not a switch
-    """Say whether a metadata value means yes: everything does but absence and the usual words for no."""
+def truthy(value: str | bool | None) -> bool:  # noqa: FBT001 - a metadata value, not a switch
+    """Return whether a metadata value means true: all do except None and the usual words for false."""
     return value is not None and str(value).strip().lower() not in _FALSE
 
 
 def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[HostAggregate, ...]:
-    """Return the aggregates that belong to reservations: by zone, or by the name of the free or preemptible pool."""
+    """Return the aggregates that are pools, by their zone or by the name of the free or preemptible pool."""
     names = {options.aggregate_freepool_name, options.preemptible_aggregate}
     prefixes = (options.az_prefix, LEGACY_AZ_PREFIX)
     return tuple(
@@ -107,7 +107,7 @@ def decide(request: Request, aggregates: Sequence[HostAggregate], options: Filte
     for applies, answer in _TABLE:
         if applies(request, host_pools, options):
             return answer(request, host_pools, aggregates, options)
-    return Decision(passes=True, row=9, reason="an ordinary request on a host that no reservation concerns")
+    return Decision(passes=True, row=9, reason="an ordinary request on a host that is in no pool")
 
 
 def _hinted(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
@@ -161,7 +161,7 @@ def _flavor_answer(
 
 
 def _tenant_fits(aggregate: HostAggregate, project_id: str) -> bool:
-    """Nova's isolation key holds one project or several with commas; without it anybody fits."""
+    """Nova's isolation key holds one project or several, separated by commas; without it, any project fits."""
     allowed = aggregate.metadata.get(TENANT_KEY)
     return allowed is None or project_id in {name.strip() for name in str(allowed).split(",")}
 

@@ -1,4 +1,4 @@
-"""The class that nova.conf names: it translates Nova's objects for `decision.py`, which decides, and logs refusals."""
+"""The filter class for nova.conf: translates Nova's objects for `decision.py`, which decides, and logs refusals."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ LOG = logging.getLogger(__name__)
 
 
 class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has no annotations.
-    """Keeps reserved hosts and flavors to the projects that hold the leases."""
+    """Lets only the projects that hold the leases use reserved hosts and flavors."""
 
-    # All that a decision looks at stays the same for every server of one request.
+    # A decision depends only on data that is the same for every server of one request.
     run_filter_once_per_request = True
 
-    # A rebuild stays on the host it is on, also when a lease has begun or ended there since.
+    # A rebuild stays on its host, even if a lease has begun or ended there since.
     RUN_ON_REBUILD = False
 
     def __init__(self) -> None:
-        """Read the options here and not on import: by now every other filter has registered its own."""
+        """Read the options now, not on import: by now every other filter has registered its own."""
         self._options = options.read(nova.conf.CONF)
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterator[Any]:
-        """Yield the hosts that pass; a project that names a reservation of others is logged once, not for each host."""
+        """Yield the hosts that pass; log an unauthorised use of a reservation once, not for each host."""
         if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
             yield from filter_obj_list
             return
@@ -48,7 +48,7 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
             LOG.warning("Unauthorised use of a reservation: %s", reason)
 
     def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
-        """Answer for one host, for whoever calls a filter in that way; the scheduler calls `filter_all`."""
+        """Return whether one host passes: Nova's other interface of a filter; the scheduler calls `filter_all`."""
         return self._decide(request_of(filter_properties), host_state).passes
 
     def _decide(self, request: Request, host_state: Any) -> Decision:
@@ -65,7 +65,7 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
 
 
 def request_of(spec: Any) -> Request:
-    """Translate Nova's RequestSpec, in which a hint is a list also when the user gave a single text."""
+    """Translate Nova's RequestSpec, in which a hint is a list even if the user gave a single text."""
     return Request(
         project_id=spec.project_id,
         reservation_hints=hints(spec.get_scheduler_hint(RESERVATION_KEY)),

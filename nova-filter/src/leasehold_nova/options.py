@@ -15,7 +15,7 @@ OPTIONS = (
         "aggregate_freepool_name",
         default="freepool",
         help="Name of the aggregate that holds the hosts which can be leased and are not leased as a whole now. "
-        "The service must be given the same name.",
+        "Configure the service with the same name.",
     ),
     cfg.StrOpt(
         "preemptible_aggregate",
@@ -31,9 +31,9 @@ OPTIONS = (
     cfg.StrOpt(
         "blazar_az_prefix",
         default="blazar_",
-        # An empty prefix would make a reservation of every aggregate there is.
+        # With an empty prefix, every aggregate would count as a reservation.
         regex=r"\S",
-        help="What the availability zones of leased hosts begin with. The service must be given the same prefix.",
+        help="Prefix of the availability zones of leased hosts. Configure the service with the same prefix.",
     ),
     cfg.StrOpt(
         "blazar_owner",
@@ -43,7 +43,7 @@ OPTIONS = (
     cfg.BoolOpt(
         "strict_flavors",
         default=True,
-        help="Keep a reservation's flavor to the hosts of that reservation and to its project. "
+        help="Allow a reservation's flavor only on the hosts of that reservation and only for its project. "
         "When false, such a flavor passes on every host, as it does with Blazar's filter.",
     ),
 )
@@ -52,8 +52,8 @@ OPTIONS = (
 def read(conf: Any) -> FilterOptions:
     """Register the options in Nova's configuration and return their values.
 
-    An option that is there already is used as it is: while both filters stand in `available_filters`, Blazar's brings
-    the same names, and oslo.config refuses a second definition.
+    An option that is already registered is used as it is: while both filters are in `available_filters`, Blazar's
+    registers the same names, and oslo.config refuses a second definition.
     """
     conf.register_group(cfg.OptGroup(GROUP))
     conf.register_opts([option for option in OPTIONS if option.dest not in conf[GROUP]], group=GROUP)

@@ -1,12 +1,13 @@
-"""Looks at what this project depends on: `make audit-dependencies`. Ends with 1 when something has to be done.
+"""Audits the dependencies of this project: `make audit-dependencies`. Exits with 1 when a check finds a problem.
 
 pins             every requirement is pinned to a version, with hashes
-installed        what is installed is what is pinned, and its parts agree with each other
-declared         what the code imports is declared, and nothing is declared that nothing uses
+installed        the installed packages are the pinned ones, and agree with each other
+declared         every imported package is declared, and every declared package is used
 licences         every licence is one that this project may be distributed with
 vulnerabilities  no pinned version has a known vulnerability
 
-The last one asks a service, OSV. Where that cannot be reached, or knows nothing, a line says so, and the rest decides.
+The last check asks a service, OSV. If OSV cannot be reached or has no data, a line says so, and the other checks
+decide.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ BIN = Path(sys.executable).parent
 FILES = ("runtime.txt", "dev.txt", "tools.txt")
 OSV = "https://api.osv.dev/v1/query"
 KNOWN = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
-"""A version with well-known vulnerabilities: a service that finds none in it knows nothing."""
+"""A version with well-known vulnerabilities: a service that finds none in it has no data."""
 ASK_WITHIN = 10
 
 OURS = {"leasehold", "leasehold-nova"}
 OF_THE_ENVIRONMENT = {"pip", "setuptools"}
-"""They come with the virtual environment."""
+"""Packages that every virtual environment has."""
 
 LOADED_BY_NAME = ("leasehold-nova", "psycopg", "pymemcache", "python-memcached")
-"""Declared, and imported by a library that is told their name, or by Nova."""
+"""Declared, but not imported by our code: a library loads them by name, or Nova does."""
 OF_THE_HOST = ("nova",)
-"""The scheduler filter runs inside Nova, which is there already."""
+"""Imported, but not declared: the scheduler filter runs inside Nova."""
 LICENCES = {
     "0BSD",
     "Apache Software License",
@@ -65,7 +66,7 @@ LICENCES = {
     "Zlib",
     "Zope Public License",
 }
-"""None asks anything of a program that uses the library as it is. An `OR` needs one of these, an `AND` all."""
+"""None has conditions for a program that uses the library unmodified. An `OR` needs one of these, an `AND` all."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Pin:
 
     @property
     def version(self) -> str | None:
-        """The one version that it asks for, None when it leaves a choice."""
+        """The pinned version; None when the requirement allows several."""
         found = [each for each in self.requirement.specifier if each.operator == "=="]
         exact = len(found) == len(self.requirement.specifier) == 1 and "*" not in found[0].version
         return found[0].version if exact else None
@@ -93,7 +94,7 @@ class Pin:
 
 
 def read_pins(folder: Path) -> Iterator[Pin]:
-    """Yield the lines of all requirements files in a folder, those that go on over several lines as one."""
+    """Yield the requirements in all files of a folder; joins continued lines."""
     for name in FILES:
         path = folder / name
         for line in path.read_text(encoding="utf-8").replace("\\\n", " ").splitlines() if path.exists() else ():
@@ -106,11 +107,11 @@ def read_pins(folder: Path) -> Iterator[Pin]:
                     raise SystemExit(f"{name}: {text[:80]}: {error}") from None
 
 
-# ---------------------------------------------------------------- what is decided here
+# ---------------------------------------------------------------- checks without a service
 
 
 def check_pins(folder: Path) -> list[str]:
-    """Return the requirements that somebody else could exchange for something else."""
+    """Return the requirements that do not fix one version with hashes, so that an index could serve other code."""
     problems = []
     for pin in read_pins(folder):
         if pin.version is None or pin.requirement.url is not None:
@@ -121,7 +122,7 @@ def check_pins(folder: Path) -> list[str]:
 
 
 def check_installed(folder: Path) -> list[str]:
-    """Return where what is installed is not what is pinned."""
+    """Return the differences between the installed packages and the pins."""
     pinned = {pin.name: pin.version for pin in read_pins(folder) if pin.wanted_here}
     found: dict[str, str] = {canonicalize_name(each.metadata["Name"]): each.version for each in distributions()}
     extra = sorted(set(found) - set(pinned) - OURS - OF_THE_ENVIRONMENT)
@@ -134,7 +135,7 @@ def check_installed(folder: Path) -> list[str]:
 
 
 def check_declared(_folder: Path) -> list[str]:
-    """Return what is imported and not declared, or declared and not used."""
+    """Return the packages that are imported but not declared, or declared but not used."""
     leave = {"DEP001": OF_THE_HOST, "DEP002": LOADED_BY_NAME}
     ignored = ",".join(f"{rule}={'|'.join(names)}" for rule, names in leave.items())
     done = run(BIN / "deptry", "src", "nova-filter/src", "--no-ansi", "--per-rule-ignores", ignored)
@@ -142,19 +143,17 @@ def check_declared(_folder: Path) -> list[str]:
 
 
 def check_licences(_folder: Path) -> list[str]:
-    """Return the installed packages whose licence nobody has allowed yet."""
+    """Return the installed packages whose licence is not in LICENCES."""
     problems = []
     for each in distributions():
         name, said = each.metadata["Name"], licence(each)
         if canonicalize_name(name) not in OURS and not allowed(said):
-            problems.append(
-                f"{name} has the licence {said or 'of nobody knows what'!r}: look at it, and allow it here."
-            )
+            problems.append(f"{name} has the licence {said or 'unknown'!r}: check it, and add it to LICENCES.")
     return problems
 
 
 def licence(of: Distribution) -> str:
-    """Return what a package says of its licence: in the new way, in the old one, or in the oldest one."""
+    """Return a package's licence from License-Expression, else its classifiers, else the first line of License."""
     expressions, texts = (of.metadata.get_all(name) or [""] for name in ("License-Expression", "License"))
     marks = [each for each in of.metadata.get_all("Classifier") or [] if each.startswith("License ::")]
     classified = " AND ".join(each.rpartition("::")[2].strip() for each in marks)
@@ -162,28 +161,28 @@ def licence(of: Distribution) -> str:
 
 
 def allowed(said: str) -> bool:
-    """Say whether every part of a licence has an alternative that is allowed."""
+    """Return whether every part of a licence has an allowed alternative."""
     parts = [part.split(" OR ") for part in said.split(" AND ")]
     return all(any({each.strip(), each.strip(" ()")} & LICENCES for each in part) for part in parts)
 
 
-# ---------------------------------------------------------------- what a service knows
+# ---------------------------------------------------------------- the check that asks a service
 
 
 def check_vulnerabilities(folder: Path, url: str) -> list[str]:
-    """Return the pinned versions that are known to be vulnerable; says so when nobody can be asked."""
+    """Return the pinned versions with known vulnerabilities; prints a line when the service cannot be used."""
     reason = why_not(url)
     if reason is None:
         done = audit(folder, url)
         if done is not None:
             return done
-        reason = "it broke off"
+        reason = "pip-audit did not finish"
     print(f"NOT AUDITED: no package was looked up for vulnerabilities, because of {url}: {reason}. The rest decides.")
     return []
 
 
 def why_not(url: str) -> str | None:
-    """Return why a service cannot be asked, None when it can: it knows what everybody knows."""
+    """Return why a service cannot be used; None when it finds the vulnerabilities of KNOWN."""
     try:
         answer = requests.post(url, json=KNOWN, timeout=ASK_WITHIN)
         if not answer.ok:
@@ -208,11 +207,11 @@ def audit(folder: Path, url: str) -> list[str] | None:
     for each in report["dependencies"]:
         for found in each.get("vulns", ()):
             mended = ", ".join(found["fix_versions"]) or "no version yet"
-            problems.add(f"{each['name']} {each['version']} is vulnerable: {found['id']}, mended in {mended}.")
+            problems.add(f"{each['name']} {each['version']} is vulnerable: {found['id']}, fixed in {mended}.")
     return sorted(problems)
 
 
-# ---------------------------------------------------------------- all of it
+# ---------------------------------------------------------------- entry point
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
@@ -224,7 +223,7 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the checks that are asked for, print what they find, and return the exit code."""
+    """Run the named checks, print what they find, and return the exit code."""
     checks: dict[str, Callable[[Path], list[str]]] = {
         "pins": check_pins,
         "installed": check_installed,
@@ -234,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requirements", type=Path, default=ROOT / "requirements", help="folder of the pins")
-    parser.add_argument("--osv-url", default=OSV, help="where vulnerabilities are asked for, default %(default)s")
+    parser.add_argument("--osv-url", default=OSV, help="URL of the vulnerability service, default %(default)s")
     parser.add_argument("checks", nargs="*", metavar="CHECK", help=f"default: all of {', '.join(checks)}")
     args = parser.parse_args(arguments)
     unknown = set(args.checks) - set(checks)

@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code: every option, every policy. `--check` only says whether they are up to date."""
+"""Writes docs/reference from the code: every option, every policy. `--check` only checks the pages."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ Made by `make reference` from the code.
 
 A rule in the file `[oslo_policy] policy_file` (default `policy.yaml`, beside `leasehold.conf`) replaces the default
 here. `oslopolicy-sample-generator --namespace leasehold` prints all of them as such a file. A change takes effect when
-the API is started again. A rule about a lease is asked about the project that owns the lease, not the caller's.
+the API is started again. A rule about a lease is checked against the project that owns the lease, not the caller's.
 """
 
 POLICY_SECTIONS: Mapping[str, Any] = {
     "Leases": lease,
     "Hosts": host,
     "Floating IPs": floatingip,
-    "Rules that the others are made of": base,
+    "Rules that other rules refer to": base,
 }
 
 
@@ -126,7 +126,7 @@ def _rules(rules: Iterable[Any]) -> str:
         )
         for rule in rules
     ]
-    return _table(("rule", "default", "asked by", "scope", "what it allows"), rows)
+    return _table(("rule", "default", "checked by", "scope", "what it allows"), rows)
 
 
 def _table(titles: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -139,7 +139,7 @@ def _cell(text: str) -> str:
 
 
 def stale() -> Iterator[tuple[Path, str]]:
-    """Yield the pages that are not what the code says, with what they should be."""
+    """Yield the pages that are out of date, each with its new text."""
     for name, text in (("options.md", options()), ("policies.md", policies())):
         path = FOLDER / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
@@ -151,7 +151,7 @@ def main() -> None:
     pages = list(stale())
     if "--check" in sys.argv[1:]:
         for path, _ in pages:
-            print(f"{path.name} is not what the code says: run make reference.")
+            print(f"{path.name} is out of date: run make reference.")
         raise SystemExit(1 if pages else 0)
     FOLDER.mkdir(parents=True, exist_ok=True)
     for path, text in pages:

@@ -86,7 +86,7 @@ def test_a_known_vulnerability_is_red(folder: Path) -> None:
     with service({WELL_KNOWN: "2.7", ("second", "2.0"): "2.1"}) as url:
         done = audit(folder, url, "pins", "vulnerabilities")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stdout == "second 2.0 is vulnerable: PYSEC-2031-6, mended in 2.1.\n"
+    assert done.stdout == "second 2.0 is vulnerable: PYSEC-2031-6, fixed in 2.1.\n"
 
 
 def test_no_known_vulnerability_is_green(folder: Path) -> None:

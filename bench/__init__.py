@@ -1,1 +1,1 @@
-"""Benchmarks and the replay of traces: what the budgets of design §10 are measured with."""
+"""Benchmarks that measure the budgets of design §10, and the replay of traces."""

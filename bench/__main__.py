@@ -1,7 +1,7 @@
-"""Run the benchmarks: `python -m bench [--quick] [--write] [name ...]`; `--list` says what there is.
+"""Run the benchmarks: `python -m bench [--quick] [--write] [name ...]`; `--list` lists them.
 
-What was measured is left in `bench/out/`, as JSON and as plots. A missed budget is said and is no error; what cannot
-be measured is one.
+Each run writes its figures to `bench/out/`, as JSON and as plots. A missed budget is reported and is not an error; a
+benchmark that cannot be measured is an error.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What measures one group of rows; `seconds` is about how long that takes on two quiet cores."""
+    """A benchmark, which measures one group of rows; `seconds` is about how long it takes on two idle cores."""
 
     run: Callable[..., list[Row]]
     seconds: int
 
     @property
     def title(self) -> str:
-        """The first line of the benchmark's own description."""
+        """The first line of the docstring of the benchmark's module."""
         return (sys.modules[self.run.__module__].__doc__ or "").partition("\n")[0].rstrip(".")
 
 
@@ -93,7 +93,7 @@ CLOUD = "cloud"
 
 
 def main() -> int:
-    """Measure, print each group's rows as they come, and write the pages when that is asked for."""
+    """Measure, print each group's rows as they come, and write the pages with `--write`."""
     args = _arguments()
     if args.list:
         print("\n".join(f"{name:<14}{each.seconds:>4} s  {each.title}" for name, each in BENCHMARKS.items()))
@@ -116,10 +116,10 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure what design §10 promises.")
-    parser.add_argument("names", nargs="*", metavar="name", help=f"which: {', '.join(BENCHMARKS)} (default all)")
-    parser.add_argument("--quick", action="store_true", help="less of everything, in a few minutes; decides nothing")
-    parser.add_argument("--list", action="store_true", help="say what there is and how long it takes, and stop")
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the budgets of design §10.")
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(BENCHMARKS)} (default all)")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, in a few minutes; figures do not count")
+    parser.add_argument("--list", action="store_true", help="list the benchmarks with their durations, and exit")
     parser.add_argument("--redraw", action="store_true", help=f"write {PAGE.name} and its plots from {KEPT.name} again")
     parser.add_argument(
         "--write",
@@ -131,7 +131,7 @@ def _arguments() -> argparse.Namespace:
     if unknown:
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
     if args.write and (args.quick or args.names not in ([], [CLOUD])):
-        parser.error("the page is written from all benchmarks at their full size")
+        parser.error("--write needs all benchmarks at full size, or the name cloud alone")
     return args
 
 
@@ -142,7 +142,7 @@ def _measure(name: str, *, quick: bool) -> Group | None:
     begun = time.perf_counter()
     try:
         rows = benchmark.run(quick=quick)
-    except Exception:  # noqa: BLE001 - whatever it is, the other benchmarks are still worth their time.
+    except Exception:  # noqa: BLE001 - a failure must not stop the other benchmarks.
         traceback.print_exc()
         return None
     group = Group(name, benchmark.title, time.perf_counter() - begun, tuple(rows))
@@ -151,14 +151,14 @@ def _measure(name: str, *, quick: bool) -> Group | None:
 
 
 def _leave(run: Record) -> None:
-    """Leave the run in `bench/out/`: the JSON of each group, and the plots that they give."""
+    """Write the run to `bench/out/`: the JSON of each group, and the plots."""
     for group in run.groups:
         Record(run.command, run.date, run.machine, (group,)).write(OUT / f"{group.name}.json")
     plots.draw(run.rows, OUT)
 
 
 def _write_pages(run: Record, *, everything: bool) -> None:
-    """Write the pages that are kept: of the real cloud where one was measured, of all else in a run of everything."""
+    """Write the page of the real cloud, if one was measured, and the page of all others after a run of everything."""
     facts = tuple(fact for fact in run.machine if fact[0] not in DATABASES)
     on_cloud = tuple(group for group in run.groups if group.name == CLOUD and group.rows)
     if on_cloud:

@@ -1,4 +1,4 @@
-"""What one project may do to the others: the attacks of `bench/bystander.py`."""
+"""The attacks of `bench/bystander.py`: requests with which one project may slow down the others."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 FEW: Final = 4
 MANY: Final = 24
-"""More connections than the API works on at the same time."""
+"""More connections than the API serves at the same time."""
 IDLE_PER_CONNECTION: Final = 20
 SILENT_MS: Final = 3_600_000
 SLOW_MS: Final = 200
 AS_ATTACKER: Final = {**VERSION_1_1, "X-Project-Id": "attacker", "X-Roles": "member,reader"}
 WITHIN: Final = 60.0
 PATIENCE_SECONDS: Final = 2
-"""What the API waits for at most here, so that idle and attack can take turns; by default it is ten times as much."""
+"""The longest wait of the API here, so that idle and attack can alternate; the default is ten times as long."""
 PATIENT: Final = {"api": {"cloud_seconds": PATIENCE_SECONDS, "delete_wait_seconds": PATIENCE_SECONDS}}
 MANAGER_STOPS: Final = {"manager": {"shutdown_seconds": 1}}
-"""Of a manager that works on what never ends."""
+"""A short shutdown, for a manager with a task that never ends."""
 FLAVOR: Final = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
 
 
@@ -54,11 +54,10 @@ def _nothing(_database_url: str, _url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """What one project does on each of its connections: `begin(url, target)` returns what is done again and again.
+    """An attack of one project: for each connection, `begin(url, target)` returns the request to repeat.
 
-    Each connection makes a pause after each of its requests.
-
-    `prepare(database_url, url)` makes what the attack needs, in the benchmark's own process, and returns its `target`.
+    Each connection pauses after each of its requests. `prepare(database_url, url)` creates what the attack needs, in
+    the benchmark's own process, and returns the `target`.
     """
 
     title: str
@@ -90,7 +89,7 @@ def _posting(body_of: Callable[[int], dict[str, Any]], *answers: int) -> Callabl
 
 
 def _orderings(reservations: int, comparisons: int) -> Callable[[int], dict[str, Any]]:
-    """Return bodies that compare a text of every host with many others, each time with new ones; none is so small."""
+    """Return bodies that compare a text of every host with many new texts; no host satisfies a comparison."""
 
     def body_of(number: int) -> dict[str, Any]:
         names = count(number * reservations * comparisons)
@@ -105,7 +104,7 @@ def _orderings(reservations: int, comparisons: int) -> Callable[[int], dict[str,
 
 
 def _sizes(reservations: int) -> Callable[[int], dict[str, Any]]:
-    """Return bodies that ask for instances of many sizes, which nobody asked for before, and for too many hosts."""
+    """Return bodies that ask for instances of many sizes, all new, and for too many hosts."""
 
     def body_of(number: int) -> dict[str, Any]:
         first = number * reservations
@@ -116,7 +115,7 @@ def _sizes(reservations: int) -> Callable[[int], dict[str, Any]]:
 
 
 def _flavors(parts: int) -> Callable[[int], dict[str, Any]]:
-    """Return bodies with many parts of one flavor."""
+    """Return bodies with many reservations of one flavor."""
     return lambda _number: _later("flavors", *([FLAVOR] * parts))
 
 
@@ -136,7 +135,7 @@ def _fault(verb: str, latency_ms: int) -> Callable[[str, str], str]:
 
 
 def _stuck(database_url: str, url: str) -> str:
-    """Return a lease whose deletion has begun and does not end, because the cloud does not answer."""
+    """Return the path of a lease whose deletion has begun and never ends, because the cloud does not answer."""
     end = (first_day() + timedelta(days=1)).strftime(ISO)
     with Client(url, AS_ATTACKER) as client:
         made = client.ask("POST", "/leases", lease("stuck", "now", end, {**HOST, "min": 1, "max": 1})).expect(201)
@@ -170,7 +169,7 @@ def _deletes(url: str, path: str) -> Act:
 
 @dataclass(frozen=True, slots=True)
 class _Stranger:
-    """A client without an identity: connections on which it asks for nothing, and one on which it may ask."""
+    """An unauthenticated client: idle connections, and one for health checks."""
 
     idle: Sequence[socket.socket]
     client: Client
@@ -218,4 +217,4 @@ ATTACKS: Final = {
         options=PATIENT,
     ),
 }
-"""By name; a test asks for each of them alone."""
+"""By name; tests run each of them alone."""

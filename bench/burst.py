@@ -1,7 +1,7 @@
-"""10,000 leases that are due within one minute: how late they start, and what others notice of it.
+"""10,000 leases that are due within one minute: how late they start, and how long other requests take meanwhile.
 
-An API and one manager, each a process, on MariaDB with durable commits; every lease is one host of the sandbox, and
-nothing was prepared for it. Meanwhile one client asks for other leases.
+One API process and one manager process, on MariaDB with durable commits. Every lease is one host of the sandbox, with
+no resources prepared in the cloud. Meanwhile one client creates other leases.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 @dataclass
 class Asker:
-    """Somebody who goes on asking for leases: before the rush, and as a context manager throughout it."""
+    """A client that creates leases: with `ask_before` before the burst, and as a context manager during it."""
 
     url: str
     idle: list[float] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Asker:
     _number: int = 0
 
     def ask_before(self, moment: datetime) -> None:
-        """Ask so many times, the first of which loads the calendar, but not after the moment."""
+        """Create IDLE_POSTS leases, but none after `moment`; an untimed request loads the calendar first."""
         with Client(self.url, VERSION_1_1) as client:
             self._ask(client)
             while len(self.idle) < IDLE_POSTS and datetime.now(UTC) < moment:
@@ -91,7 +91,7 @@ class Asker:
         self._thread.join()
 
     def p50(self, seconds: list[float]) -> float:
-        """Return milliseconds."""
+        """Return the p50 in milliseconds."""
         return 1000 * percentile(seconds, 50)
 
     def _go_on(self) -> None:

@@ -1,9 +1,9 @@
-"""How long a bystander's create takes while another project does its worst, beside idle, in one run.
+"""How long a bystander's create takes while another project attacks the API, compared with idle, in one run.
 
-Idle and attack take turns, so that both are measured on the same machine in the same minutes. Each attack comes from a
-process of its own, over several connections that pause between their requests: what is measured is what a request does
-to others, not how two programs share two processors. A plain flood is for `[api] max_requests_per_minute`. The
-bystander asks for one lease after the other, of hosts that nobody else wants.
+Idle and attack alternate, so that both are measured on the same machine in the same minutes. Each attack runs in a
+separate process, over several connections that pause between their requests: the benchmark measures what one request
+does to others, not how two programs share two processors. `[api] max_requests_per_minute` stops a plain flood. The
+bystander creates one lease after the other, on hosts that no other lease uses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 HOSTS: Final = 1_000
 TIMES: Final = 300
 TURNS: Final = 5
-"""How often idle and attack follow each other; each time a part of `TIMES` is asked for."""
+"""How often idle and attack alternate; each part makes its share of `TIMES` requests."""
 WARM: Final = 20
 PAUSE_SECONDS: Final = 0.01
 RATIO: Final = 5.0
@@ -85,13 +85,13 @@ def measure(name: str, times: int) -> list[Row]:
 
 @dataclass(slots=True)
 class _Bystander:
-    """Asks for one lease after the other, each in an hour of its own."""
+    """Creates one lease after the other, each in a different hour."""
 
     client: Client
     numbers: Iterator[int] = field(default_factory=count)
 
     def ask(self, times: int) -> list[float]:
-        """Return how many seconds each of so many creates took."""
+        """Return how many seconds each of `times` creates took."""
         taken = []
         for number in (next(self.numbers) for _ in range(times)):
             start = first_day() + timedelta(hours=number)
@@ -103,7 +103,7 @@ class _Bystander:
 
 @dataclass(frozen=True, slots=True)
 class _Attacker:
-    """The process that attacks: while `going` is set; `asked` counts its answers, `asking` its requests under way."""
+    """The process that attacks while `going` is set; `asked` counts answers, `asking` requests under way."""
 
     going: Event
     asked: Synchronized[int]
@@ -111,7 +111,7 @@ class _Attacker:
 
     @contextmanager
     def attacking(self) -> Iterator[None]:
-        """Let the attack go on until the block ends, and wait until the last of its requests is answered."""
+        """Attack during the block, and then wait until the last request is answered."""
         before = self.asked.value
         self.going.set()
         wait_for(lambda: self.asked.value + self.asking.value > before, within=CHANGE_WITHIN)
@@ -121,7 +121,7 @@ class _Attacker:
         wait_for(lambda: not self.asking.value, within=CHANGE_WITHIN)
 
     def repeat(self, act: Act, pause_seconds: float) -> None:
-        """Do it again and again, on one connection."""
+        """Repeat `act` on one connection, while `going` is set."""
         for number in count():
             self.going.wait()
             with self.asking.get_lock():
@@ -136,7 +136,7 @@ class _Attacker:
 
 @contextmanager
 def _attacker(name: str, url: str, target: str) -> Iterator[_Attacker]:
-    """Run the process, which waits until it may attack."""
+    """Run the attacking process, which waits until `going` is set."""
     context = multiprocessing.get_context("spawn")
     attacker = _Attacker(context.Event(), context.Value("i", 0), context.Value("i", 0))
     process = context.Process(target=_attack, args=(name, url, target, attacker), daemon=True)

@@ -1,7 +1,7 @@
-"""How fast the calendar decides, and what it weighs: the first rows of the budgets in design §10.
+"""How fast the calendar decides, and how much memory it takes: the first rows of the budgets in design §10.
 
 Run with `python -m bench.calendar`. The pool has 10,000 hosts; half are leased whole, one lease after the other, half
-carry instances. Every figure is taken on the sizes and with the seed below.
+carry instances. Every figure uses the sizes and the seed below.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ RESIDENT_MIB: Final = {1_000_000: 300.0}
 
 @dataclass(frozen=True)
 class Result:
-    """One measured figure beside its budget; a figure without a budget is there to be compared between runs."""
+    """One measured figure beside its budget; a figure without one is for comparison between runs."""
 
     name: str
     allocations: int
@@ -86,7 +86,7 @@ def hosts(count: int = HOSTS) -> list[Resource]:
 
 
 def chunks(allocations: int, count: int = HOSTS) -> Iterator[AllocationColumns]:
-    """Yield the allocations as the database would: in the order of ids, not of hosts, two for each host at a time."""
+    """Yield the allocations as the database does: in the order of ids, not of hosts, in chunks of two per host."""
     rng = np.random.default_rng(SEED)
     per_chunk = 2 * count
     for chunk in range(allocations // per_chunk):
@@ -118,7 +118,7 @@ def chunks(allocations: int, count: int = HOSTS) -> Iterator[AllocationColumns]:
 
 
 def loaded(allocations: int, count: int = HOSTS) -> Calendar:
-    """Return a calendar with this many current and future allocations on so many hosts."""
+    """Return a calendar with `allocations` current and future allocations on `count` hosts."""
     calendar = Calendar(HOST_POOL)
     calendar.update(0, hosts(count), NOTHING)
     for generation, chunk in enumerate(chunks(allocations, count)):
@@ -128,7 +128,7 @@ def loaded(allocations: int, count: int = HOSTS) -> Calendar:
 
 
 class Stopwatch:
-    """Collects milliseconds: of processor time, which other work on the machine does not change, and by the wall."""
+    """Collects milliseconds of processor time, which other work on the machine does not change, and of wall time."""
 
     def __init__(self) -> None:
         self.busy: list[float] = []
@@ -186,7 +186,7 @@ def decide_hosts(snapshot: Snapshot, requests: Requests) -> None:
 
 
 def decide_instances(snapshot: Snapshot, requests: Requests) -> None:
-    """Decide an instance lease: count slots and pick, hosts that carry something first; some name properties."""
+    """Decide an instance lease: count slots and pick, hosts in use first; some requests name properties."""
     wanted = requests.expression() if requests.amount(2) == 1 else ""
     candidates = snapshot.bookable() & snapshot.matching(parse(wanted, "resource_properties"))
     window, amount = requests.window(), requests.amount(200)
@@ -198,7 +198,7 @@ def decide_instances(snapshot: Snapshot, requests: Requests) -> None:
 
 
 def count_instances(snapshot: Snapshot, requests: Requests) -> None:
-    """Count the slots on all hosts, as a refusal does to say how many there are."""
+    """Count the slots on all hosts, as a refusal does to report their number."""
     snapshot.slots(requests.window(), requests.demand())
 
 
@@ -220,7 +220,7 @@ def find_instances(snapshot: Snapshot, requests: Requests) -> None:
 def measure(
     calendar: Calendar, action: Callable[[Snapshot, Requests], None], times: int, requests: Requests
 ) -> Stopwatch:
-    """Return the milliseconds of each of so many calls, a fresh snapshot included."""
+    """Return the milliseconds of each of `times` calls, including a fresh snapshot."""
     action(calendar.snapshot(from_seconds(NOW)), requests)
     clock = Stopwatch()
     for second in range(times):
@@ -247,7 +247,7 @@ def timings(allocations: int, calls: int = 500, searches: int = 200) -> Iterator
 
 
 def updates(calendar: Calendar, allocations: int, calls: int) -> Stopwatch:
-    """Return the times of updates, each of five new allocations and five that change."""
+    """Return the times of updates, each of five new and five changed allocations."""
     rng = np.random.default_rng(SEED + 2)
     clock = Stopwatch()
     for call in range(calls):
@@ -281,7 +281,7 @@ def resident() -> dict[str, float]:
 
 def weigh(allocations: int) -> dict[str, float]:
     """Return the memory of a process with a whole service's libraries and one calendar, after some decisions."""
-    import falcon  # noqa: F401, PLC0415 - only the process that is weighed needs it
+    import falcon  # noqa: F401, PLC0415 - only the measured process needs it
     import pydantic  # noqa: F401, PLC0415
     import sqlalchemy  # noqa: F401, PLC0415
 
@@ -295,7 +295,7 @@ def weigh(allocations: int) -> dict[str, float]:
 
 
 def memory(allocations: int) -> Iterator[Result]:
-    """Yield the memory of a fresh process, so that nothing else is weighed with it."""
+    """Yield the memory of a fresh process, so that nothing else is counted."""
     command = [sys.executable, "-c", f"import json, bench.calendar as b; print(json.dumps(b.weigh({allocations})))"]
     answer = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
     figures = json.loads(answer.stdout)
@@ -305,7 +305,7 @@ def memory(allocations: int) -> Iterator[Result]:
 
 
 def run() -> list[Result]:
-    """Measure everything, with memory kept as our programs keep it; takes about a minute."""
+    """Measure everything, with the memory settings of our programs; takes about a minute."""
     keep_freed_memory()
     results = [result for size in SIZES for result in timings(size)]
     return [*results, *memory(SIZES[-1])]

@@ -1,7 +1,7 @@
 """How many leases a second are started with 1, 2 and 4 managers.
 
-All are due at one second, on hosts of their own. Once the sandbox answers at once, so that the work is the database's;
-once every call to it takes 50 ms, as a real cloud's do, so that it is mostly waiting.
+All are due at the same second, each on its own host. First the sandbox answers at once, so that the database is the
+limit; then each call to it takes 50 ms, as with a real cloud, so that the work is mostly waiting.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MANAGERS: Final = (1, 2, 4)
 LATENCIES_MS: Final = {0: "calls answer at once", 50: "calls take 50 ms"}
 LEASES: Final = 400
 AHEAD_SECONDS: Final = 3.0
-"""Enough to fill the leases in."""
+"""Enough time to insert the leases."""
 
 
 def run(*, quick: bool = False) -> list[Row]:

@@ -1,4 +1,4 @@
-"""A client that costs little itself: one kept connection, nothing beside the standard library."""
+"""An HTTP client with little overhead: one persistent connection, only the standard library."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ MINUTES: Final = "%Y-%m-%d %H:%M"
 
 
 class AnswerError(Exception):
-    """The service answered something else than it had to."""
+    """The service gave no answer, or one with an unexpected status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, and after how many seconds."""
+    """An answer, and after how many seconds it came."""
 
     status: int
     text: str
@@ -32,7 +32,7 @@ class Answer:
 
     @property
     def body(self) -> Any:
-        """The decoded answer."""
+        """The answer, decoded from JSON."""
         return json.loads(self.text)
 
     def expect(self, *statuses: int) -> Self:
@@ -43,7 +43,7 @@ class Answer:
 
 
 class Client:
-    """Speaks with one API over one connection; not for several threads at once."""
+    """A client of one API with one connection; not for use by several threads at once."""
 
     def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
         """`url` is the v1 endpoint; `headers` go with every request."""
@@ -78,5 +78,5 @@ class Client:
         return Answer(response.status, text, time.perf_counter() - begun)
 
     def get(self, path: str) -> Any:
-        """Return what a GET answers, which has to be 200."""
+        """Return the body of a GET, which must answer 200."""
         return self.ask("GET", path).expect(200).body

@@ -1,7 +1,7 @@
 """On a real OpenStack with five computes, whose MariaDB does not flush its commits.
 
-The cloud is the one of the tests; it is measured where one runs (`make cloud`). A ratio here compares with what
-upstream Blazar was measured to need on such a cloud.
+The cloud is that of the tests; it is measured only where it runs (`make cloud`). A ratio here compares with the time
+that upstream Blazar took on such a cloud.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ FASTER: Final = 50
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """Measure one client's requests, and ten leases due in one minute; nothing where no such cloud runs."""
+    """Measure one client's requests, and ten leases due in one minute; returns no rows where no such cloud runs."""
     cloud = running(find_home())
     if cloud is None:
-        print("No OpenStack of the tests runs, so nothing is measured on one: `make cloud` starts it.")
+        print("Skipped, because the OpenStack of the tests does not run: `make cloud` starts it.")
         return []
     with (
         running_leasehold(cloud, "bench") as leasehold,

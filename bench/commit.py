@@ -1,4 +1,4 @@
-"""The least that granting a lease could cost: one durable commit of the same rows by the bare driver."""
+"""The least possible cost of granting a lease: one durable commit of the same rows by the bare driver."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 TABLES: Final = ("leases", "reservations", "events", "allocations", "tasks", "outbox")
 COUNTED: Final = frozenset({"allocations", "tasks", "outbox"})
-"""Tables whose keys the database counts up."""
+"""Tables whose keys the database generates."""
 
 
 class Committer:
-    """Writes the rows of a lease once more, under new names, in one transaction."""
+    """Copies the rows of a lease, under new ids, in one transaction."""
 
     def __init__(self, connection: Any) -> None:
         """Write through this connection of MariaDB's or PostgreSQL's driver."""
@@ -37,7 +37,7 @@ class Committer:
         return time.perf_counter() - begun
 
     def _copied(self, lease_id: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the rows with other ids, and of a generation that no calendar will look at."""
+        """Return the rows with new ids, and with a generation that no calendar reads."""
         renamed: dict[Any, str] = {}
         copies = {}
         cursor = self._connection.cursor()
@@ -59,7 +59,7 @@ class Committer:
 
 
 def _value(value: Any, renamed: dict[Any, str]) -> Any:
-    """Return what to write: JSON as the text it was read from."""
+    """Return the value to write, JSON as text."""
     return json.dumps(value) if isinstance(value, dict | list) else renamed.get(value, value)
 
 
@@ -69,7 +69,7 @@ def _insert(table: str, row: dict[str, Any]) -> str:
 
 @contextmanager
 def committer(url: str) -> Iterator[Committer]:
-    """Yield one with a connection of its own."""
+    """Yield a Committer with a separate connection."""
     engine = create_engine(url, poolclass=NullPool)
     connection = engine.raw_connection()
     try:

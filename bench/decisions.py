@@ -48,7 +48,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _compared(rows: list[Row]) -> list[Row]:
-    """Return the rows with each point compared with the first one on its line."""
+    """Return the rows; each point on a line compares with the line's first point."""
     first: dict[tuple[str, str], Row] = {}
     for row in sorted((row for row in rows if row.point), key=lambda row: row.point.x if row.point else 0):
         if row.point:
@@ -87,7 +87,7 @@ def _curve(allocations: int, hosts: int, axis: str, x: float) -> Iterator[Row]:
 
 
 def _on_hosts(row: Row, point: Point) -> Row:
-    """Return the figure of 10,000 hosts with 20 allocations each as the last point of a line over hosts, too."""
+    """Return the row of 10,000 hosts with 20 allocations each again, as the last point of a line over hosts."""
     name = row.name.replace("calendar, ", f"calendar, {calendar.HOSTS:,} hosts, ")
     place = Point(f"{point.plot}-hosts", point.line, calendar.HOSTS)
     return Row(name, row.measured, row.unit, point=place)

@@ -1,4 +1,4 @@
-"""DELETE of a lease that is still to come, with many others in the database."""
+"""DELETE of a pending lease, with many others in the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The service under measurement: real processes on a database of their own, with hosts of the sandbox enrolled."""
+"""The measured service: real processes on a separate database, with hosts of the sandbox enrolled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INSTANCE: Final = {
 
 
 def host_specs(count: int) -> list[seed.HostSpec]:
-    """Return so many equal hosts, named by their number."""
+    """Return `count` equal hosts, named by number."""
     return [
         seed.HostSpec(FIRST_HOST + n, f"node-{n:05}", f"node-{n:05}", 32, 131_072, 2_000, "zone-n")
         for n in range(count)
@@ -42,7 +42,7 @@ def host_specs(count: int) -> list[seed.HostSpec]:
 
 
 def build_hosts(database_url: str, count: int) -> None:
-    """Make the database and the sandbox, with so many hosts beside those it comes with; enrols none."""
+    """Create the database and the sandbox, with `count` hosts beside the sandbox's own; enrols none."""
     prepare_database(database_url)
     engine = open_engine(database_url)
     seed.add_hosts(engine, host_specs(count))
@@ -58,13 +58,13 @@ def enrol(client: Client, count: int) -> None:
 def running(
     name: str, *, options: Mapping[str, Mapping[str, object]] | None = None, **more: Any
 ) -> AbstractContextManager[Program]:
-    """Run a program as `tests.processes.running` does, for one project that has more leases than one may by default."""
+    """Run a program as `tests.processes.running` does, without the default limits per project."""
     return processes.running(name, options={"enforcement": MANY_LEASES, **(options or {})}, **more)
 
 
 @contextmanager
 def fresh_service(hosts: int, options: Mapping[str, Mapping[str, object]] | None = None) -> Iterator[Program]:
-    """Run `leasehold-api` on a new SQLite database with so many hosts enrolled."""
+    """Run `leasehold-api` on a new SQLite database with `hosts` hosts enrolled."""
     with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
         url = f"sqlite:///{folder}/leasehold.db"
         build_hosts(url, hosts)
@@ -76,7 +76,7 @@ def fresh_service(hosts: int, options: Mapping[str, Mapping[str, object]] | None
 
 @contextmanager
 def running_managers(database_url: str, count: int) -> Iterator[list[Program]]:
-    """Run so many managers, once all of them answer."""
+    """Run `count` managers; yields them once all of them answer."""
     with ExitStack() as stack:
         ports = [free_port() for _ in range(count)]
         options = ({"manager": {"metrics_port": port}} for port in ports)
@@ -97,7 +97,7 @@ def _answers(port: int) -> bool:
 
 
 def host_lease(name: str, start: str, end: str, hosts: int = 1) -> dict[str, Any]:
-    """Return the body that asks for exactly so many hosts."""
+    """Return the body that asks for exactly `hosts` hosts."""
     return lease(name, start, end, {**HOST, "min": hosts, "max": hosts})
 
 

@@ -1,7 +1,7 @@
 """1,000 leases that are due at the same second: how long until the last one is active.
 
-Worse than the budget asks for, which gives them the same minute. One process with API and manager, as
-`leasehold-standalone` runs; each lease is one host of the sandbox.
+This is harder than the budget, under which they are due in the same minute. One process runs API and manager, as
+`leasehold-standalone` does; each lease is one host of the sandbox.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def _measure(database_url: str, url: str, count: int) -> float:
         leases = create(client, [due] * count)
     left = (due - datetime.now(UTC)).total_seconds()
     if left < 0:
-        raise TimeoutError(f"Creating {count} leases took {-left:.1f} s longer than there was time.")
-    time.sleep(left)  # What happens before is not what is measured, and looking would only slow it down.
+        raise TimeoutError(f"Creating {count} leases took {-left:.1f} s longer than planned.")
+    time.sleep(left)  # Polling before they are due would only slow the service down.
     return max(seconds_until_active(database_url, dict.fromkeys(leases, due)).values())
 
 
 def create(client: Client, moments: Sequence[datetime]) -> list[str]:
-    """Create a lease on one host for each start, of two hours, and return their ids."""
+    """Create a lease of two hours on one host for each start, and return the ids."""
     return [
         client.ask(
             "POST",

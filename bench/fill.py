@@ -1,4 +1,4 @@
-"""Fills a database with hosts and leases the short way: the rows that the service would have written, in bulk."""
+"""Fills a database with hosts and leases in bulk, with the rows that the service would have written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def first_day() -> datetime:
 
 
 def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
-    """Make the database in an empty database, with hosts enrolled and future leases on `per_lease` hosts each."""
+    """Fill an empty database: the schema, enrolled hosts, and future leases on `per_lease` hosts each."""
 
     def day_by_day(number: int) -> Placed:
         day, place = divmod(number * per_lease, hosts)
@@ -60,9 +60,10 @@ def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
 
 
 def fill_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
-    """Fill in a lease of two hours for each moment, on the hosts of `filled` in turn; return the leases' ids.
+    """Insert a lease of two hours for each start, on the hosts of `filled` in turn; return the leases' ids.
 
-    Nothing is prepared for them in the cloud: all the work there is at their start. No decisions may be made meanwhile.
+    The cloud has no prepared resources for them, so all work there happens at their start. No decisions may be made
+    meanwhile.
     """
 
     def at_their_moment(number: int) -> Placed:
@@ -76,7 +77,7 @@ def fill_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A lease to fill in: its number, its window, and the first of its hosts."""
+    """A lease to insert: its number, its window, and the index of its first host."""
 
     number: int
     start: datetime
@@ -206,7 +207,7 @@ def _events(lease_id: str, number: int, start: datetime, end: datetime, now: dat
 def _allocations(
     reservation_id: str, lease_id: str, placed: Placed, filling: _Filling, first: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the promises of a lease; in the second half of the hosts they are slots, as of instance leases."""
+    """Yield the allocations of a lease; on the second half of the hosts they are slots, as of instance leases."""
     for offset in range(filling.per_lease):
         host = (placed.place + offset) % filling.hosts
         yield {

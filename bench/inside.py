@@ -42,7 +42,7 @@ class Inside:
 
     def _note(self, *context: Any) -> None:
         statement: str = context[2]
-        # The sandbox shares the database, but it stands for a cloud that has its own.
+        # Skip the sandbox's statements: it shares the database, but a real cloud has its own.
         if not statement.startswith("BEGIN") and "sandbox_" not in statement:
             self.statements.append(statement)
 
@@ -54,7 +54,7 @@ class Inside:
 
 @contextmanager
 def inside(database_url: str) -> Iterator[Inside]:
-    """Yield the API on a database that is ready."""
+    """Yield the API on a database that has the schema."""
     api = Inside(database_url)
     try:
         yield api

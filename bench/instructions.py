@@ -34,13 +34,13 @@ ACTIONS: Final[dict[str, Callable[[Snapshot, Requests], None]]] = {
     "earliest, instances": calendar.find_instances,
 }
 NOTHING: Final = "nothing"
-"""Counted beside the actions: what taking a snapshot and switching on and off costs is no part of them."""
+"""A baseline that is subtracted from the actions: the cost of taking a snapshot and of switching the counter."""
 WORK: Final = {NOTHING: lambda _snapshot, _requests: None, **ACTIONS}
 TOTAL: Final = re.compile(r"^totals: (\d+)$", re.MULTILINE)
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """Count for 200,000 allocations beside a tenth of them; quick: the tenth alone."""
+    """Count for 20,000 and for 200,000 allocations; quick: for 20,000 alone."""
     if shutil.which("valgrind") is None:
         print("Instructions are not counted: that needs valgrind.")
         return []
@@ -62,7 +62,7 @@ def _name(action: str, allocations: int) -> str:
 def _counted(allocations: int) -> dict[str, float]:
     """Return millions of instructions by action.
 
-    Each is counted in a process of its own: of several dumps of one process, callgrind gets some totals wrong.
+    Each action runs in a separate process: with several dumps of one process, callgrind gets some totals wrong.
     """
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         counts = dict(zip(WORK, threads.map(lambda action: _count(allocations, action), WORK), strict=True))
@@ -75,7 +75,7 @@ def _count(allocations: int, action: str) -> int:
             *("valgrind", "--quiet", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out"),
             *(sys.executable, "-c", f"import bench.instructions as it; it.work({allocations}, {action!r})"),
         ]
-        # What sets and dicts do depends on their hashes, so these are the same in every run.
+        # The work of sets and dicts depends on hashes, so make these the same in every run.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}
         subprocess.run(command, check=True, cwd=Path(__file__).parent.parent, env=environment, capture_output=True)
         found = TOTAL.search((Path(folder) / "out").read_text(encoding="utf-8"))
@@ -85,7 +85,7 @@ def _count(allocations: int, action: str) -> int:
 
 
 def work(allocations: int, name: str) -> None:
-    """Do something under callgrind, which counts it, after doing it once uncounted."""
+    """Run an action under callgrind, which counts it, after one uncounted run."""
     action = WORK[name]
     loaded = calendar.loaded(allocations)
     requests = calendar.Requests(allocations)
@@ -97,5 +97,5 @@ def work(allocations: int, name: str) -> None:
 
 
 def _control(order: str) -> None:
-    """Give callgrind, under which this process runs, an order."""
+    """Send a command to the callgrind that runs this process."""
     subprocess.run(["callgrind_control", order, str(os.getpid())], check=True, capture_output=True)  # noqa: S607 - in PATH

@@ -19,7 +19,7 @@ SECONDS: Final = 1.5
 
 
 def run(*, quick: bool = False) -> list[Row]:
-    """Measure leases that are due one second after the other, with API and manager in processes of their own."""
+    """Measure leases that are due one second after the other, with API and manager in separate processes."""
     count = LEASES // 5 if quick else LEASES
     with new_database("sqlite") as url:
         filled(url, count)

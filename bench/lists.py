@@ -1,6 +1,6 @@
-"""100,000 leases: the most memory that an audit takes, and an API that answers three administrators' lists at once.
+"""100,000 leases: the peak memory of an audit, and of an API that answers three administrators' lists at once.
 
-On every database, because each driver holds rows in its own way.
+Measured on every database, because each driver buffers rows differently.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 sys.exit(code)
 """
-"""Runs a command and prints its most memory in KiB; small itself, because the kernel counts who starts it as well."""
+"""Runs a command and prints its peak memory in KiB; small, because the kernel counts the parent process as well."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -70,7 +70,7 @@ def _size(url: str, path: str) -> int:
 
 
 def _audit(url: str) -> tuple[float, float]:
-    """Return the most memory in MiB, and the seconds, of a process that audits the database."""
+    """Return the peak memory in MiB, and the seconds, of a process that audits the database."""
     program = Path(sys.executable).with_name("leasehold-manage")
     command = [sys.executable, "-c", WEIGH, str(program), "--database-url", url, "audit", "--database-only"]
     begun = perf_counter()

@@ -1,4 +1,4 @@
-"""What the figures were taken on, without saying whose machine it is."""
+"""Describes the machine of a run, without identifying it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.servers import ServerMissingError, running_mariadb, running_postgresq
 
 
 def describe() -> list[tuple[str, str]]:
-    """Return name and value of what matters for speed."""
+    """Return the facts that matter for speed, each a name and a value."""
     memory_kib = int(_first("/proc/meminfo", "MemTotal").split()[0])
     return [
         ("CPU", f"{_first('/proc/cpuinfo', 'model name')}, {os.cpu_count()} cores"),

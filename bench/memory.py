@@ -22,7 +22,7 @@ SIZES: Final = (100_000, 1_000_000)
 BUDGET_MIB: Final = {1_000_000: 300.0}
 TIMES: Final = 30
 MOST_ASKED: Final = HOSTS - 1
-"""More than are free while any of the filled leases lasts, so it is refused and the nearest window is searched."""
+"""More hosts than are free during a filled lease: the request is refused, and the nearest window is searched."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -32,7 +32,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _measure(count: int, smaller: list[Row] | None) -> list[Row]:
-    """Return the rows of one size; they compare with the rows of the smaller one."""
+    """Return the rows of one size; they compare with those of the smaller size."""
     with new_database("sqlite") as url:
         filled(url, HOSTS, count // PER_LEASE, per_lease=PER_LEASE)
         with running("leasehold-api", database_url=url) as api, Client(api.url) as client:
@@ -76,7 +76,7 @@ def _refuse(client: Client, number: int) -> Answer:
 
 
 def _ask(client: Client, number: int, hosts: int) -> Answer:
-    """Ask for hosts in an hour in which all of them are free, or with a negative number in which many are not."""
+    """Ask for hosts in an hour in which all are free, or with a negative number in which many are not."""
     day = first_day() + abs(number) % 5 * CELL
     start = day + (BUSY if number >= 0 else timedelta(hours=2))
     body = host_lease("weighed", start.strftime(MINUTES), (start + timedelta(hours=1)).strftime(MINUTES), hosts)
@@ -84,7 +84,7 @@ def _ask(client: Client, number: int, hosts: int) -> Answer:
 
 
 def resident(program: Program) -> dict[str, float]:
-    """Return what the kernel says of the process, in MiB."""
+    """Return the process's resident memory and its peak in MiB, as the kernel reports them."""
     lines = Path(f"/proc/{program.process.pid}/status").read_text(encoding="ascii").splitlines()
     fields = dict(line.split(":", 1) for line in lines)
     return {name: int(fields[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM")}

@@ -1,4 +1,4 @@
-"""The plots: lines over what grows, and how much of each budget is used. Drawn from rows, so also from kept ones."""
+"""Draws the plots from measured or stored rows: lines over growing sizes, and the used share of each budget."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 mpl.use("Agg")  # Pictures in files; there may be no screen.
 
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-"""Okabe and Ito's, which people who see colours differently tell apart; the markers say the same once more."""
+"""Okabe and Ito's palette, which colour-blind readers can tell apart; the markers distinguish the lines too."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P")
 BUDGET: Final = "#000000"
 GREY: Final = "#777777"
 USED: Final = "budgets.png"
 FIRST_DECADE: Final = 1_000
-"""Up to here an axis that begins with zero is linear."""
+"""Up to this value, an axis that begins at zero is linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """How one plot is labelled; `baseline` names the line of what its rows compare with.
+    """The labels and scales of one plot; `baseline` labels the line of the figures that its rows compare with.
 
-    `x_scale` is log, linear, or symlog where zero is on the axis. With `times` the ends of the lines say how many
-    times their beginning they are.
+    `x_scale` is log, linear, or symlog where zero is on the axis. With `times`, a label at the end of each line gives
+    the ratio of its last figure to its first.
     """
 
     title: str
@@ -75,11 +75,11 @@ PLOTS: Final[Mapping[str, Plot]] = {
     ),
     "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
 }
-"""By the name that points carry."""
+"""By name, as in `Point.plot`."""
 
 
 def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
-    """Draw what these rows give, and return the titles by file name; plots that lack points are left out."""
+    """Draw the plots of these rows, and return their titles by file name; skips a plot with too few points."""
     rows = list(rows)
     folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Fig
         if plot.times:
             end = (xs[-1], ys[-1])
             times = f"{ys[-1] / ys[0]:.1f} x"
-            # One above its line and the others below theirs: lines that end side by side keep theirs apart.
+            # The highest line has its label above the end, the others below, so that labels do not overlap.
             side = "bottom" if ys[-1] == highest else "top"
             axes.annotate(times, end, xytext=(7, 0), textcoords="offset points", va=side, color=colour, fontsize=9)
     _draw_budget(axes, lines)
@@ -127,7 +127,7 @@ def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Fig
 
 
 def _draw_budget(axes: Axes, lines: Mapping[str, list[tuple[float, Row]]]) -> None:
-    """Draw what the figures may be at most: a line where several points have a budget, a bar where one has."""
+    """Draw the budgets: a line where several points have one, a bar where one point has."""
     budgets = sorted({(x, row.budget) for points in lines.values() for x, row in points if row.budget is not None})
     if len(budgets) == 1:
         axes.plot(*budgets[0], label="budget", color=BUDGET, marker="_", markersize=26, markeredgewidth=2, linestyle="")
@@ -161,7 +161,7 @@ def _dress(axes: Axes, plot: Plot, xs: Sequence[float]) -> None:
 
 
 def _draw_used(rows: Sequence[Row], title: str) -> Figure:
-    """Draw a bar for each budget: how much of it was used; what goes beyond the line is missed."""
+    """Draw a bar for the used share of each budget; a bar beyond the line is a missed budget."""
     figure = Figure(figsize=(9.0, 0.9 + 0.27 * len(rows)), dpi=110, layout="constrained")
     axes = figure.subplots()
     shares = [100 * row.measured / (row.budget or 1) for row in rows]

@@ -1,7 +1,7 @@
-"""POST of a lease over HTTP on MariaDB with durable commits, beside the least that such a request could cost.
+"""POST of a lease over HTTP on MariaDB with durable commits, compared with the least possible cost of such a request.
 
-The least is a trivial authenticated request, plus one durable commit of the same rows by the bare driver. All three
-are taken in turn in one loop, so that whatever else the machine does hits all of them alike.
+That is the cost of a trivial authenticated request, plus one durable commit of the same rows by the bare driver. One
+loop measures all three in turn, so that other load on the machine affects all of them alike.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RATIO: Final = 3.0
 LEAST: Final = "request + commit"
 PASSWORD: Final = b"benchmark"
 PRESENT: Final = (1_000, 10_000, 50_000)
-"""Leases in the database when the curve is measured, beside none."""
+"""The numbers of leases in the database for the points of the curve after the first, which has none."""
 CURVE_HOSTS: Final = 500
 CURVE_TIMES: Final = 60
 
@@ -54,7 +54,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _curve() -> Iterator[Row]:
-    """Yield the same with more and more leases in the database."""
+    """Yield the rows for more and more leases in the database."""
     with running_mariadb() as server:
         for present in PRESENT:
             url = server.create_database()
@@ -80,7 +80,7 @@ class Times:
 
     @property
     def least(self) -> float:
-        """The least that such a request could cost."""
+        """The least possible cost of such a request."""
         return self.trivial + self.commit
 
 
@@ -101,7 +101,7 @@ def _measure(url: str, times: int) -> Times:
 
 @contextmanager
 def _api(url: str) -> Iterator[Client]:
-    """Run an API with passwords."""
+    """Run an API with HTTP basic authentication."""
     with tempfile.TemporaryDirectory(prefix="leasehold-bench-") as folder:
         users = Path(folder) / "users"
         users.write_text(f"bench:{bcrypt.hashpw(PASSWORD, bcrypt.gensalt(4)).decode()}:demo:member,admin\n")

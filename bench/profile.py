@@ -1,6 +1,6 @@
-"""Where the time goes: `python -m bench.profile post|list|start` prints the hottest functions or imports.
+"""Profiles the service: `python -m bench.profile post|list|start` prints the slowest functions or imports.
 
-A profile makes Python's own code look slower than it is, so its shares are worth more than its milliseconds.
+Profiling slows down Python's own code most, so compare functions by share and do not trust the milliseconds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ACTIONS: Final[dict[str, Callable[[Inside, int], None]]] = {"post": post, "list"
 
 
 def profile(name: str, kind: str) -> None:
-    """Print what takes the time, first with and then without what each function calls."""
+    """Print the slowest functions, first with and then without the functions that they call."""
     with new_database(kind) as url:
         filled(url, HOSTS, LEASES)
         with inside(url) as api:
@@ -57,7 +57,7 @@ def profile(name: str, kind: str) -> None:
 
 
 def profile_start() -> None:
-    """Print the imports of `leasehold-standalone` that take longest, with what they import themselves."""
+    """Print the slowest imports of `leasehold-standalone`, including what they import themselves."""
     command = [sys.executable, "-X", "importtime", "-c", "import leasehold.cmd.standalone"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stderr.splitlines()[1:]
     imports = [[word.strip() for word in line.removeprefix("import time:").split("|")] for line in lines]

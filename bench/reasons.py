@@ -1,4 +1,4 @@
-"""Why a budget is missed: one sentence or two for each row that ever was, shown only when it is missed again."""
+"""Reasons of missed budgets: a sentence or two for each row that ever missed its budget, shown when it does again."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ if TYPE_CHECKING:
 
     from bench.row import Row
 
-NONE_YET: Final = "No reason is written down yet; `bench/reasons.py` is the place."
+NONE_YET: Final = "No reason is known yet; add one to `bench/reasons.py`."
 REASONS: Final[Mapping[str, str]] = {
     "calendar, *: decision, instances, p99": (
-        "The p99 is a request for thousands of slots over weeks: every shared promise in the window is swept, exactly, "
-        "and their number is what the time grows with. The usual request (p50) is far inside."
+        "The p99 is a request for thousands of slots over weeks: it sweeps every shared allocation in the window, "
+        "exactly, so its time grows with their number. The usual request (p50) is far within the budget."
     ),
     "calendar, *: earliest, instances, p99": (
-        "As for the decision: the widest requests sweep every shared promise of weeks. The usual one (p50) is far "
-        "inside."
+        "As for the decision: the widest requests sweep every shared allocation of several weeks. The usual request "
+        "(p50) is far within the budget."
     ),
     "list 1,000 leases, MariaDB, p50": (
-        "Three statements, 5,000 rows, 1.5 MB of JSON; the time is Python's, spread evenly over the driver (PyMySQL "
-        "decodes rows in Python), the row objects, the dates and the JSON. From 1.1 on a client can ask for pages."
+        "Three statements, 5,000 rows, 1.5 MB of JSON; Python takes the time, spread evenly over the driver (PyMySQL "
+        "decodes rows in Python), the row objects, the dates and the JSON. From 1.1 on, a client can ask for pages."
     ),
     "1,000 leases due at one second, mariadb:*": (
-        "Each start is some thirty statements and five durable commits, three of which are the sandbox cloud's own, "
-        "which a real cloud does elsewhere. On SQLite, where the sandbox lives by default, the budget is kept."
+        "Each start takes some thirty statements and five durable commits. Three of these commits are the sandbox "
+        "cloud's own; a real cloud makes them elsewhere. On SQLite, the sandbox's default, the budget is kept."
     ),
 }
-"""By the row's name, in which `*` stands for anything."""
+"""By the row's name, with `*` as a wildcard."""
 
 
 def reason(row: Row) -> str:
@@ -38,6 +38,6 @@ def reason(row: Row) -> str:
 
 
 def stale(rows: Iterable[Row]) -> list[str]:
-    """Return the names for which a reason is kept, but no row: of a run of everything, none should be left."""
+    """Return the names in REASONS that match no row; after a run of everything there should be none."""
     names = [row.name for row in rows]
     return [pattern for pattern in REASONS if not any(fnmatchcase(name, pattern) for name in names)]

@@ -1,4 +1,4 @@
-"""What a run has measured: its groups of rows with where and when, kept as JSON so that it can be drawn again."""
+"""A run's results: its groups of rows, with machine and date, stored as JSON so that plots can be redrawn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A run: its command, its day, facts of the machine by name, and what was measured."""
+    """A run: its command, its date, facts about the machine by name, and the groups of rows."""
 
     command: str
     date: str
@@ -37,7 +37,7 @@ class Record:
         return tuple(row for group in self.groups for row in group.rows)
 
     def write(self, path: Path) -> None:
-        """Keep the run as JSON, one row in each line, each with its verdict."""
+        """Store the run as JSON, one row per line, each with its verdict."""
         groups = ",\n".join(_as_text(group) for group in self.groups)
         head = json.dumps({"command": self.command, "date": self.date, "machine": dict(self.machine)}, indent=1)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ class Record:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return a run that was kept."""
+        """Return a run that `write` has stored."""
         found = json.loads(path.read_text(encoding="utf-8"))
         groups = tuple(
             Group(each["name"], each["title"], each["seconds"], tuple(map(_as_row, each["rows"])))
@@ -61,7 +61,7 @@ def _as_text(group: Group) -> str:
 
 
 def _as_fields(row: Row) -> dict[str, Any]:
-    """Return what there is to say of the row: what is empty is left out."""
+    """Return the fields of the row that are not empty, and its verdict."""
     fields = {**asdict(row), "verdict": row.verdict}
     for name in ("measured", "budget", "baseline"):
         if fields[name] is not None:

@@ -1,10 +1,10 @@
-"""Replay a trace as leases against the real service, and check every single answer against a brute-force reference.
+"""Replay a trace as leases against the real service, and check every answer against a brute-force reference.
 
     python -m bench.replay [TRACE.swf] [--hosts N] [--limit N] [--url http://127.0.0.1:1234/v1]
 
-Each job becomes a lease on whole hosts that begins a day after its submission and lasts as long as was asked. Without
-a trace a made-up one is played. Exits with 1 when the service grants, refuses or places a lease other than the
-reference does, or answers anything but 201 and 409.
+Each job becomes a lease on whole hosts that begins a day after its submission and lasts as long as it asked for.
+Without a trace, a generated one is played. Exits with 1 when the service grants, refuses or places a lease differently
+from the reference, or answers anything but 201 and 409.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ask:
 
 @dataclass(slots=True)
 class Report:
-    """How a replay went."""
+    """The results of a replay."""
 
     accepted: int = 0
     refused: int = 0
@@ -60,14 +60,14 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether the service did what it had to, all the time."""
+        """Whether every answer of the service was correct."""
         return not self.mismatches and not self.errors
 
 
 def asked_in_hosts(jobs: Sequence[Job], processors: int = PROCESSORS_PER_HOST) -> bool:
-    """Say whether a trace counts what was asked in hosts, although its format says processors.
+    """Return whether a trace counts requests in hosts, although its format says processors.
 
-    So it does when every job that says both used exactly so many processors for each one that it asked for.
+    It does if every job with both figures used exactly `processors` processors for each unit that it asked for.
     """
     both = [job for job in jobs if job.used > 0 and job.asked > 0]
     return bool(both) and all(job.used == processors * job.asked for job in both)
@@ -76,7 +76,7 @@ def asked_in_hosts(jobs: Sequence[Job], processors: int = PROCESSORS_PER_HOST) -
 def leases_of(
     jobs: Sequence[Job], *, in_hosts: bool = False, processors: int = PROCESSORS_PER_HOST
 ) -> tuple[list[Ask], int]:
-    """Return what the jobs ask for in the order of submission, and how many jobs say too little to be asked for."""
+    """Return the jobs' leases in the order of submission, and how many jobs have no size or no length."""
     wanted = []
     for job in jobs:
         length = job.time_asked if job.time_asked > 0 else job.ran
@@ -88,9 +88,9 @@ def leases_of(
 
 
 class Dates:
-    """Moves the trace's times into the future, and writes them as finely as the service reads them.
+    """Moves the trace's times into the future, and writes them in the resolution of the service.
 
-    A service that knows minutes only gets windows rounded outward, and the reference gets the same ones.
+    A service with a resolution of minutes gets windows that are rounded outward, and so does the reference.
     """
 
     def __init__(self, now: datetime, first: int, *, to_the_second: bool) -> None:
@@ -106,7 +106,7 @@ class Dates:
         return start - start % self._step, end + -end % self._step
 
     def write(self, seconds: int) -> str:
-        """Return a moment as the service reads it."""
+        """Return a time in the service's format."""
         return datetime.fromtimestamp(seconds, UTC).strftime(self._form)
 
 
@@ -114,7 +114,7 @@ class Replay:
     """One run against one service."""
 
     def __init__(self, client: Client, leases: Sequence[Ask]) -> None:
-        """Look at the service: its hosts, what they are leased for already, and how finely it reads dates."""
+        """Read from the service its hosts, their present leases, and the resolution of its dates."""
         self._client = client
         self._leases = leases
         (served,) = client.ask("GET", "//versions").expect(300).body["versions"]
@@ -130,7 +130,7 @@ class Replay:
                 self._reference.occupy(number, *(_seconds(promise[f"{side}_date"]) for side in ("start", "end")))
 
     def run(self) -> Report:
-        """Send all requests one after the other, then look which hosts were chosen."""
+        """Send all requests one after the other, and then compare the chosen hosts."""
         report = Report()
         for lease in self._leases:
             self._send(lease, report)
@@ -199,7 +199,7 @@ def describe(report: Report) -> str:
 def _jobs(args: argparse.Namespace) -> tuple[list[Job], str]:
     if args.trace is None:
         jobs = generate(SEED, args.limit or GENERATED_JOBS, hosts=args.hosts)
-        return jobs, f"a made-up trace, seed {SEED}"
+        return jobs, f"a generated trace, seed {SEED}"
     thanks = [text for key, text in ACKNOWLEDGED.items() if key in args.trace.name.lower()]
     return read_trace(args.trace), "; ".join([args.trace.name, *thanks])
 
@@ -211,13 +211,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, help="how many jobs to play (default all)")
     parser.add_argument("--url", help="v1 endpoint of a running service, without authentication, instead of a new one")
     parser.add_argument(
-        "--asked", choices=("auto", "processors", "hosts"), default="auto", help="what column 8 counts (default auto)"
+        "--asked", choices=("auto", "processors", "hosts"), default="auto", help="the unit of column 8 (default auto)"
     )
     return parser.parse_args()
 
 
 def main() -> int:
-    """Play the trace, print how it went, and return the exit code."""
+    """Play the trace, print the results, and return the exit code."""
     args = _arguments()
     try:
         jobs, source = _jobs(args)

@@ -1,7 +1,7 @@
-"""The replay's reference: what has to be granted, found the slow and obvious way.
+"""The replay's reference: finds by brute force what the service must grant.
 
-Written from the rule alone (docs/decisions/0007) and on purpose without anything of `leasehold.calendar`: each host
-has a plain list of what it is leased for, and every host is looked at for every request.
+It follows the rule alone (docs/decisions/0007) and deliberately uses no code of `leasehold.calendar`: each host has a
+plain list of its leased windows, and every request checks every host.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ class Reference:
     """Hosts in the order of their enrolment, each with the windows it is leased for."""
 
     def __init__(self, hosts: int) -> None:
-        """Begin with this many hosts that nobody has leased."""
+        """Begin with this many unleased hosts."""
         self.leased: list[list[tuple[int, int]]] = [[] for _ in range(hosts)]
 
     def occupy(self, host: int, start: int, end: int) -> None:
-        """Lease a host for `[start, end)`, whatever else it is leased for."""
+        """Lease a host for `[start, end)`, without checking for an overlap."""
         self.leased[host].append((start, end))
 
     def ask(self, hosts: int, start: int, end: int) -> list[int] | None:
-        """Lease the lowest-numbered hosts that are free in all of `[start, end)` and return them; None: refused."""
+        """Lease the lowest-numbered hosts that are free in all of `[start, end)` and return them; None is a refusal."""
         free = [number for number in range(len(self.leased)) if self._is_free(number, start, end)]
         if len(free) < hosts:
             return None

@@ -1,4 +1,4 @@
-"""The results as text: for a terminal, and as the pages that are kept in the repository."""
+"""The results as text: for a terminal, and as the pages in the repository."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PAGE: Final = HERE / "RESULTS.md"
 KEPT: Final = HERE / "RESULTS.json"
 PLOTS: Final = HERE / "plots"
 OUT: Final = HERE / "out"
-"""Where every run leaves its JSON and its plots; what is kept is written only when that is asked for."""
+"""Where every run writes its JSON and its plots; the pages in the repository need `--write`."""
 CLOUD_PAGE: Final = HERE / "CLOUD.md"
-"""Apart, because it is measured where an OpenStack runs."""
+"""A separate page, because it is measured where an OpenStack runs."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row
-without one is there to be compared. A ratio says how many times the figure beside it the measured one is.
+without one is for comparison. A ratio is the measured figure divided by the one that stands beside the ratio.
 
 | | |
 |---|---|
@@ -36,8 +36,8 @@ without one is there to be compared. A ratio says how many times the figure besi
 UPSTREAM: Final = """
 ## Upstream, for the record
 
-Measured on Blazar before this service was begun, on another two-core machine with MariaDB. They were not measured in
-this run, so the ratios above that compare with them tell orders of magnitude apart and no more.
+These figures were measured on Blazar before this service existed, on another two-core machine with MariaDB. They do not
+belong to this run, so the ratios above that compare with them show orders of magnitude only.
 
 | situation | Blazar |
 |---|---|
@@ -54,8 +54,8 @@ this run, so the ratios above that compare with them tell orders of magnitude ap
 ## The replay of a real log
 
 `python -m bench.replay TRACE.swf` plays a log in the Standard Workload Format against a fresh service and compares
-every answer, and every host that was chosen, with a brute-force reference. With a made-up trace it is part of
-`make test`. The log that we play beside it is that of the SDSC Blue Horizon, provided by Travis Earheart and Nancy
+every answer, and every chosen host, with a brute-force reference. With a generated trace, the replay is part of
+`make test`. The real log that we play is that of the SDSC Blue Horizon, provided by Travis Earheart and Nancy
 Wilkins-Diehr through the Parallel Workloads Archive; it is not part of this repository.
 """
 DATABASES: Final = ("SQLite", "MariaDB", "PostgreSQL")
@@ -81,16 +81,16 @@ def as_lines(rows: Sequence[Row]) -> str:
 
 
 def record(command: str, load: float, groups: Iterable[Group]) -> Record:
-    """Return what was measured with what is known of the machine.
+    """Return a Record of the groups, with the facts about the machine.
 
-    `load` is how many processes wanted to run before the first benchmark: near 0 on a machine of our own.
+    `load` is the load average before the first benchmark: near 0 on an idle machine.
     """
     facts = (*machine.describe(), ("Load before the run", f"{load:.1f}"))
     return Record(command, f"{datetime.now(UTC):%Y-%m-%d}", facts, tuple(groups))
 
 
 def write_page(run: Record) -> None:
-    """Write the page that is kept, and the plots on it, from a run of everything."""
+    """Write the page of a run of everything, and its plots."""
     drawn = plots.draw(run.rows, PLOTS)
     for picture in PLOTS.glob("*.png"):
         if picture.name not in drawn:
@@ -127,7 +127,7 @@ def _share(row: Row) -> str:
 
 
 def _missed(rows: Iterable[Row]) -> str:
-    """Return why budgets are missed, nothing when all are kept."""
+    """Return the reasons of missed budgets; empty when all are kept."""
     missed = [f"* **{row.name}.** {reason(row)}\n" for row in rows if row.verdict == "MISSED"]
     return "\n".join(["\n## Budgets that are missed, and why\n", "".join(missed)]) if missed else ""
 

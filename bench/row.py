@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where a figure lies on a plot: on which one, on which of its lines, and at which `x`."""
+    """The position of a figure: on which plot, on which of its lines, and at which `x`."""
 
     plot: str
     line: str
@@ -18,8 +18,8 @@ class Point:
 class Row:
     """One measured figure, in `unit`.
 
-    `budget` is what it may be at most, or exactly where `exact`; without one it is there to be compared. `baseline` is
-    what it is compared with, in the same unit, and `against` says what that is. `point` is its place on a plot.
+    `budget` is its maximum, or with `exact` its required value; a row without one is for comparison. `baseline` is the
+    figure that it compares with, in the same unit, and `against` names that. `point` is its position on a plot.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def comparison(self) -> str:
-        """The baseline, and how many times it lies above or below what was measured."""
+        """The ratio of the measured figure to the baseline, and the baseline."""
         if self.baseline is None:
             return self.against
         if not self.measured or not self.baseline:

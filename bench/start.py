@@ -1,4 +1,4 @@
-"""From the start of `leasehold-standalone` to the first answered request, on new state and on what it left."""
+"""From the start of `leasehold-standalone` to the first answered request, with new and with existing state."""
 
 from __future__ import annotations
 

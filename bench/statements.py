@@ -1,4 +1,4 @@
-"""How many SQL statements the creation of a lease takes: the same however many leases there are."""
+"""How many SQL statements the creation of a lease takes, with few and with many leases in the database."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The Standard Workload Format of the Parallel Workloads Archive, as far as a replay needs it.
 
-One job in each line, at least twelve columns, -1 where a value is not known; `;` begins a comment.
+One job per line, with at least twelve columns; -1 is an unknown value, and `;` begins a comment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COLUMNS: Final = {
     "time_asked": 9,
     "user": 12,
 }
-"""What is read, and from which column, counted from one as the format's description does."""
+"""The fields that are read, and their columns, counted from one as in the format's description."""
 FEWEST_COLUMNS: Final = max(COLUMNS.values())
 ALL_COLUMNS: Final = 18
 
@@ -81,7 +81,7 @@ def _read_number(word: str, name: str, column: int, place: str) -> int:
 
 
 def write_trace(jobs: Iterable[Job], path: Path) -> None:
-    """Write jobs so that `read_trace` reads them again; the columns that nobody reads are unknown."""
+    """Write jobs so that `read_trace` reads them again; columns that it does not read are unknown."""
     lines = [f"{COMMENT} Version: 2.2"]
     for job in jobs:
         words = [str(UNKNOWN)] * ALL_COLUMNS

@@ -1,7 +1,7 @@
 """How many leases a second are granted with 1, 2 and 4 API processes, all from one pool of hosts.
 
-One pool is the hardest case: its decisions come one after the other, whoever makes them. The bare driver's commits are
-measured beside, one after the other on one connection.
+One pool is the hardest case: its decisions run one after the other, across all processes. For comparison, the bare
+driver commits the same rows, one after the other on one connection.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _measure(database: str, url: str, processes: Sequence[int]) -> Iterator[Row]
 
 
 def _rate(url: str, processes: int, numbers: Iterator[int]) -> float:
-    """Return how many leases a second the clients are granted, once everybody is warm."""
+    """Return how many leases a second the clients are granted, after a warm-up."""
     with ExitStack() as stack:
         apis = [stack.enter_context(running("leasehold-api", database_url=url)).url for _ in range(processes)]
         begun = time.monotonic() + WARM_SECONDS

@@ -1,6 +1,6 @@
-"""How late one project's leases start while thousands of another's are due, beside idle.
+"""How late one project's leases start while thousands of another project's are due, compared with idle.
 
-All are due at the same second; the bystander's were made last, so they come last where nobody shares out the work.
+All are due at the same second. The bystander's leases were created last, so without fair sharing they start last.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _lags(burst: int) -> tuple[list[float], float]:
-    """Return how late the bystander's leases start when so many of another project are due at the same second.
+    """Return how late the bystander's leases start when `burst` leases of another project are due at the same second.
 
-    And how late the last one of those starts.
+    The second figure is how late the last of those starts.
     """
     count = burst + BYSTANDERS
     with new_database("mariadb") as url:
@@ -57,7 +57,7 @@ def _lags(burst: int) -> tuple[list[float], float]:
             _give_to_another_project(url, ids)
             time.sleep(max(0.0, (due - datetime.now(UTC)).total_seconds()))
             lags = list(seconds_until_active(url, dict.fromkeys(ids, due), look_every=LOOK_EVERY).values())
-            # Only afterwards, because looking at thousands takes its time.
+            # Only afterwards, because polling thousands of leases is slow.
             last = (
                 seconds_until_active(url, dict.fromkeys(others, due), look_every=1.0, patience=600.0) if others else {}
             )

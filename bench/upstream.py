@@ -1,7 +1,6 @@
-"""Our figures in the situations for which the issues of Blazar name one, on two cores with MariaDB.
+"""Our figures in the situations for which the issues of Blazar name a figure, on two cores with MariaDB.
 
-A ratio here compares with a figure that others measured on another machine: it tells orders of magnitude apart, and
-no more.
+A ratio here compares with a figure that others measured on another machine, so it shows orders of magnitude only.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 TIMES: Final = 20
 DAYS: Final = 20
-"""How many days the filled leases take: each host has one a day."""
+"""How many days the filled leases span: each host has one lease a day."""
 AT_ONCE: Final = 15
 UPSTREAM: Final = "upstream's"
 
@@ -46,7 +45,7 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _alone(server: Server, hosts: int, leases: int, upstream_ms: float, *, lists: bool = False) -> list[Row]:
-    """Measure one client that creates leases; one that lists them, too."""
+    """Measure one client that creates leases, and with `lists` one that lists them."""
     url = server.create_database()
     filled(url, hosts, leases)
     where = f"{hosts:,} hosts, {leases:,} future leases"
@@ -75,7 +74,7 @@ def _post(client: Client, body: dict[str, Any]) -> Answer:
 
 
 def _p50(answers: Iterable[Answer]) -> float:
-    """Return milliseconds; the first answer is left out, for it finds the calendar empty."""
+    """Return the p50 in milliseconds, without the first answer, which loads the calendar."""
     return 1000 * percentile([answer.seconds for answer in answers][1:], 50)
 
 
@@ -90,7 +89,7 @@ def _ten_at_once(server: Server) -> list[Row]:
 
 
 def _crowd(server: Server) -> list[Row]:
-    """Measure 15 requests for one of 5 hosts at the same moment: such that all fit, then all for the same hour."""
+    """Measure 15 simultaneous requests for one of 5 hosts: first so that all fit, then all for the same hour."""
     url = server.create_database()
     filled(url, 5)
     with running("leasehold-api", database_url=url) as api:

@@ -1,4 +1,4 @@
-"""Watches the database from outside, cheaply: which leases are active, and since when at the latest."""
+"""Polls the database, at little cost, for the leases that have become active."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seconds_until_active(
 ) -> dict[str, float]:
     """Return for each lease how long after its due time it was first seen active.
 
-    Raises TimeoutError when one of them is still not active long after the last due time.
+    Raises TimeoutError when one of them is not active `patience` seconds after the last due time.
     """
     lags: dict[str, float] = {}
     deadline = max(due.values()).timestamp() + patience
@@ -31,7 +31,7 @@ def seconds_until_active(
     with engine.connect() as connection:
         while len(lags) < len(due):
             active = set(connection.execute(query).scalars())
-            # Read after the look: a lag is never made shorter than it was.
+            # Read the clock after the query, so that no lag is too short.
             now = datetime.now(UTC)
             for lease_id in (due.keys() & active) - lags.keys():
                 lags[lease_id] = (now - due[lease_id]).total_seconds()

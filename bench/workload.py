@@ -1,5 +1,5 @@
-"""A made-up trace with the habits of real ones: busy days and quiet nights, runtimes that span orders of magnitude,
-sizes that are mostly powers of two, and users some of whom submit far more than others.
+"""Generates a trace with the properties of real ones: busy days and quiet nights, runtimes that span orders of
+magnitude, sizes that are mostly powers of two, and some users who submit far more than others.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ HOUR: Final = 3600
 DAY: Final = 24 * HOUR
 BUSIEST_HOUR: Final = 14
 LIMITS: Final = (300, 900, 1800, HOUR, 2 * HOUR, 4 * HOUR, 8 * HOUR, 18 * HOUR)
-"""What people ask for: the next round figure above what they expect to need."""
+"""The runtimes that users ask for: the next round figure above the expected runtime."""
 TOO_LARGE_EVERY: Final = 150
-"""One job in so many asks for more than the whole machine, as some do."""
+"""One job in this many asks for more than the whole machine."""
 NO_LIMIT_EVERY: Final = 40
-"""One job in so many does not say how long it takes."""
+"""One job in this many names no runtime."""
 
 
 def generate(seed: int, jobs: int, *, hosts: int, processors: int = 8, days: float = 3.0) -> list[Job]:
-    """Return so many jobs for a machine of this size; the same seed gives the same jobs."""
+    """Return `jobs` jobs for a machine of this size; the same seed gives the same jobs."""
     rng = random.Random(seed)
     return [
         _job(rng, number, submitted, hosts, processors)

@@ -1,4 +1,4 @@
-"""The OpenStack that everything in this folder runs on, started once for the whole run."""
+"""The OpenStack for all tests in this folder, started once for the whole run."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is in this folder: it needs the cloud, and time."""
+    """Mark the tests of this folder, and set a timeout that allows for the cloud's start."""
     for item in items:
         if _HERE in item.path.parents:
             item.add_marker(pytest.mark.openstack)
             if item.get_closest_marker("timeout") is None:
-                # The first one waits for the cloud as well.
+                # The first test waits for the cloud as well.
                 item.add_marker(pytest.mark.timeout(READY_WITHIN))
 
 
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[RunningCloud]:
-    """Yield the cloud of ours that runs, or one that starts now, without a history, and stops in the end."""
+    """Yield our running cloud, or else a fresh one, which is stopped at the end."""
     with having_cloud() as here:
         yield here

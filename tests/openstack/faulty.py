@@ -1,4 +1,4 @@
-"""A service of the cloud that can be made to answer as it does on a bad day: a relay in front of the real one."""
+"""Injects errors into a service of the cloud, through a relay in front of the real service."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Trouble:
-    """The next `remaining` requests with one of `methods` get `status` and never reach the service.
+    """An error: the next `remaining` requests with one of `methods` get `status` and never reach the service.
 
-    `code` is what Placement calls the error.
+    `code` is Placement's code of the error.
     """
 
     status: int
@@ -37,14 +37,14 @@ class Faulty:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def trouble(self, status: int, code: str, methods: str, times: int) -> Trouble:
-        """Answer so many requests with one of these methods, divided by spaces, with an error."""
+        """Answer the next `times` requests with one of these methods, separated by spaces, with an error."""
         trouble = Trouble(status, code, frozenset(methods.split()), times)
         with self.lock:
             self.troubles.append(trouble)
         return trouble
 
     def next_for(self, method: str) -> Trouble | None:
-        """Take the trouble that a request runs into, if any."""
+        """Return the error for a request and count it, or None."""
         with self.lock:
             for trouble in self.troubles:
                 if trouble.remaining and method in trouble.methods:
@@ -56,7 +56,7 @@ class Faulty:
 
 @contextmanager
 def in_front_of(service: str) -> Iterator[Faulty]:
-    """Relay what is asked to the service at this URL until the block ends."""
+    """Relay requests to the service at this URL until the block ends."""
     faulty = Faulty()
 
     class InFront(Relay):

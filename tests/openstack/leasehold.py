@@ -31,7 +31,7 @@ SERVICE_USER = "leasehold"
 SERVICE_PROJECT = "service"
 _FINISH_WITHIN = 60.0
 QUICK = {"polling_interval": 2, "enable_polling_monitor": True}
-"""Health is looked at often, so that tests of healing need not wait a minute."""
+"""Frequent health checks, so that tests of healing need not wait a minute."""
 
 
 def configuration(cloud: RunningCloud, database_url: str, more: Mapping[str, Mapping[str, object]]) -> Options:
@@ -92,19 +92,19 @@ class RunningLeasehold:
         self._manager = _start("leasehold-manager", self.options)
 
     def stop_api(self) -> None:
-        """Let the API answer what it is asked and stop."""
+        """Stop the API after it has answered its open requests."""
         if self._api is not None:
             self._api[0].close()
         self._api = None
 
     def stop_manager(self) -> None:
-        """Let the manager finish what it does and stop."""
+        """Stop the manager after it has finished its current tasks."""
         if self._manager is not None:
             self._manager[0].close()
         self._manager = None
 
     def kill_manager(self) -> None:
-        """End the manager as a power cut would."""
+        """Kill the manager, as a power failure would."""
         assert self._manager is not None, "the manager does not run"
         self._manager[1].kill()
         self.stop_manager()
@@ -142,7 +142,7 @@ def running_leasehold(
 
 
 def _due_tasks(options: Options) -> int:
-    """Count what the manager has still to do now, such as to let go of hosts that are no longer enrolled."""
+    """Count the due tasks of the manager, such as the release of hosts that are no longer enrolled."""
     engine = create_engine(str(options["database"]["connection"]))
     due = select(func.count()).where(tasks.c.due_at <= datetime.now(UTC))
     with engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""What is left over in the cloud: a listing of what leases make and change there, and how two listings differ.
+"""Finds leftovers in the cloud: lists what leases create and change there, and compares two listings.
 
 before = listing(admin)
 ...
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from openstack.connection import Connection
 
 Listing = dict[str, dict[str, object]]
-"""What there is: a thing, such as "aggregate freepool", and what can be said of it."""
+"""Resources by name, such as "aggregate freepool", each with its attributes."""
 
 _TRAITS_SINCE = "1.6"
 _ACCESS = "/flavors/{}/os-flavor-access"
 
 
 def listing(admin: Connection) -> Listing:
-    """List what leases can make or change in Nova, Placement and Neutron, of every project.
+    """List what leases can create or change in Nova, Placement and Neutron, of every project.
 
-    Generations and times are left out: they change with every look or touch, and nobody has to clean them up.
+    The listing leaves out generations and times: they change with every access, and need no clean-up.
     """
     return dict([*_nova(admin), *_placement(admin), *_neutron(admin)])
 
 
 def differences(before: Listing, after: Listing) -> list[str]:
-    """Say what differs, one sentence each; an empty list when nothing does."""
+    """Return the differences, one sentence each; an empty list when there are none."""
     return [
         *(f"{thing} is gone." for thing in before if thing not in after),
         *(f"{thing} is left over: {_words(facts)}." for thing, facts in after.items() if thing not in before),
@@ -98,7 +98,7 @@ def _provider(admin: Connection, provider_id: str) -> dict[str, object] | None:
     return {
         "id": provider_id,
         "inventories": inventories["inventories"],
-        # A class stays among the usages, with 0, for as long as its inventory does.
+        # Placement lists a usage of 0 as long as the class has an inventory.
         "usages": {name: used for name, used in usages["usages"].items() if used},
         "traits": sorted(traits["traits"]),
     }
@@ -115,7 +115,7 @@ def _neutron(admin: Connection) -> Iterator[tuple[str, dict[str, object]]]:
 
 
 def _json(response: Any) -> Any:
-    """Return what was answered, or None for a thing that has gone since it was listed."""
+    """Return the body of an answer, or None for a resource that has gone since it was listed."""
     if response.status_code == HTTPStatus.NOT_FOUND:
         return None
     response.raise_for_status()

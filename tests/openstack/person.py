@@ -1,4 +1,4 @@
-"""People with accounts in the cloud, and the clients that they have: Blazar's, OpenStack's, and the SDK."""
+"""Users of the cloud, with their clients: Blazar's, OpenStack's, and the SDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.openstack.cloud import RunningCloud
 
 V1 = "%Y-%m-%d %H:%M"
-# `blazar` wants to be told how to log in; the other client takes this for granted.
+# `blazar` needs OS_AUTH_TYPE; the other client assumes this value.
 MACHINE = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": os.environ["HOME"], "OS_AUTH_TYPE": "password"}
 BOOT_WITHIN, LEASE_WITHIN, GONE_WITHIN = 90, 60, 120
 HOST: dict[str, object] = {
@@ -51,7 +51,7 @@ BY_FLAVOR: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody with an account, and the clients on their machine."""
+    """A user with an account, and the clients on the user's machine."""
 
     cloud: RunningCloud
     name: str
@@ -77,7 +77,7 @@ class Person:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        # `blazar` says "Created a new lease:" before it.
+        # `blazar` prints "Created a new lease:" before the JSON.
         return json.loads(done.stdout[done.stdout.index("{") :])
 
     def lease(self, reservation: dict[str, object], end: str | None = None) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Person:
         return self.lease_with_status(made["id"], "ACTIVE")
 
     def promise(self, reservation: dict[str, object], start: str, end: str) -> dict[str, Any]:
-        """Lease this for a time, and return the lease as it was answered."""
+        """Create a lease of this for a time, and return the lease in the answer."""
         lease: dict[str, Any] = self.blazar.lease.create(
             name="end to end", start=start, end=end, reservations=[reservation], events=[]
         )
@@ -128,7 +128,7 @@ class Person:
         return str(server.id)
 
     def outcome(self, server_id: str) -> str:
-        """Return the status of the server once Nova has decided what becomes of it."""
+        """Return the server's status once it is ACTIVE or ERROR."""
         get = self.sdk.compute.get_server
         wait_for(lambda: get(server_id).status in ("ACTIVE", "ERROR"), within=BOOT_WITHIN)
         server = get(server_id)
@@ -137,7 +137,7 @@ class Person:
         return str(server.status)
 
     def boots(self, flavor_id: str, reservation_id: str | None = None) -> bool:
-        """Say whether a server finds a place. One that does not is removed by whoever wanted it."""
+        """Return whether Nova finds a host for a server; deletes the server if not, as its user would."""
         server_id = self.boot(flavor_id, reservation_id)
         active = self.outcome(server_id) == "ACTIVE"
         if not active:
@@ -149,13 +149,13 @@ class Person:
 
 
 def minute(**after: float) -> str:
-    """Return the minute that lies so long after now, as v1 writes it."""
+    """Return the minute that is `after` from now, in v1's format."""
     return (datetime.now(UTC) + timedelta(**after)).strftime(V1)
 
 
 @contextmanager
 def nothing_left(admin: Person) -> Iterator[None]:
-    """Check that the cloud is in the end as it was; Nova and Neutron may take a moment for the last servers."""
+    """Check that the block leaves the cloud as it was; Nova and Neutron may take a moment for the last servers."""
     before = listing(admin.sdk)
     yield
     found: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""An HTTP relay: passes requests on to another server, and the answers back."""
+"""An HTTP relay: passes requests to another server, and its answers back."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import requests
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-# They belong to one connection, not to the message that goes through two.
+# Hop-by-hop headers, which belong to one connection and not to the relayed message.
 _OF_ONE_HOP = frozenset({"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"})
 _PATIENCE = 300
 
 
 class Relay(BaseHTTPRequestHandler, ABC):
-    """A relay; which server, and whether at all, is what the kinds of it say."""
+    """A relay; its subclasses choose the server, or an answer without one."""
 
     @abstractmethod
     def target(self) -> str | None:
-        """Return the URL that is asked instead; None answers 404."""
+        """Return the URL to relay to; None answers 404."""
 
     def trouble(self) -> tuple[int, bytes] | None:
-        """Return an answer in JSON that is given instead of the server's."""
+        """Return a status and JSON to answer instead of the server, or None."""
         return None
 
     def _relay(self) -> None:
@@ -60,7 +60,7 @@ class Relay(BaseHTTPRequestHandler, ABC):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _relay  # noqa: N815  The base class looks for these.
 
     def log_message(self, *_: object) -> None:
-        """Keep quiet: whoever answers has a log of its own."""
+        """Log nothing: the server has its own log."""
 
 
 @contextmanager

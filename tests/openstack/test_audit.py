@@ -1,6 +1,6 @@
-"""Somebody changes by hand, in Nova, what leases have there: the audit says so, and what may be mended is.
+"""Changes by hand to the resources that leases have in Nova: the audit reports them, and repairs what it may.
 
-First with a manager that does no rounds, so that nothing is mended before it is asked for; then with one that does.
+First with a manager without periodic audits, so that nothing is repaired before a request; then with one that has them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ENROLLED = 3
 
 @pytest.fixture(scope="module")
 def leasehold(cloud: RunningCloud) -> Iterator[RunningLeasehold]:
-    """Yield a new Leasehold with some computes enrolled, whose manager does no rounds."""
+    """Yield a new Leasehold with some computes enrolled, whose manager runs no periodic audits."""
     admin = Person(cloud, "admin")
     with (
         running_leasehold(cloud, "audited", {"manager": {"audit_seconds": 0}}) as running,
@@ -42,7 +42,7 @@ def leasehold(cloud: RunningCloud) -> Iterator[RunningLeasehold]:
 
 @pytest.fixture
 def rounds(leasehold: RunningLeasehold) -> Iterator[None]:
-    """Run a manager that does a round every two seconds."""
+    """Run a manager with an audit every two seconds."""
     usual = leasehold.options["manager"]["audit_seconds"]
     for seconds in (2, usual):
         leasehold.stop_manager()
@@ -63,7 +63,7 @@ def demo(cloud: RunningCloud) -> Person:
 
 
 def audit(leasehold: RunningLeasehold, *options: str) -> tuple[int, list[dict[str, Any]]]:
-    """Return how `leasehold-manage audit` ends, and what it finds."""
+    """Return the exit code of `leasehold-manage audit`, and its findings."""
     program, config = str(BIN / "leasehold-manage"), str(leasehold.config_file)
     command = [program, "audit", "--json", "--config-file", config, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
@@ -73,7 +73,7 @@ def audit(leasehold: RunningLeasehold, *options: str) -> tuple[int, list[dict[st
 
 
 def lease_of_both(demo: Person) -> tuple[dict[str, Any], str, str]:
-    """Return an active lease of a host and of room for instances, with the ids of the two reservations."""
+    """Return an active lease of a host and of slots for instances, with the ids of the two reservations."""
     made = demo.blazar.lease.create(
         name="audited", start="now", end=minute(hours=1), reservations=[HOST, BY_SIZE], events=[]
     )
@@ -97,7 +97,7 @@ def members(admin: Person, name: str) -> set[str]:
 
 
 def is_whole(admin: Person, demo: Person, on_hosts: str, of_slots: str, host: str) -> bool:
-    """Say whether the host is where it belongs, and instances can be booted: their flavor is the last to be seen."""
+    """Return whether the host is only in its lease's aggregate, and the flavor and aggregate of the slots exist."""
     return (
         members(admin, on_hosts) == {host}
         and host not in members(admin, FREE_POOL)
@@ -145,7 +145,7 @@ def test_a_manager_mends_by_itself_what_is_changed_by_hand_and_touches_no_server
     assert demo.sdk.compute.get_server(inside).status == "ACTIVE"
     assert f"Audit: Lease {lease['id']} is ACTIVE, but " in leasehold.manager_log()
     assert demo.boots(of_slots)
-    # Nova finds no server by a flavor that was made again: its owner removes what was booted with the first one.
+    # Nova finds no server by a recreated flavor, so the owner deletes the server of the first one.
     demo.sdk.compute.delete_server(inside)
     demo.delete(lease)
     wait_for(lambda: audit(leasehold) == (0, []), within=MENDED_WITHIN)

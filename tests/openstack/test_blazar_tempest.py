@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from tests.openstack.cloud import RunningCloud
 
-# They wait for minutes to begin, and sleep in between; upstream needs 485 s for the scenarios.
+# The tests wait for a full minute, and sleep in between; upstream needs 485 s for the scenarios.
 pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def leasehold(cloud: RunningCloud) -> Iterator[None]:
-    """Run a Leasehold as an operator would, and have the catalogue name it."""
+    """Run a Leasehold as an operator would, with its endpoint in the catalogue."""
     with running_leasehold(cloud, "tempest"):
         yield
 

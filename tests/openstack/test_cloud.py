@@ -1,4 +1,4 @@
-"""The cloud itself: what the other tests in this folder take for granted."""
+"""The cloud itself: what the other tests in this folder rely on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Leases whose creator and project are deleted from Keystone: they start, go on and end as if nothing had happened.
+"""Leases whose creator and project are deleted from Keystone: they start, run and end as usual.
 
-Nothing of ours acts in the creator's name, so there is nothing that could fail when the name is gone.
+The service never acts in the creator's name, so nothing can fail when the account is gone.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ ISO = {"OpenStack-API-Version": "reservation 1.1"}
 
 
 class Passing:
-    """Somebody who has a project of their own for the length of a test, and then has not."""
+    """A user with a project, both of which a test can delete."""
 
     def __init__(self, cloud: RunningCloud, admin: Person) -> None:
-        """Make the account."""
+        """Create the project and the user."""
         self._identity = admin.sdk.identity
         self.name = f"passing-{uuid4().hex[:8]}"
         self.project = self._identity.create_project(name=self.name, domain_id="default").id
@@ -60,7 +60,7 @@ def leasehold(cloud: RunningCloud) -> Iterator[RunningLeasehold]:
 
 @pytest.fixture
 def admin(cloud: RunningCloud, leasehold: RunningLeasehold) -> Iterator[Person]:
-    """Yield the administrator of a cloud with two hosts in the free pool, which is in the end as it was."""
+    """Yield the administrator of a cloud with two hosts in the free pool, and check that it is unchanged at the end."""
     person = Person(cloud, "admin")
     with nothing_left(person), ExitStack() as undo:
         for name in cloud.computes[:2]:
@@ -86,7 +86,7 @@ def ask(leasehold: RunningLeasehold, person: Person, method: str, lease_id: str 
 
 
 def promise(leasehold: RunningLeasehold, person: Person, start: datetime | None, end: datetime) -> dict[str, Any]:
-    """Lease a host until this moment, and return the lease as it was answered."""
+    """Create a lease of a host until `end`, and return the lease in the answer."""
     begin = "now" if start is None else start.isoformat()
     body = {"name": "of one who leaves", "start_date": begin, "end_date": end.isoformat(), "reservations": [HOST]}
     answer = ask(leasehold, person, "POST", body=body)
@@ -113,7 +113,7 @@ def free_hosts(admin: Person) -> set[str]:
 def test_leases_outlive_their_creator_and_their_project(
     cloud: RunningCloud, leasehold: RunningLeasehold, admin: Person
 ) -> None:
-    """One is active and one yet to start when the account goes: both start and end, and all can be deleted."""
+    """One is active, one pending when the account is deleted: the latter starts and ends, and both can be deleted."""
     with account(cloud, admin) as passing:
         person = passing.person
         active = promise(leasehold, person, None, soon(hours=1))
@@ -125,11 +125,11 @@ def test_leases_outlive_their_creator_and_their_project(
         passing.close()
         with pytest.raises(Unauthorized):
             Person(cloud, passing.name).sdk.session.get_token()
-        # It starts after its creator is gone: two hosts are in use, and none is free.
+        # The pending lease starts without its creator: two hosts are in use, and none is free.
         started = admin.lease_with_status(pending["id"], "ACTIVE")
         assert (started["user_id"], started["project_id"]) == (passing.user, passing.project)
         assert not free_hosts(admin) & {*held, *leased_hosts(admin, pending)}
-        # One ends by itself, as its time is over; the other is deleted while it is on.
+        # One lease ends at its end date; the other is deleted while it is active.
         changed = ask(leasehold, admin, "PUT", pending["id"], {"end_date": soon(seconds=5).isoformat()})
         assert changed.status_code == 200, changed.text
         ended = admin.lease_with_status(pending["id"], "TERMINATED")
@@ -140,6 +140,6 @@ def test_leases_outlive_their_creator_and_their_project(
 
 
 def is_free(admin: Person, active: dict[str, Any], pending: dict[str, Any], held: list[str]) -> bool:
-    """Say whether the leases' aggregates are gone, and their hosts back in the free pool."""
+    """Return whether the leases' aggregates are empty or gone, and their hosts back in the free pool."""
     empty = not leased_hosts(admin, active) and not leased_hosts(admin, pending)
     return empty and set(held) <= free_hosts(admin) and len(free_hosts(admin)) == 2

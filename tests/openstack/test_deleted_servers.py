@@ -1,4 +1,4 @@
-"""Servers that Nova keeps for a while after their user has deleted them, as `reclaim_instance_interval` asks it to."""
+"""Servers that Nova keeps for a while after their user has deleted them, because of `reclaim_instance_interval`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_server_that_its_user_could_still_restore_is_there_until_we_delete_it(
         server = demo.boot(flavor)
         assert demo.outcome(server) == "ACTIVE"
         host = str(admin.sdk.compute.get_server(server).compute_host)
-        # What Nova itself writes there, when it runs with that option.
+        # Nova itself writes this state when it runs with that option.
         kept = f"UPDATE nova.instances SET vm_state = 'soft-delete' WHERE uuid = '{server}'"  # noqa: S608 - Nova's own id
         databases.execute(cloud.site.home, "SET autocommit = 1", kept)
         for found in (ports.servers.on_host(host), ports.servers.with_flavor(flavor)):

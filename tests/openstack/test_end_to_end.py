@@ -1,7 +1,7 @@
-"""What people do with a cloud that has leases, with the clients that they have: Blazar's, OpenStack's, and the SDK.
+"""What users do with leases, through their clients: Blazar's, OpenStack's, and the SDK.
 
-Every compute is enrolled, so there is no place outside the leases. What a test does is gone from Nova, Placement and
-Neutron when its lease has ended: a listing from before says so.
+Every compute is enrolled, so no server can run outside the leases. When its lease has ended, each test checks that
+nothing is left over in Nova, Placement and Neutron, by a comparison with a listing from before.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from tests.openstack.cloud import RunningCloud
 
-# Outside the pool from which Neutron hands out addresses itself.
+# Outside the pool from which Neutron itself allocates addresses.
 ADDRESS = "172.24.4.201"
 
 
 @pytest.fixture(scope="module")
 def admin(cloud: RunningCloud) -> Iterator[Person]:
-    """Yield the administrator of a cloud with a new Leasehold and every compute enrolled, each with another client."""
+    """Yield the administrator of a cloud with a new Leasehold and every compute enrolled, with different clients."""
     with running_leasehold(cloud, "end_to_end"):
         person = Person(cloud, "admin")
         with nothing_left(person), ExitStack() as undo:

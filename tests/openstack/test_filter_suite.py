@@ -1,4 +1,4 @@
-"""The filter's own suite, whole, in the environment in which the cloud's Nova runs."""
+"""The filter's own complete suite, in the environment of the cloud's Nova."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def test_the_filters_suite_passes_beside_nova(cloud: RunningCloud) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    # It leaves this module out where it finds no Nova, so it has to be seen that it was there.
+    # The suite skips this module where it finds no Nova, so check that it ran.
     assert "test_filter.py" in done.stdout
     assert "skipped" not in done.stdout

@@ -1,7 +1,7 @@
-"""Taking over from Blazar, for real: its schema made by its own tool, its client, and a cloud that must not notice.
+"""Import from Blazar: its own tool creates the schema, its own client checks the result, and the cloud does not change.
 
-The rows, what its API answered and what it had in the cloud were recorded from a real Blazar (`tests/takeover/data`);
-users, projects and networks become those of this cloud, and the recorded moment becomes now.
+The rows, the API's answers and the resources in the cloud were recorded from a real Blazar (`tests/takeover/data`). The
+test replaces users, projects and networks by those of this cloud, and the recorded time by the current time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LOSERS = {"race-1", "race-2", "race-5", "race-7"}
 
 
 def made_ours(cloud: RunningCloud, rows: Rows) -> Rows:
-    """Return recorded rows with this cloud's ids, at this moment."""
+    """Return recorded rows with this cloud's ids and current dates."""
     leases = {row["name"]: row for row in load()["leases"]}
     network = load()["floatingips"][0]
     public: Any = cloud.connection("admin").network.find_network("public")
@@ -71,7 +71,7 @@ def client_of(cloud: RunningCloud, ours: RunningLeasehold) -> Any:
 
 
 def seen(client: Any) -> dict[str, Any]:
-    """Return what the client sees."""
+    """Return everything that the client lists."""
     return {
         "leases": client.lease.list(),
         "hosts": client.host.list(),
@@ -81,14 +81,14 @@ def seen(client: Any) -> dict[str, Any]:
 
 
 def comparable(value: Any) -> Any:
-    """Return an answer without order, which v1 leaves open, and without trusts, which we have none of."""
+    """Return an answer without order, which v1 leaves open, and without trusts, which Leasehold does not have."""
     if isinstance(value, dict):
         return {key: comparable(part) for key, part in sorted(value.items()) if key != "trust_id"}
     return sorted(map(comparable, value), key=repr) if isinstance(value, list) else value
 
 
 def expected(answers: Rows) -> dict[str, Any]:
-    """Return what Blazar showed, with its double booking resolved as the report says."""
+    """Return Blazar's answers, with its double booking resolved as the import's report says."""
     lost = {lease["id"] for lease in answers["leases"] if lease["name"] in LOSERS}
     for lease in answers["leases"]:
         if lease["id"] in lost:
@@ -99,7 +99,7 @@ def expected(answers: Rows) -> dict[str, Any]:
 
 
 def overlaps(url: str) -> list[Any]:
-    """Return whole resources that are promised twice at one moment, asked of the tables by brute force."""
+    """Return overlapping allocations of whole resources, found in the tables by brute force."""
     engine = create_engine(url)
     query = text(
         "SELECT a.id, b.id FROM allocations a JOIN allocations b"
@@ -113,7 +113,7 @@ def overlaps(url: str) -> list[Any]:
 
 
 def is_idle(url: str) -> bool:
-    """Say whether the manager has looked at every lease."""
+    """Return whether the manager has no due task left."""
     engine = create_engine(url)
     with engine.connect() as connection:
         due = connection.scalar(
@@ -127,7 +127,7 @@ def is_idle(url: str) -> bool:
 
 
 def tidy(client: Any, ours: RunningLeasehold) -> None:
-    """Have everything that was imported removed again, through the client."""
+    """Delete everything that was imported, through the client."""
     for lease in client.lease.list():
         client.lease.delete(lease["id"])
     url = str(ours.options["database"]["connection"])
@@ -165,7 +165,7 @@ def test_blazar_is_replaced_and_neither_clients_nor_the_cloud_notice(cloud: Runn
         wait_for(lambda: is_idle(db), within=120)
         running = {lease["name"]: lease["id"] for lease in seen(client)["leases"] if lease["status"] == "ACTIVE"}
         assert running.keys() == {"active-host", "active-flavor", "active-instance", "active-ips", "failed-start"}
-        # A start that Blazar gave up is tried again while its time lasts; the cloud notices nothing else.
+        # A start that Blazar gave up is retried until the lease ends; nothing else changes in the cloud.
         client.lease.delete(running["failed-start"])
         wait_for(lambda: is_idle(db), within=60)
         assert differences(before, listing(admin)) == []

@@ -105,7 +105,7 @@ def test_a_token_without_a_project_403(cloud: RunningCloud, api: Program, scope:
 
 
 def test_a_service_may_pass_a_request_on(cloud: RunningCloud, api: Program) -> None:
-    """A service's token counts by its role; that of a plain user beside the user's own is refused."""
+    """A service token is accepted because of its role; a plain user's token in its header is refused."""
     demo = token(cloud, "demo")
     service = token(cloud, "leasehold", project_name="service", project_domain_name="Default")
     assert ask(api, "GET", "/leases", demo, X_Service_Token=service).status_code == 200
@@ -123,7 +123,7 @@ def test_a_revoked_token_is_refused_once_it_is_forgotten(cloud: RunningCloud, da
 
 
 def test_a_user_that_is_gone_leaves_leases_that_work(cloud: RunningCloud, database_url: str) -> None:
-    """No trust binds a lease to its user: who comes after can still amend and delete it, as can an administrator."""
+    """No trust binds a lease to its user: other members and administrators can still amend and delete it."""
     admin = session(cloud, "admin")
     users, project = f"{cloud.auth_url}/users", session(cloud, "demo").get_project_id()
     passing = {"name": "passing", "password": cloud.password, "domain_id": "default", "default_project_id": project}

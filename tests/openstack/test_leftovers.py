@@ -1,4 +1,4 @@
-"""That the listing sees what leases leave behind: a comparison that finds nothing would let every other test pass."""
+"""The listing finds what leases leave behind; if it found nothing, all checks for leftovers would pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many leases that are due in one minute: the real Placement answers some calls with what passes a second later."""
+"""Many leases that are due in one minute: the real Placement answers some calls with errors that pass in a second."""
 
 from __future__ import annotations
 

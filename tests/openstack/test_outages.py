@@ -1,4 +1,4 @@
-"""What goes wrong around us: Nova gone, Placement troubled, hosts lost. Each ends as design §5 says."""
+"""Outages: Nova is down, Placement answers errors, hosts fail. Each case ends as design §5 says."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def demo(cloud: RunningCloud) -> Person:
 
 @pytest.fixture
 def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
-    """Yield a new Leasehold with every compute enrolled, and see that it leaves the cloud as it found it."""
+    """Yield a new Leasehold with every compute enrolled, and check that it leaves the cloud unchanged."""
     with running_leasehold(cloud, "outages") as running, nothing_left(admin), ExitStack() as undo:
         for name in cloud.computes:
             undo.callback(admin.blazar.host.delete, admin.blazar.host.create(name=name)["id"])
@@ -45,7 +45,7 @@ def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
 
 
 def host_of(admin: Person, reservation_id: str) -> dict[str, Any]:
-    """Return the host that is promised to a reservation."""
+    """Return the host that is allocated to a reservation."""
     hosts: dict[str, dict[str, Any]] = {host["id"]: host for host in admin.blazar.host.list()}
     (held,) = [
         hosts[each["resource_id"]]
@@ -56,7 +56,7 @@ def host_of(admin: Person, reservation_id: str) -> dict[str, Any]:
 
 
 def look(leasehold: RunningLeasehold, person: Person, lease_id: str) -> dict[str, Any]:
-    """Return the lease with what 1.1 adds to it: why it waits, for one."""
+    """Return the lease as version 1.1 shows it, with `status_reason`."""
     headers = {"X-Auth-Token": person.sdk.auth_token, "OpenStack-API-Version": "reservation 1.1"}
     answer = requests.get(f"{leasehold.url}/leases/{lease_id}", headers=headers, timeout=10)
     lease: dict[str, Any] = answer.json()["lease"]
@@ -73,7 +73,7 @@ def test_nova_is_gone_for_two_minutes_across_a_start_and_an_end(
 ) -> None:
     border = minute(seconds=100)
     ending = demo.lease(HOST, border)
-    # Elsewhere: on the same host it would wait for the one that ends, and not for Nova.
+    # On another host: on the same one it would wait for the ending lease, not for Nova.
     taken = host_of(admin, ending["reservations"][0]["id"])["id"]
     for host in admin.blazar.host.list():
         admin.blazar.host.update(host["id"], values={"taken": str(host["id"] == taken)})
@@ -84,7 +84,7 @@ def test_nova_is_gone_for_two_minutes_across_a_start_and_an_end(
     try:
         wait_for(lambda: waits_for_the_cloud(leasehold, admin, ending["id"], "TERMINATING"), within=OUTAGE_SECONDS)
         wait_for(lambda: waits_for_the_cloud(leasehold, admin, coming["id"], "STARTING"), within=OUTAGE_SECONDS)
-        # Deciding needs no cloud: what is asked for now is promised now.
+        # Decisions do not need the cloud, so a new lease is granted during the outage.
         later = demo.promise(HOST, minute(days=1), minute(days=2))
         time.sleep(max(0.0, back - time.monotonic()))
     finally:
@@ -142,7 +142,7 @@ def test_a_host_that_fails_between_decision_and_start_is_replaced(
 def test_a_hypervisor_that_disappears_between_decision_and_start(
     cloud: RunningCloud, admin: Person, demo: Person
 ) -> None:
-    """A host that Nova no longer lists is not one that failed (contract resources §7.2), so nothing takes its place."""
+    """A host that Nova no longer lists does not count as failed (contract resources §7.2), so it is not replaced."""
     name = cloud.computes[-1]
     with running_leasehold(cloud, "disappeared") as leasehold, nothing_left(admin):
         host = admin.blazar.host.create(name=name)

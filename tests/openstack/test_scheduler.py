@@ -1,6 +1,6 @@
-"""The filter inside the cloud's own scheduler: each row of its table, with real aggregates, flavors, hints, projects.
+"""The filter in the cloud's own scheduler: each row of its table, with real aggregates, flavors, hints, projects.
 
-The five computes are five situations. All servers are asked for at once; each test looks at one of them.
+The five computes stand for five situations. A fixture boots all servers at once; each test checks one of them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from tests.openstack.cloud import RunningCloud
 
 FREE, OURS, THEIRS, SLOTS, ORDINARY = "compute1", "compute2", "compute3", "compute4", "compute5"
-"""A free host, one leased by demo, one leased by alt and opened to admin, one with room for demo, one not enrolled."""
+"""A free host, one leased by demo, one leased by alt and open to admin, one with slots for demo, one not enrolled."""
 
 FREEPOOL = "freepool"
 GROUP = "blazar:physical:host"
-# Nova's own way for an administrator to name the host and still have it filtered.
+# The first microversion in which an administrator can name a host that Nova still filters.
 NAMED_HOST = "2.74"
 DONE = ("ACTIVE", "ERROR")
 WITHIN = 90
@@ -34,7 +34,7 @@ WITHIN = 90
 
 @dataclass(frozen=True)
 class Case:
-    """A boot request of the project's own user, or with a host of an administrator in that project, and its answer."""
+    """A boot request and its result. The project's user sends it, or with a `host` an administrator in the project."""
 
     row: int
     what: str
@@ -89,7 +89,7 @@ class Stage:
     flavors: dict[str, str]
 
     def boot(self, case: Case) -> str:
-        """Ask for the case's server and return its id."""
+        """Boot the case's server and return its id."""
         server: dict[str, Any] = {
             "name": f"test-scheduler-{case.row}",
             "imageRef": self.admin().image.find_image("cirros", ignore_missing=False).id,
@@ -111,7 +111,7 @@ class Stage:
         return self.cloud.connection()
 
     def check(self, case: Case, server_id: str) -> None:
-        """Look at what became of the case's server."""
+        """Check the result of the case's server."""
         server = self.server(server_id)
         if case.passes:
             assert server.status == "ACTIVE", server.fault
@@ -122,7 +122,7 @@ class Stage:
         assert self.emptied_by(server_id) == "LeaseholdFilter"
 
     def server(self, server_id: str) -> Any:
-        """Return the server once Nova has decided what becomes of it."""
+        """Return the server once it is ACTIVE or ERROR."""
         compute = self.admin().compute
         wait_for(lambda: compute.get_server(server_id).status in DONE, within=WITHIN)
         return compute.get_server(server_id)
@@ -133,7 +133,7 @@ class Stage:
         return OURS if case.hint else ORDINARY
 
     def emptied_by(self, server_id: str) -> str:
-        """Return the name of the filter after which no host was left, by the scheduler's own account."""
+        """Return the name of the filter that removed the last hosts, from the scheduler's log."""
         for line in self.cloud.log("nova-scheduler").read_text(errors="replace").splitlines():
             if "Filtering removed all hosts" in line and server_id in line:
                 return line.rsplit("'", 2)[-2].split(":")[0]
@@ -146,7 +146,7 @@ def test_every_row_has_a_case() -> None:
 
 @pytest.fixture(scope="module")
 def stage(cloud: RunningCloud) -> Iterator[Stage]:
-    """Yield five hosts in five situations; in the end they are as before."""
+    """Yield five hosts in five situations; restores them at the end."""
     admin = cloud.connection()
     projects = {name: project_id(cloud, name) for name in ("admin", "demo", "alt")}
     reservations = {OURS: str(uuid4()), THEIRS: str(uuid4()), SLOTS: str(uuid4()), FREE: FREEPOOL}
@@ -177,7 +177,7 @@ def slots_metadata(reservation: str, project_id: str) -> dict[str, str]:
 
 @contextmanager
 def members(admin: Connection, name: str, metadata: dict[str, str], *hosts: str) -> Iterator[None]:
-    """Have these hosts in this aggregate, which is made when it is not there and then removed again."""
+    """Put these hosts into this aggregate for the block; creates and removes the aggregate if it does not exist."""
     compute = admin.compute
     found = compute.find_aggregate(name)
     aggregate = found or compute.create_aggregate(name=name)
@@ -194,7 +194,7 @@ def members(admin: Connection, name: str, metadata: dict[str, str], *hosts: str)
 
 @contextmanager
 def flavor(admin: Connection, extra_specs: dict[str, str]) -> Iterator[str]:
-    """Make a small flavor with these extra specs that every project may use: what refuses here is the scheduler."""
+    """Create a small public flavor with these extra specs, so that only the scheduler can refuse it."""
     made = admin.compute.create_flavor(name=f"test-scheduler-{uuid4()}", ram=128, disk=1, vcpus=1)
     admin.compute.create_flavor_extra_specs(made, extra_specs)
     try:
@@ -205,7 +205,7 @@ def flavor(admin: Connection, extra_specs: dict[str, str]) -> Iterator[str]:
 
 @contextmanager
 def booted(stage: Stage, cases: tuple[Case, ...]) -> Iterator[dict[Case, str]]:
-    """Ask for the servers of all the cases at once, and remove them in the end."""
+    """Boot the servers of all cases at once, and remove them at the end."""
     servers: dict[Case, str] = {}
     try:
         for case in cases:
@@ -216,7 +216,7 @@ def booted(stage: Stage, cases: tuple[Case, ...]) -> Iterator[dict[Case, str]]:
 
 
 def remove(admin: Connection, servers: set[str]) -> None:
-    """Remove these servers. Nova loses such a request where a part of it just starts, so it is asked again."""
+    """Remove these servers. Nova loses a request while a part of it starts, so the request is repeated."""
 
     def are_gone() -> bool:
         left = [server for server in admin.compute.servers(all_projects=True) if server.id in servers]
@@ -241,7 +241,7 @@ def test_row(stage: Stage, servers: dict[Case, str], case: Case) -> None:
 
 @pytest.fixture
 def preemptibles_allowed(cloud: RunningCloud) -> Iterator[None]:
-    """Run the scheduler with `allow_preemptibles`, and as before in the end."""
+    """Run the scheduler with `allow_preemptibles`, and restore it at the end."""
     file = cloud.site.home.etc / "nova" / "nova.conf"
     before = file.read_text()
     section = f"[{GROUP}]\n"

@@ -1,4 +1,4 @@
-"""A real OpenStack on one machine: real services, real database and broker, with hypervisors that only pretend.
+"""A real OpenStack on one machine: real services, database and broker, with fake hypervisors.
 
     cloud = start(find_home())
     cloud.connection("demo").compute.servers()
@@ -13,7 +13,7 @@ from tests.openstack.cloud.lifecycle import having_cloud, running, start, stop, 
 from tests.openstack.cloud.running import RunningCloud
 
 READY_WITHIN = 900
-"""Seconds that the first test which asks for the cloud may wait: one that has never run here is installed first."""
+"""Seconds that the first test may wait for the cloud, which may have to be installed first."""
 
 __all__ = [
     "READY_WITHIN",

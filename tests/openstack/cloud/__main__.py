@@ -24,7 +24,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     starting = commands.add_parser("start", help="install what is missing, start it, and wait until it works")
     starting.add_argument("--fresh", action="store_true", help="with new data, as if it had never run")
-    commands.add_parser("status", help="say what runs, where")
+    commands.add_parser("status", help="list the services, with their addresses and logs")
     environment = commands.add_parser("env", help="print the variables for OpenStack's clients, for `eval`")
     environment.add_argument("user", nargs="?", default="admin", choices=_USERS)
     commands.add_parser("stop", help="stop it; its data stays")

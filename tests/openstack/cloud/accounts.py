@@ -1,4 +1,4 @@
-"""Projects, users, roles and the catalogue. All of it may be run again at any time."""
+"""Creates projects, users, roles and the catalogue; may run again at any time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _catalogue(site: Site) -> dict[str, str]:
 
 
 def set_endpoint(connection: Connection, service_type: str, url: str) -> None:
-    """Have the catalogue name this URL for that type of service, and no other."""
+    """Set this URL as the only one of a service type in the catalogue."""
     identity = _identity(connection)
     service = next(identity.services(type=service_type), None)
     if service is None:
@@ -68,7 +68,7 @@ def find_endpoint(connection: Connection, service_type: str) -> str | None:
 
 
 def _identity(connection: Connection) -> Identity:
-    """Return Keystone's third version, the only one that there is; the SDK cannot know."""
+    """Return the API of Keystone's version 3; the SDK's types allow other versions as well."""
     if not isinstance(connection.identity, Identity):
         raise CloudError("The cloud's Keystone does not speak version 3.")
     return connection.identity

@@ -10,9 +10,9 @@ from tests.openstack.cloud.home import PASSWORD, REGION
 
 
 def connect(auth_url: str, user: str = "admin", project: str = "admin") -> Connection:
-    """Return a connection that depends on nothing outside: no clouds.yaml, no variables.
+    """Return a connection that reads neither clouds.yaml nor environment variables.
 
-    Keystone is asked where we know it to be. Its own catalogue may still name the port that it had at its last start.
+    It uses Keystone's known address, because the catalogue may still name the port of an earlier start.
     """
     account = Password(
         auth_url=auth_url,

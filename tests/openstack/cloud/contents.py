@@ -1,4 +1,4 @@
-"""Flavors, images, networks and the free pool. All of it may be run again at any time."""
+"""Creates flavors, images, networks and the free pool; may run again at any time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _seed_images(admin: Connection) -> None:
     present = {image.name for image in admin.image.images()}
     for name in ("cirros", "cirros-alt"):
         if name not in present:
-            # No hypervisor here boots it, so its name is all that matters.
+            # The fake hypervisors do not boot it, so only its name matters.
             admin.image.create_image(
                 name=name,
                 data=bytes(65536),
@@ -55,7 +55,7 @@ def _seed_images(admin: Connection) -> None:
 
 
 def _seed_public_network(admin: Connection) -> str:
-    """Make the network of the floating IPs and return its id. Outside its pool there is room for leased ones."""
+    """Create the network of the floating IPs and return its id; addresses outside its pool are for leases."""
     network = admin.network.find_network("public")
     if network is None:
         network = admin.network.create_network(
@@ -78,7 +78,7 @@ def _seed_public_network(admin: Connection) -> str:
 
 def _seed_project_network(connection: Connection, project: str, cidr: str, public: str) -> None:
     neutron = connection.network
-    # The router is made last: where it is, the rest is too.
+    # The router is created last: if it exists, the rest exists too.
     if next(neutron.routers(name=f"{project}-router"), None) is not None:
         return
     network = neutron.create_network(name=f"{project}-net")

@@ -22,7 +22,7 @@ NAMES = ("keystone", "placement", "glance", "nova_api", "nova", "nova_cell0", "n
 
 
 def create_files(home: Home) -> None:
-    """Make the files of an empty server."""
+    """Create the files of an empty server."""
     command = [
         find_servers()["mariadb-install-db"],
         "--no-defaults",
@@ -37,8 +37,8 @@ def create_files(home: Home) -> None:
 
 
 def answers(home: Home) -> bool:
-    """Say whether it does, at the socket in our own folder: whoever has a port may be somebody else."""
-    # PyMySQL does not close a socket that found nobody, and an unclosed one is an error in the tests.
+    """Return whether MariaDB answers on the socket in our own folder; another program may have taken its port."""
+    # PyMySQL does not close a socket that fails to connect, and an unclosed socket is an error in the tests.
     with socket.socket(socket.AF_UNIX) as probe:
         if probe.connect_ex(str(home.socket)) != 0:
             return False
@@ -50,7 +50,7 @@ def answers(home: Home) -> bool:
 
 
 def create_account(home: Home) -> None:
-    """Make the account of all services, and their databases."""
+    """Create the account of all services, and their databases."""
     execute(
         home,
         f"CREATE USER IF NOT EXISTS {DATABASE_USER}@'127.0.0.1' IDENTIFIED BY '{PASSWORD}'",
@@ -60,9 +60,9 @@ def create_account(home: Home) -> None:
 
 
 def create_empty(home: Home, name: str) -> None:
-    """Make a database, in place of one of that name that may be there."""
+    """Create an empty database; replaces an existing one of that name."""
     if not re.fullmatch("[a-z][a-z0-9_]*", name) or name in NAMES:
-        raise CloudError(f"{name!r} cannot be the name of a database of yours on this cloud; choose another.")
+        raise CloudError(f"{name!r} is not a valid name, or is that of a service's database; choose another.")
     execute(home, f"DROP DATABASE IF EXISTS {name}", f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong with the cloud, as sentences for the person who started it."""
+"""The error of the cloud; its message is for the person who started it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting until the cloud can be used, with the log of whatever keeps it from that."""
+"""Waits until the cloud is usable; an error quotes the log of the service that fails."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WITHIN = 180.0
 
 
 def wait_until_ready(services: Iterable[Service], processes: Processes) -> None:
-    """Wait for each of them; raises CloudError when one ends, or takes too long."""
+    """Wait for each service; raises CloudError when one ends or takes too long."""
     deadline = time.monotonic() + _WITHIN
     for service in services:
         while True:
@@ -40,7 +40,7 @@ def wait_until_ready(services: Iterable[Service], processes: Processes) -> None:
 def wait_until_nova_works(
     connection: Connection, since: datetime, processes: Processes, names: Iterable[str] = COMPUTES
 ) -> None:
-    """Wait until Nova has heard of all its parts since then, and schedules to these computes."""
+    """Wait until all parts of Nova have reported after `since`, and Nova can schedule to these computes."""
     names = frozenset(names)
 
     def missing() -> str:
@@ -50,7 +50,7 @@ def wait_until_nova_works(
 
 
 def _missing_from_nova(connection: Connection, since: datetime, names: frozenset[str]) -> str:
-    """Name the first thing that is not there yet, "" when nothing is missing."""
+    """Return what is still missing first, "" when nothing is."""
     alive = [service for service in connection.compute.services() if _reported(service.updated_at) >= since]
     for binary in ("nova-conductor", "nova-scheduler"):
         if not any(service.binary == binary for service in alive):
@@ -67,7 +67,7 @@ def _missing_from_nova(connection: Connection, since: datetime, names: frozenset
 
 
 def _reported(text: str | None) -> datetime:
-    """Read a time as Nova writes it: UTC, and without saying so."""
+    """Parse a time as Nova writes it: UTC, without an offset."""
     if text is None:
         return datetime.min.replace(tzinfo=UTC)
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
@@ -79,7 +79,7 @@ def _wait_until_nothing(missing: Callable[[], str], processes: Processes) -> Non
         try:
             still = missing()
         except SDKException as error:
-            # Its services start in any order and want one another.
+            # The services start in any order and need one another.
             still = str(error)
         if not still:
             return

@@ -1,4 +1,4 @@
-"""Where everything of the cloud is kept: one folder per machine, outside the checkout."""
+"""The cloud's folder: one per machine, outside the checkout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILTER = CHECKOUT / "nova-filter"
 
 COMPUTES = tuple(f"compute{number}" for number in range(1, 6))
 REGION = "RegionOne"
-# One for every account. All of it listens on the loopback interface alone and lives as long as a test.
+# Of every account. All services listen on the loopback interface only and hold only test data.
 PASSWORD = "leasehold-cloud"
 
 
@@ -27,7 +27,7 @@ class Home:
 
     @property
     def templates(self) -> Path:
-        """Data directories as they are just after the first seeding, one for each set of versions."""
+        """Copies of data directories right after the first seeding, one for each set of versions."""
         return self.root / "template"
 
     @property
@@ -52,7 +52,7 @@ class Home:
 
     @property
     def socket(self) -> Path:
-        """Where MariaDB listens besides its port."""
+        """The socket on which MariaDB listens beside its port."""
         return self.run / "mariadb.socket"
 
 

@@ -1,4 +1,4 @@
-"""What the cloud is made of: Debian's servers, and OpenStack in virtual environments named by what is in them."""
+"""Installs the cloud: finds Debian's servers, and installs OpenStack into virtual environments named by contents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOG = logging.getLogger(__name__)
 
 VENVS = ("openstack", "tempest", "blazar")
 
-# Debian's own start script of RabbitMQ insists on the system's user and folders; this is the one beneath it.
+# Debian's start script of RabbitMQ requires the system's user and folders; this is the script that it calls.
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 _PROGRAMS = {
     "mariadbd": "mariadb-server-core",
@@ -36,36 +36,36 @@ _FROM = "leasehold-plugins-from"
 
 
 def find_servers() -> dict[str, str]:
-    """Return where the programs are; raises ServerMissingError with what to install."""
+    """Return the paths of the programs; raises ServerMissingError with the packages to install."""
     found = {name: find_program(name) for name in _PROGRAMS}
     missing = sorted({_PROGRAMS[name] for name, path in found.items() if path is None})
     if missing:
         raise ServerMissingError(
-            f"The OpenStack to test on needs servers that are not here; on Debian: apt-get install {' '.join(missing)}"
+            f"The OpenStack of the tests needs servers that are missing; on Debian: apt-get install {' '.join(missing)}"
         )
     return {name: path for name, path in found.items() if path is not None}
 
 
 def requirements_checksum(name: str) -> str:
-    """Return what changes whenever something else would be installed."""
+    """Return a checksum of the pinned requirements and the Python version."""
     lines = (REQUIREMENTS / f"{name}.txt").read_text().splitlines()
     pins = [line for line in lines if not line.lstrip().startswith("#")]
     return hashlib.sha256("\n".join([*pins, _PYTHON]).encode()).hexdigest()[:12]
 
 
 def venv_path(home: Home, name: str) -> Path:
-    """Return where an environment is, or would be: other requirements make another one."""
+    """Return the path of an environment; other requirements have another path."""
     return home.venvs / f"{name}-{requirements_checksum(name)}"
 
 
 def install(home: Home, name: str) -> Path:
-    """Return an environment with these requirements, made now if this machine has none yet."""
+    """Return an environment with these requirements; creates it if this machine has none yet."""
     venv = venv_path(home, name)
     if not (venv / _DONE).exists():
         _LOG.info("Installing %s. This happens once on a machine.", name)
         uv = _find_uv()
         _run(uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(venv))
-        # Compiled now, or every service would compile the same files at its first start.
+        # Compile now; otherwise every service would compile the same files at its first start.
         _pip_install(uv, venv, "--compile-bytecode", "--require-hashes", "-r", str(REQUIREMENTS / f"{name}.txt"))
         (venv / _DONE).touch()
         _remove_others(venv, name)
@@ -75,15 +75,15 @@ def install(home: Home, name: str) -> Path:
 
 
 def _remove_others(venv: Path, name: str) -> None:
-    """Remove what older requirements have left."""
+    """Remove the environments of older requirements."""
     for other in venv.parent.glob(f"{name}-*"):
         if other != venv:
             shutil.rmtree(other)
 
 
 def _plug_in(venv: Path) -> None:
-    """Have Nova and Neutron find what this checkout adds to them: the filter, and stand-ins for hardware."""
-    # Nova takes compute drivers from this package of its own and from nowhere else.
+    """Install this checkout's additions to Nova and Neutron: the filter, and drivers that replace hardware."""
+    # Nova loads compute drivers only from this package of its own.
     driver = venv / "lib" / f"python{_PYTHON}" / "site-packages" / "nova" / "virt" / "leasehold_cloud.py"
     shutil.copyfile(PLUGINS / "src" / "leasehold_cloud_plugins" / "compute.py", driver)
     projects = (FILTER, PLUGINS)
@@ -107,7 +107,7 @@ def _pip_install(uv: str, venv: Path, *arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    # As tools/bootstrap does: trust what the system trusts, and take no other environment for ours.
+    # As in tools/bootstrap: trust the system's certificates, and ignore an active environment.
     environment = {**os.environ, "UV_SYSTEM_CERTS": "true", "UV_HTTP_TIMEOUT": "300"}
     environment.pop("VIRTUAL_ENV", None)
     result = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)

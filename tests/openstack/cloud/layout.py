@@ -1,4 +1,4 @@
-"""One cloud on one machine: where its files are, which ports its servers have, and the addresses that follow."""
+"""One cloud on one machine: its files, its servers' ports, and the addresses with these ports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Site:
 
     @property
     def broker_url(self) -> str:
-        # RabbitMQ's own first account, which it admits from this machine only.
+        # RabbitMQ's default account, which can log in from this machine only.
         return f"rabbit://guest:guest@{self.address('rabbitmq')}/"
 
     def database_url(self, database: str, charset: str = "utf8mb3") -> str:

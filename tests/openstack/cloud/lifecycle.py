@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from tests.openstack.cloud.services import Service
 
 _LOG = logging.getLogger(__name__)
-# Nova takes its time to say goodbye; what it has not said by then nobody misses.
+# Nova stops slowly; killing it after this many seconds does no harm.
 _STOP_WITHIN = 15.0
 
 
 def start(home: Home, *, fresh: bool = False) -> RunningCloud:
-    """Return a cloud that works: the one that runs, or one started now. A fresh one has no history at all.
+    """Return a working cloud: the running one, or one started now. A fresh one has new data.
 
-    Raises ServerMissingError when Debian's servers are not installed, CloudError when something else is wrong.
+    Raises ServerMissingError when Debian's servers are not installed, and CloudError for any other failure.
     """
     find_servers()
     with state.only_one(home):
@@ -75,7 +75,7 @@ def stop(home: Home) -> None:
 
 @contextmanager
 def having_cloud() -> Iterator[RunningCloud]:
-    """Yield the cloud of ours that runs, or one that starts now, without a history, and stops in the end."""
+    """Yield our running cloud, or else a fresh one, which is stopped at the end."""
     home = find_home()
     already = running(home)
     yield already or start(home, fresh=True)
@@ -91,14 +91,14 @@ def wipe(home: Home) -> None:
 
 
 def _check(cloud: RunningCloud) -> None:
-    """Wait until all of it answers, and Nova has heard of all its parts as recently as it should."""
+    """Wait until all services answer, and all parts of Nova have reported recently."""
     wait_until_ready([*infrastructure(cloud.site), *openstack(cloud.site)], cloud.processes)
     recently = datetime.now(UTC) - timedelta(seconds=DOWN_AFTER)
     wait_until_nova_works(cloud.connection(), recently, cloud.processes)
 
 
 def _stop(home: Home, processes: Processes) -> None:
-    """Stop OpenStack first, and what it writes to after that."""
+    """Stop OpenStack first, and then the servers that it writes to."""
     started = state.read(home)
     if started is not None and any(processes.pid(name) is not None for name in processes.known()):
         started.check_owner(home)
@@ -109,7 +109,7 @@ def _stop(home: Home, processes: Processes) -> None:
 
 
 def _make_data(home: Home, processes: Processes) -> None:
-    """Make a data directory with nothing but what is seeded: from the template, which is made first if need be."""
+    """Create a data directory with the seeded contents only, from the template, which is created first if necessary."""
     shutil.rmtree(home.log, ignore_errors=True)
     if template.restore(home):
         return
@@ -125,7 +125,7 @@ def _launch(home: Home, processes: Processes) -> RunningCloud:
     chosen = ports.choose(before.ports if before is not None else {})
     site = Site(home, venv_path(home, "openstack"), chosen)
     state.write(home, site.venv, chosen)
-    # What the broker has kept from another run, nobody waits for any more.
+    # Nothing waits for messages that the broker has kept from another run.
     shutil.rmtree(home.data / "rabbitmq", ignore_errors=True)
     for folder in (home.data / "rabbitmq", home.log, home.run):
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def _launch(home: Home, processes: Processes) -> RunningCloud:
             create_schemas(site)
         _start_openstack(site, processes, since)
     except CloudError:
-        # Half a cloud is of no use, and what is missing is in the logs.
+        # A part of a cloud is of no use; the logs tell what failed.
         _stop(home, processes)
         raise
     return RunningCloud(site, processes)
@@ -150,7 +150,7 @@ def _start_openstack(site: Site, processes: Processes, since: datetime) -> None:
     services = openstack(site)
     is_seeded = template.seeded_ports(site.home) == site.ports
     if not is_seeded:
-        # Whoever reads the catalogue keeps what it has read, so it has to be right before anybody else starts.
+        # Services cache the catalogue, so it must be correct before any of them starts.
         _start(site, [service for service in services if service.name == "keystone"], processes)
         seed_accounts(connect(site.auth_url), site)
     _start(site, services, processes)

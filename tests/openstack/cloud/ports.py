@@ -1,4 +1,4 @@
-"""Free ports for every server, kept from one start to the next as long as nobody else takes them."""
+"""Chooses a free port for every server; a server keeps its port across starts as long as it is free."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 WEB = ("keystone", "placement", "glance", "nova-api", "neutron")
 NAMES = ("mariadb", "epmd", "rabbitmq", "rabbitmq-dist", "memcached", *WEB)
 
-# Below those that the kernel gives to outgoing connections: our own services make many before the last server has its
-# port. Which ones is left to chance, so that two clouds that start at the same time hardly meet.
+# Below the kernel's range for outgoing connections, of which our own services make many before the last server has its
+# port. The choice is random, so that two clouds that start at the same time hardly ever choose the same port.
 _FIRST, _LAST = 20000, 32000
 
 

@@ -1,4 +1,4 @@
-"""Processes that outlive whoever started them, known by process id and start time, each with a log of its own."""
+"""Processes that outlive their starter, identified by process id and start time, each with a separate log."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _STATE, _STARTED = 0, 19
 
 
 def _start_time(pid: int) -> int | None:
-    """Return when a process started, None when it has ended: that tells ours from one that has got its number."""
-    # An ended child of ours stays in the table until somebody asks how it ended.
+    """Return when a process started, None when it has ended: this tells ours from a later one with the same id."""
+    # Reap the process if it is an ended child of ours.
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
     try:
@@ -47,7 +47,7 @@ class Processes:
         return sorted(record.stem for record in self.run.glob("*.json"))
 
     def pid(self, name: str) -> int | None:
-        """Return the id of the process of that name while it runs."""
+        """Return the id of the process with this name, None when it does not run."""
         try:
             record = json.loads(self._record(name).read_text())
         except FileNotFoundError:
@@ -56,13 +56,13 @@ class Processes:
         return pid if _start_time(pid) == record["started"] else None
 
     def start(self, name: str, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start it in a session of its own, unless it runs; its output goes to its log."""
+        """Start a process in a new session, unless it runs; its output goes to its log."""
         if self.pid(name) is not None:
             return
         self.run.mkdir(parents=True, exist_ok=True)
         self.logs.mkdir(parents=True, exist_ok=True)
         program = ["/usr/bin/env", f"--chdir={self.run}", *command]
-        # Not subprocess: its objects want to see the end of what they started, and the cloud may outlive us.
+        # Not subprocess: its objects warn when they outlive us, and the cloud may do so.
         pid = os.posix_spawn(
             program[0],
             program,
@@ -74,13 +74,13 @@ class Processes:
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
         )
-        # At once, because others read it without asking.
+        # Atomically, because other processes read it without a lock.
         draft = self.run / f"{name}.new"
         draft.write_text(json.dumps({"pid": pid, "started": _start_time(pid)}))
         draft.replace(self._record(name))
 
     def stop(self, names: Iterable[str], within: float) -> None:
-        """Ask them all to stop, and end those that have not after that many seconds."""
+        """Send SIGTERM to all, and SIGKILL to those that still run after `within` seconds."""
         names = list(names)
         self._signal(names, signal.SIGTERM)
         deadline = time.monotonic() + within
@@ -89,7 +89,7 @@ class Processes:
         self.kill(names)
 
     def kill(self, names: Iterable[str]) -> None:
-        """End them at once, as a power cut would."""
+        """Kill them at once, as a power failure would."""
         names = list(names)
         self._signal(names, signal.SIGKILL)
         while any(self.pid(name) is not None for name in names):
@@ -102,7 +102,7 @@ class Processes:
             pid = self.pid(name)
             if pid is not None:
                 with contextlib.suppress(ProcessLookupError):
-                    # The whole session: some of them have workers.
+                    # Signal the whole process group, because some services have workers.
                     os.killpg(pid, number)
 
     def log_end(self, name: str, lines: int = 25) -> str:

@@ -1,4 +1,4 @@
-"""A cloud that runs, as tests use it."""
+"""A running cloud, as tests use it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class RunningCloud:
         return COMPUTES
 
     def connection(self, user: str = "admin", project: str | None = None) -> Connection:
-        """Return a connection of this user; the project is the one of the user's name unless another is given."""
+        """Return a connection of this user, in the project with the user's name unless another is given."""
         return connect(self.auth_url, user, project or user)
 
     def variables(self, user: str = "admin", project: str | None = None) -> dict[str, str]:
-        """Return what the command line clients want to find in their environment."""
+        """Return the environment variables of the command line clients."""
         return {
             "OS_AUTH_URL": self.auth_url,
             "OS_IDENTITY_API_VERSION": "3",
@@ -67,11 +67,11 @@ class RunningCloud:
         }
 
     def set_endpoint(self, service_type: str, url: str) -> None:
-        """Have the catalogue name this URL. Connections that exist may go on with what they have read before."""
+        """Set this URL in the catalogue. Existing connections may continue with the URL that they have read."""
         set_endpoint(self.connection(), service_type, url)
 
     def endpoint(self, service_type: str) -> str | None:
-        """Return the URL in the catalogue, None when it names none."""
+        """Return the URL in the catalogue, None without an entry."""
         return find_endpoint(self.connection(), service_type)
 
     def venv(self, name: str) -> Path:
@@ -85,7 +85,7 @@ class RunningCloud:
         return self.processes.log(self._service(name).name)
 
     def database_url(self, name: str) -> str:
-        """Return the URL of a new, empty database; one of that name that is there from before goes."""
+        """Return the URL of a new, empty database; replaces an existing one of that name."""
         databases.create_empty(self.site.home, name)
         return self.site.database_url(name, "utf8mb4")
 
@@ -96,15 +96,15 @@ class RunningCloud:
         return self.processes.pid(self._service(name).name) is not None
 
     def stop_service(self, name: str) -> None:
-        """Ask it to stop and wait until it has. Nova sees that a compute is gone a good while later."""
+        """Stop a service and wait until it has ended. Nova notices the end of a compute a good while later."""
         self.processes.stop([self._service(name).name], _STOP_WITHIN)
 
     def kill_service(self, name: str) -> None:
-        """End it as a power cut would."""
+        """Kill a service, as a power failure would."""
         self.processes.kill([self._service(name).name])
 
     def start_service(self, name: str) -> None:
-        """Start it and wait until it works; for a part of Nova that means until Nova has heard of it."""
+        """Start a service and wait until it works; a part of Nova works when it has reported to Nova."""
         service = self._service(name)
         since = datetime.now(UTC).replace(microsecond=0)
         self.processes.start(name, service.command, {**environment(self.site), **service.extra_environment})

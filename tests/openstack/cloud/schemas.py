@@ -1,4 +1,4 @@
-"""The first filling of an empty MariaDB by each service's own commands; the slow part of a cloud's first start."""
+"""Fills an empty MariaDB with each service's own commands; the slow part of a cloud's first start."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tests.openstack.cloud.services import environment
 if TYPE_CHECKING:
     from tests.openstack.cloud.layout import Site
 
-# Nova fills them in from its own configuration, so that what it has stored stays true when ports change.
+# Nova completes these from its own configuration, so that the stored URLs stay valid when ports change.
 _BROKER = "{scheme}://{username}:{password}@{hostname}:{port}/"
 _DATABASE = "{scheme}://{username}:{password}@{hostname}:{port}/%s?{query}"
 
 
 def create_schemas(site: Site) -> None:
-    """Make all tables and what has to be in them before a service can start."""
+    """Create all tables, and the rows that a service needs before it can start."""
     with ThreadPoolExecutor() as pool:
-        # list: an error comes out when its result is taken.
+        # list, because reading a result raises its error.
         list(pool.map(lambda fill: fill(site), (_neutron, _nova, _others)))
 
 

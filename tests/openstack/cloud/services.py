@@ -1,4 +1,4 @@
-"""Every process of the cloud: how it is started, and how one sees that it is there."""
+"""Every process of the cloud: how to start it, and how to check that it is ready."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class Service:
     name: str
     command: tuple[str, ...]
-    # Whether it is ready. Those that listen nowhere are: Nova says when it has heard of them.
+    # Whether it is ready. A service without a port always is: Nova tells when it has reported.
     ready: Callable[[], bool] = lambda: True
     extra_environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def environment(site: Site) -> dict[str, str]:
-    """What every process starts with, whoever starts it: nothing of the caller's own settings."""
+    """Return the environment of every process, without any of the caller's own settings."""
     return {
         "PATH": f"{site.venv / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": str(site.home.data),
@@ -41,7 +41,7 @@ def environment(site: Site) -> dict[str, str]:
 
 
 def infrastructure(site: Site) -> list[Service]:
-    """What has to be there before OpenStack starts."""
+    """Return the services that must run before OpenStack starts."""
     return [_mariadb(site), _epmd(site), _rabbitmq(site), _memcached(site)]
 
 
@@ -81,11 +81,11 @@ def _web(site: Site, name: str, module: str, workers: int, extra_environment: Ma
 
 def _serves(url: str) -> bool:
     parts = urlsplit(url)
-    # Plainer than a library that keeps connections: one that is not answered in time is closed here and now.
+    # No library that pools connections: an unanswered connection must be closed at once.
     with contextlib.closing(HTTPConnection(parts.hostname or "", parts.port, timeout=5)) as connection:
         try:
             connection.request("GET", parts.path or "/")
-            # Any answer will do: some of them want a token even for the list of their versions.
+            # Any answer will do: some services require a token even for the list of their versions.
             return connection.getresponse().status < HTTPStatus.INTERNAL_SERVER_ERROR
         except (OSError, HTTPException):
             return False
@@ -96,7 +96,7 @@ def _mariadb(site: Site) -> Service:
     command = (
         find_servers()["mariadbd"],
         "--no-defaults",
-        # Every server runs as whoever started the cloud; this is the word that MariaDB wants to hear from root.
+        # Every server runs as the user who started the cloud; if that is root, MariaDB requires this option.
         f"--user={getpass.getuser()}",
         f"--datadir={data}",
         f"--socket={site.home.socket}",
@@ -106,16 +106,16 @@ def _mariadb(site: Site) -> Service:
         "--skip-name-resolve",
         "--max-connections=600",
         "--innodb-buffer-pool-size=512M",
-        # Its accounts read and write no other files of that person's.
+        # Its accounts must not read or write other files of that user.
         f"--secure-file-priv={data}",
-        # What is lost when this machine fails is a test.
+        # No durability: a failure of this machine loses only a test.
         *("--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--skip-log-bin"),
     )
     return Service("mariadb", command, lambda: databases.answers(site.home))
 
 
 def _epmd(site: Site) -> Service:
-    # Erlang's register of nodes. RabbitMQ would start one itself, and leave it behind.
+    # Erlang's registry of nodes. RabbitMQ would start one itself, and leave it running.
     port = site.ports["epmd"]
     command = (find_servers()["epmd"], "-address", "127.0.0.1", "-port", str(port))
     return Service("epmd", command, lambda: _connects(port))
@@ -135,11 +135,11 @@ def _rabbitmq(site: Site) -> Service:
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
         "RABBITMQ_MNESIA_BASE": str(folder),
         "RABBITMQ_LOG_BASE": str(site.home.log),
-        # Neither exists: the system's own broker and its settings are none of our business.
+        # Neither file exists, so the settings of the system's own broker have no effect.
         "RABBITMQ_CONFIG_FILE": str(folder / "none"),
         "RABBITMQ_CONF_ENV_FILE": str(folder / "none"),
         "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "enabled_plugins"),
-        # Together: the script becomes the broker, which can then be stopped by its process id.
+        # With both, the script becomes the broker, which can then be stopped by its process id.
         "RABBITMQ_ALLOW_INPUT": "true",
         "RABBITMQ_SERVER_START_ARGS": "-noinput",
     }
@@ -161,7 +161,7 @@ def _connects(port: int) -> bool:
 
 
 def _speaks(port: int, greeting: bytes) -> bool:
-    """Say whether something there answers to the greeting of its protocol."""
+    """Return whether a server on this port answers the greeting of its protocol."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             connection.sendall(greeting)

@@ -1,4 +1,4 @@
-"""What one start leaves for the next, and for whoever uses the cloud meanwhile."""
+"""The state file: what a start stores for the next start, and for users of the running cloud."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Started:
     ports: Mapping[str, int]
 
     def check_owner(self, home: Home) -> None:
-        """Refuse to use what another checkout has started: its filter and its plugins run there, not ours."""
+        """Raise CloudError when another checkout has started the cloud: it runs that checkout's filter and plugins."""
         if self.checkout != CHECKOUT:
             raise CloudError(
                 f"The cloud in {home.root} belongs to the checkout {self.checkout}. Stop it there with "
-                "`make cloud-stop`, or have one of your own: set LEASEHOLD_CLOUD to another folder."
+                "`make cloud-stop`, or start a separate one: set LEASEHOLD_CLOUD to another folder."
             )
 
 
@@ -45,7 +45,7 @@ def read(home: Home) -> Started | None:
 
 def write(home: Home, venv: Path, ports: Mapping[str, int]) -> None:
     values = {"checkout": str(CHECKOUT), "venv": str(venv), "ports": dict(ports)}
-    # At once, because others read it without asking.
+    # Atomically, because other processes read it without a lock.
     draft = home.state.with_suffix(".new")
     draft.write_text(json.dumps(values, indent=2))
     draft.replace(home.state)
@@ -53,7 +53,7 @@ def write(home: Home, venv: Path, ports: Mapping[str, int]) -> None:
 
 @contextlib.contextmanager
 def only_one(home: Home) -> Iterator[None]:
-    """Let one caller at a time start or stop the cloud; the others wait."""
+    """Let one caller at a time start or stop the cloud; other callers wait."""
     home.root.mkdir(parents=True, exist_ok=True)
     with (home.root / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Data directories kept as they were just after the first seeding, so that a fresh cloud starts like an old one."""
+"""Copies of data directories right after the first seeding, so that a fresh cloud starts as fast as an old one."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from tests.openstack.cloud.home import Home
 
 _SOURCES = ("accounts.py", "contents.py", "databases.py", "schemas.py")
-# Written when everything is in place: a folder without it is one whose making was interrupted. It holds which contents
-# these are, and the ports that the catalogue in them names.
+# Written last: a folder without it is incomplete. It holds the key of the contents, and the ports that their catalogue
+# names.
 _SEEDED = "seeded.json"
 
 
 def contents_key(home: Home) -> str:
-    """Return a checksum of all that decides what is in the data directory. Images are filed there under a full path."""
+    """Return a checksum of all inputs of the data directory, including its path, which locations of images contain."""
     parts = [str(home.data), PASSWORD, requirements_checksum("openstack")]
     parts += [Path(__file__).with_name(name).read_text() for name in _SOURCES]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
 def seeded_ports(home: Home) -> dict[str, int] | None:
-    """Return what ports the catalogue names; None when the data directory is not there, or from another version."""
+    """Return the ports in the catalogue; None when the data directory is missing, or of another version."""
     try:
         seeded = json.loads((home.data / _SEEDED).read_text())
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def mark_seeded(home: Home, ports: Mapping[str, int]) -> None:
 
 
 def save(home: Home) -> None:
-    """Keep the data directory, of a cloud that does not run, as the template; older ones go."""
+    """Store the data directory of a stopped cloud as the template; removes older templates."""
     shutil.rmtree(home.templates, ignore_errors=True)
     home.templates.mkdir(parents=True)
     making = home.templates / "making"
@@ -54,7 +54,7 @@ def save(home: Home) -> None:
 
 
 def restore(home: Home) -> bool:
-    """Make the data directory from the template; False when there is none for these versions."""
+    """Create the data directory from the template; False when there is none for these versions."""
     discard(home)
     if not _template(home).exists():
         return False

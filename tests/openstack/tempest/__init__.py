@@ -1,4 +1,4 @@
-"""Blazar's own acceptance tests, unmodified, against whatever the catalogue names as its reservation service.
+"""Blazar's own acceptance tests, unmodified, against the reservation service in the catalogue.
 
     results = run(cloud, "api")
     assert not results.failed, results.report()

@@ -17,7 +17,7 @@ def tempest_conf(cloud: RunningCloud, workspace: Path) -> Sections:
     available = {"nova": True, "neutron": True, "glance": True, "blazar": True}
     missing = dict.fromkeys(("cinder", "swift", "horizon"), False)
     return {
-        # With what was asked and answered, for those who have to find out why a test fails.
+        # Logs requests and answers, to find out why a test fails.
         "DEFAULT": {"log_file": "tempest.log", "debug": True},
         "oslo_concurrency": {"lock_path": workspace / "locks"},
         "auth": {
@@ -32,7 +32,7 @@ def tempest_conf(cloud: RunningCloud, workspace: Path) -> Sections:
         "identity-feature-enabled": {"api_v2": False},
         "service_available": {**available, **missing},
         **_contents(cloud),
-        # There is nothing in a pretended server that one could log in to.
+        # One cannot log in to a fake server.
         "validation": {"run_validation": False},
         "resource_reservation": {"lease_interval": 10, "lease_end_timeout": 300},
     }

@@ -1,4 +1,4 @@
-"""Port 80 for the plugin's API tests: they have http://127.0.0.1/reservation and /compute written in."""
+"""Port 80 for the plugin's API tests: they hard-code http://127.0.0.1/reservation and /compute."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PORT = 80
 
 @contextlib.contextmanager
 def serving(routes: Mapping[str, str]) -> Iterator[None]:
-    """Pass what is asked of http://127.0.0.1/NAME/... on to the server of that name, until the block ends."""
+    """Relay requests to http://127.0.0.1/NAME/... to the server of that name, until the block ends."""
 
     class ByName(Relay):
         def target(self) -> str | None:
@@ -28,7 +28,7 @@ def serving(routes: Mapping[str, str]) -> Iterator[None]:
             stack.enter_context(listening(ByName, _PORT))
         except OSError as error:
             raise CloudError(
-                f"The API tests of blazar-tempest-plugin call http://127.0.0.1/reservation, so port {_PORT} has to be "
-                f"ours while they run, and it cannot be had: {error.strerror}. Stop what listens there, or be root."
+                f"The API tests of blazar-tempest-plugin call http://127.0.0.1/reservation, so they need port {_PORT} "
+                f"while they run, and it cannot be opened: {error.strerror}. Stop what listens there, or run as root."
             ) from error
         yield

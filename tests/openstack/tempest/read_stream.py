@@ -1,4 +1,4 @@
-"""Read a subunit stream and write its tests as JSON. Runs in the environment of tempest, by path."""
+"""Read a subunit stream and write its tests as JSON. Runs as a script in tempest's environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def main(stream: Path) -> None:
     with stream.open("rb") as file:
         subunit.ByteStreamToStreamResult(file, non_subunit_name="stdout").run(result)
     result.stopTestRun()
-    # The first is a list of what there is to run, the second what programs have printed in between.
+    # "exists" marks the list of tests to run, "stdout" what programs have printed in between.
     rows = [_as_row(test) for test in tests if test["status"] != "exists" and test["id"] != "stdout"]
     json.dump(rows, sys.stdout)
 

@@ -1,4 +1,4 @@
-"""What came out of a run."""
+"""The results of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.openstack.cloud import CloudError
 
-# Runs where the library that reads the stream is.
+# Runs in the environment that has the library for the stream.
 _READER = Path(__file__).with_name("read_stream.py")
 _PASSED, _SKIPPED = ("success", "xfail"), ("skip",)
 
@@ -19,7 +19,7 @@ class Case:
     id: str
     status: str
     seconds: float
-    # The traceback and the log of one that failed, the reason of one that was skipped.
+    # The traceback and the log of a failed test, the reason of a skipped one.
     text: str
 
 
@@ -37,7 +37,7 @@ class Results:
 
     @property
     def failed(self) -> list[Case]:
-        """Return all others: one that began and never ended has not passed."""
+        """Return all other tests, including one that began and never ended."""
         return [test for test in self.tests if test.status not in (*_PASSED, *_SKIPPED)]
 
     def summary(self) -> str:

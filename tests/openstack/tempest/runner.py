@@ -1,4 +1,4 @@
-"""Runs tempest in a folder of its own and reads what came out."""
+"""Runs tempest in a separate folder and reads the results."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SUITES = {"api": rf"^{_PLUGIN}\.api", "scenario": rf"^{_PLUGIN}\.scenario"}
 
 
 def run(cloud: RunningCloud, what: str) -> Results:
-    """Run a suite, "api" or "scenario", or the tests whose names match, on a reservation service emptied before.
+    """Run a suite, "api" or "scenario", or the tests whose names match; empties the reservation service first.
 
-    The API tests want to see no hosts; all others want all of them, for they expect that no server finds a place
-    without a reservation. Raises CloudError when nothing could be run.
+    The API tests need a service without hosts. All other tests need all hosts enrolled, because they expect that no
+    server starts without a reservation. Raises CloudError when no test could run.
     """
     if cloud.endpoint("reservation") is None:
         raise CloudError("The catalogue names no reservation service. Start one, and set its endpoint first.")
@@ -43,7 +43,7 @@ def run(cloud: RunningCloud, what: str) -> Results:
     with serving(_routes(cloud)) if is_api else contextlib.nullcontext():
         results = _run(cloud, workspace, regex)
     try:
-        # The next who comes finds hosts on which anybody's servers may run.
+        # Leave hosts on which any project's servers may run.
         empty(admin)
     except CloudError as error:
         raise CloudError(f"{results.report()}\n\nAfterwards: {error}") from error
@@ -51,7 +51,7 @@ def run(cloud: RunningCloud, what: str) -> Results:
 
 
 def _list(cloud: RunningCloud, workspace: Path, regex: str) -> list[str]:
-    """Name the tests that match; raises CloudError when none does."""
+    """Return the names of the tests that match; raises CloudError when none does."""
     result = _tempest(cloud, workspace, "run", "--list-tests", "--regex", regex)
     names = [line for line in result.stdout.decode(errors="replace").split() if line.startswith(_PLUGIN)]
     if not names:
@@ -62,12 +62,12 @@ def _list(cloud: RunningCloud, workspace: Path, regex: str) -> list[str]:
 def _wants_no_hosts(names: list[str]) -> bool:
     kinds = {name.startswith(f"{_PLUGIN}.api") for name in names}
     if len(kinds) > 1:
-        raise CloudError("Some of these are API tests, and some are not; they cannot run together. Ask for one kind.")
+        raise CloudError("Some of these are API tests, and some are not; they cannot run together. Choose one kind.")
     return kinds == {True}
 
 
 def _routes(cloud: RunningCloud) -> dict[str, str]:
-    """The servers, without the versions: those are in the paths that are asked for."""
+    """Return the servers' URLs without the versions, which are in the requested paths."""
     routes = {}
     for name in ("reservation", "compute"):
         address = urlsplit(cloud.endpoint(name) or "")
@@ -88,7 +88,7 @@ def _workspace(cloud: RunningCloud) -> Path:
 
 
 def _run(cloud: RunningCloud, workspace: Path, regex: str) -> Results:
-    # One at a time, as in the plugin's own CI: they count what there is.
+    # One at a time, as in the plugin's own CI, because the tests count resources.
     result = _tempest(cloud, workspace, "run", "--concurrency", "1", "--regex", regex, "--subunit")
     stream = workspace / "results.subunit"
     stream.write_bytes(result.stdout)
@@ -100,7 +100,7 @@ def _run(cloud: RunningCloud, workspace: Path, regex: str) -> Results:
 
 def _tempest(cloud: RunningCloud, folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     programs = cloud.venv("tempest") / "bin"
-    # It notes its workspaces in the home folder, and this one is of no use to anybody else.
+    # tempest records its workspaces in the home folder, and this one is temporary.
     environment = {"PATH": f"{programs}:{os.defpath}", "HOME": str(folder), "LC_ALL": "C.UTF-8"}
     command = [str(programs / "tempest"), *arguments]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""What the reservation service holds when a run begins: nothing, or every host."""
+"""Prepares the reservation service for a run: without resources, or with every host."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KINDS = (("leases", "leases"), ("os-hosts", "hosts"), ("floatingips", "floating
 
 
 def empty(connection: Connection) -> None:
-    """Delete all leases, hosts and floating IPs; raises CloudError with what would not go."""
+    """Delete all leases, hosts and floating IPs; raises CloudError with those that remain."""
     left: list[str] = []
     for path, key in _KINDS:
         for item in _call(connection, "GET", f"/{path}").json()[key]:
@@ -28,7 +28,7 @@ def empty(connection: Connection) -> None:
 
 
 def _wait_for_the_free_pool(connection: Connection, within: float = 60.0) -> None:
-    """Wait until no host is in it any more: a service may let them go after it has answered."""
+    """Wait until no host is in the free pool: a service may release hosts after it has answered."""
 
     def hosts() -> list[str]:
         pools = [item for item in connection.compute.aggregates() if item.name == FREE_POOL]
@@ -41,7 +41,7 @@ def _wait_for_the_free_pool(connection: Connection, within: float = 60.0) -> Non
 
 
 def enrol_hosts(connection: Connection) -> None:
-    """Make every hypervisor a host that can be leased."""
+    """Enrol every hypervisor as a host."""
     present = {host["hypervisor_hostname"] for host in _call(connection, "GET", "/os-hosts").json()["hosts"]}
     for name in sorted({str(item.name) for item in connection.compute.hypervisors()} - present):
         answer = _call(connection, "POST", "/os-hosts", json={"name": name})

@@ -19,7 +19,7 @@ __all__ = ["write_all"]
 
 
 def write_all(site: Site) -> None:
-    """Write them for these ports and folders; what was there before is replaced."""
+    """Write all files for these ports and folders; replaces existing files."""
     etc = site.home.etc
     write(etc / "keystone" / "keystone.conf", keystone(site))
     write(etc / "placement" / "placement.conf", placement(site))
@@ -27,11 +27,11 @@ def write_all(site: Site) -> None:
     write(etc / "neutron" / "neutron.conf", neutron(site))
     write(etc / "neutron" / "ml2_conf.ini", ml2())
     write(etc / "nova" / "nova.conf", nova(site))
-    # Nova's API looks for it beside its configuration.
+    # Nova's API expects this file beside its configuration.
     shutil.copyfile(site.venv / "etc" / "nova" / "api-paste.ini", etc / "nova" / "api-paste.ini")
     for name in COMPUTES:
         write(etc / "nova" / f"{name}.conf", nova_compute(site, name))
-        # Without it nova-compute starts once, and then never again.
+        # Without this file nova-compute starts once, and then never again.
         identity = site.home.data / name / "compute_id"
         identity.parent.mkdir(parents=True, exist_ok=True)
         identity.write_text(str(uuid.uuid5(uuid.NAMESPACE_DNS, name)))

@@ -17,7 +17,7 @@ Sections = Mapping[str, Values]
 
 
 def write(file: Path, sections: Sections) -> None:
-    """Write a file as oslo.config reads it; an option whose value is a list stands there once for each item."""
+    """Write a file for oslo.config; an option whose value is a list gets one line for each item."""
     lines: list[str] = []
     for section, values in sections.items():
         lines.append(f"[{section}]")
@@ -36,7 +36,7 @@ def _as_text(value: object) -> str:
 def database(site: Site, name: str) -> Values:
     return {
         "connection": site.database_url(name),
-        # Below MariaDB's own patience with a silent client.
+        # Below MariaDB's timeout for idle connections.
         "connection_recycle_time": 280,
         "max_pool_size": 10,
         "max_overflow": 20,
@@ -44,7 +44,7 @@ def database(site: Site, name: str) -> Values:
 
 
 def account(site: Site, user: str) -> Values:
-    """How a service signs in at Keystone."""
+    """Return the options with which a service logs in to Keystone."""
     return {
         "auth_type": "password",
         "auth_url": site.auth_url,
@@ -58,7 +58,7 @@ def account(site: Site, user: str) -> Values:
 
 
 def token_check(site: Site, user: str) -> Values:
-    """How a service checks its callers' tokens."""
+    """Return the options with which a service validates its callers' tokens."""
     return {
         "www_authenticate_uri": site.auth_url,
         "memcached_servers": site.address("memcached"),
@@ -75,11 +75,11 @@ def cache(site: Site) -> Values:
 
 
 def messaging(site: Site, name: str) -> dict[str, Values]:
-    """The sections of every service that talks to its own processes over the broker."""
+    """Return the sections of every service whose processes communicate through the broker."""
     state = site.home.data / name
     return {
         "DEFAULT": {"transport_url": site.broker_url, "state_path": state},
         "oslo_concurrency": {"lock_path": state / "locks"},
-        # Nobody listens, and a queue that nobody empties only grows.
+        # Nothing reads notifications, so their queue would only grow.
         "oslo_messaging_notifications": {"driver": "noop"},
     }

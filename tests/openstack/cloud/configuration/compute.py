@@ -24,12 +24,12 @@ _FILTERS = (
     "ServerGroupAffinityFilter",
     "SameHostFilter",
     "DifferentHostFilter",
-    # Before the two that would refuse some of the same hosts, so that the tests see that it does so without them.
+    # Before the two filters that refuse some of the same hosts, so that the tests show what ours refuses by itself.
     "LeaseholdFilter",
     "AggregateMultiTenancyIsolation",
     "AggregateInstanceExtraSpecsFilter",
 )
-# A compute that has been killed is seen as down after the second.
+# In seconds; Nova regards a killed compute as down after the second.
 REPORT_EVERY, DOWN_AFTER = 5, 20
 
 
@@ -48,8 +48,8 @@ def nova(site: Site) -> Sections:
             "enabled_filters": ",".join(_FILTERS),
         },
         "blazar:physical:host": {"aggregate_freepool_name": "freepool"},
-        # A compute remembers the providers below its own. For so many seconds after one of them has been deleted, as
-        # happens when a host is no longer enrolled, it can build no server; 300 unless this is said.
+        # A compute caches the child providers of its own. After the deletion of one, as when a host is no longer
+        # enrolled, it cannot build a server for this many seconds; the default is 300.
         "compute": {"resource_provider_association_refresh": 1},
         "quota": {"instances": 1000, "cores": 100_000, "ram": 100_000_000},
         "glance": {"endpoint_override": f"http://{site.address('glance')}"},
@@ -76,5 +76,5 @@ def _defaults() -> dict[str, object]:
 
 
 def nova_compute(site: Site, name: str) -> Sections:
-    """What one of several computes on one machine needs to be told apart from the others."""
+    """Return the options that distinguish one of several computes on one machine."""
     return {"DEFAULT": {"host": name, "state_path": site.home.data / name}}

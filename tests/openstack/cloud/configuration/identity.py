@@ -17,7 +17,7 @@ def keystone(site: Site) -> Sections:
         "token": {"provider": "fernet", "expiration": 86400},
         "fernet_tokens": {"key_repository": site.home.data / "fernet"},
         "credential": {"key_repository": site.home.data / "credential"},
-        # A password is worth nothing here, and each check of one would otherwise take a third of a second.
+        # Passwords need no protection here, and each check would otherwise take a third of a second.
         "identity": {"password_hash_rounds": 4},
         "cache": cache(site),
         "oslo_messaging_notifications": {"driver": "noop"},

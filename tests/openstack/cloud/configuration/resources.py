@@ -45,7 +45,7 @@ def neutron(site: Site) -> Sections:
         "DEFAULT": {
             **common["DEFAULT"],
             "core_plugin": "ml2",
-            # Routers without an L3 agent: floating IPs can be had and attached, and no packet ever flows.
+            # Routers without an L3 agent: floating IPs can be created and attached, but no packet ever flows.
             "service_plugins": "router",
             "auth_strategy": "keystone",
             "rpc_workers": 0,

@@ -1,1 +1,1 @@
-"""What stands in for hardware: a compute node that is always the same one, and ports that bind anywhere."""
+"""Drivers that replace hardware: a compute node that keeps its identity, and ports that bind on any host."""

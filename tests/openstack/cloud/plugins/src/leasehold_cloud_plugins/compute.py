@@ -1,7 +1,7 @@
-"""Nova's fake hypervisor with a node that is the same one after a restart. Copied into Nova's package `nova.virt`.
+"""Nova's fake hypervisor with a node that keeps its identity across restarts. Copied into Nova's package `nova.virt`.
 
-Nova's own makes up a new identity for its node at every start, and nova-compute then refuses to work with the node that
-it registered the time before.
+Nova's own driver gives its node a new identity at every start, and nova-compute then refuses to work with the node that
+it registered at an earlier start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nova.virt import fake
 class SteadyDriver(fake.FakeDriver):  # type: ignore[misc]
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         resources: dict[str, Any] = super().get_available_resource(nodename)
-        # Nothing for a node that is not ours: the base class answers so, and Nova asks.
+        # Nova also asks for nodes that are not ours; the base class returns nothing for them.
         if resources:
             resources["uuid"] = _identity(nodename)
         return resources

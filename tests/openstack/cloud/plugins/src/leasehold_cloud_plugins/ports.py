@@ -1,4 +1,4 @@
-"""An ML2 mechanism driver that binds every port on every host. No agent runs there that could say otherwise."""
+"""An ML2 mechanism driver that binds every port on every host, because no agent runs there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from neutron_lib.plugins.ml2 import api
 
 
 class EverywhereDriver(api.MechanismDriver):  # type: ignore[misc]
-    # ML2 asks every driver for it; None says that we have no resource providers in Placement.
+    # ML2 reads it from every driver; None means no resource providers in Placement.
     resource_provider_uuid5_namespace = None
 
     def initialize(self) -> None:
-        """Nothing to set up; the base class demands the method."""
+        """Do nothing; the base class requires the method."""
 
     @property
     def connectivity(self) -> str:

@@ -6,7 +6,7 @@ object that exists, and `remove_*` or `delete_*` of one that is gone, succeed an
 *service host* names, Placement providers are named by *hypervisor hostname* (contract resources §0.3); every signature
 keeps the two apart.
 
-Every verb may raise `CloudTransientError` (try later) or `CloudPermanentError` (it will not get better by itself).
+Every verb may raise `CloudTransientError` (try later) or `CloudPermanentError` (a quick retry does not help).
 """
 
 from __future__ import annotations

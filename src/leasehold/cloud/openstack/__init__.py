@@ -1,1 +1,1 @@
-"""The ports on OpenStack, one module for each part of a service; only this package may import openstacksdk."""
+"""The ports on OpenStack, one module for each part of a service, with HTTP calls through keystoneauth1."""

@@ -77,6 +77,7 @@ lint:
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python tools/audit_dependencies.py
+	$(bin)/python tools/check_commits.py
 
 runtime-environment:
 	@tools/bootstrap runtime

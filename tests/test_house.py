@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -68,6 +69,26 @@ def test_the_back_end_is_the_pinned_one() -> None:
 def test_resource_types_are_found_by_their_v1_names() -> None:
     names = {entry.name for entry in entry_points(group="leasehold.resource_types")}
     assert names >= {"physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"}
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ("Name the lock\n\nNobody knew which.", None),
+        (f"{'x' * 72}\n\nWhy.", None),
+        (f"{'x' * 73}\n\nWhy.", "73 characters"),
+        ("Name the lock", "why"),
+        ("Name the lock\n\n \n", "why"),
+        ("Name the lock\nNobody knew which.", "blank"),
+    ],
+)
+def test_commit_messages_are_checked(tmp_path: Path, message: str, fault: str | None) -> None:
+    file = tmp_path / "message"
+    file.write_text(message)
+    command = [sys.executable, "tools/check_commits.py", "--file", str(file)]
+    answer = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    assert answer.returncode == (fault is not None)
+    assert (fault or "") in answer.stdout
 
 
 def answers(url: str) -> bool:

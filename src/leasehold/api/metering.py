@@ -11,7 +11,6 @@ from leasehold.metrics.request import count_request
 if TYPE_CHECKING:
     import falcon
 
-    from leasehold.api.app import App
     from leasehold.api.router import Router
     from leasehold.conf.settings import ApiSettings
 
@@ -50,7 +49,7 @@ class MetricsPage:
         response.data, response.content_type = exposition.page(request.get_header("Accept", default=""))
 
 
-def install(app: App, router: Router, settings: ApiSettings) -> None:
+def install(app: falcon.App[falcon.Request, falcon.Response], router: Router, settings: ApiSettings) -> None:
     """Count the requests of `app`, and serve /metrics if `[api] metrics` is on."""
     app.add_middleware(Metering(router))
     if settings.metrics:

@@ -1,4 +1,4 @@
-"""The filter's decision: each row of the table, and the cases of the contract's own suite."""
+"""The filter's decision: each row of the table, and the cases of Blazar's own suite (contract nova-filter §3, §5)."""
 
 from __future__ import annotations
 

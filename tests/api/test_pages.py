@@ -1,4 +1,4 @@
-"""The list of leases in pages, from microversion 1.1 on; 1.0 has always all of it (contract http-api §1)."""
+"""The list of leases in pages, from microversion 1.1 on; 1.0 has always all of it (contract http-api §2)."""
 
 from __future__ import annotations
 

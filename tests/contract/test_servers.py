@@ -1,4 +1,4 @@
-"""Servers, and where they may land: the decision table of contract nova-filter.md on a whole cloud."""
+"""Servers, and where they may land: the decision table of contract nova-filter §3 on a whole cloud."""
 
 from __future__ import annotations
 

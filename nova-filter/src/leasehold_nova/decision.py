@@ -1,6 +1,6 @@
 """Decides whether a host may take a request, from the host's aggregates and the request alone.
 
-The rows and their numbers are those of contract nova-filter.md, "Decision"; the first row that applies decides.
+The rows and their numbers are those of contract nova-filter §3; the first row that applies decides.
 The code differs from that table in four places. Each closes a hole, and none refuses what Leasehold itself sets up:
 
 * a pool counts once, even if both its zone and its name make it a pool;
@@ -15,7 +15,7 @@ Options for nova.conf, group `[blazar:physical:host]`, and the fields of `Filter
     preemptible_aggregate   -> preemptible_aggregate      blazar_owner     -> owner_key
     allow_preemptibles      -> allow_preemptibles         strict_flavors   -> strict_flavors (ours)
 
-The contract's `project_id_key` may stand in that group too; nothing reads it.
+`project_id_key` (contract nova-filter §1) may stand in that group too; nothing reads it.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[
 
 
 def decide(request: Request, aggregates: Sequence[HostAggregate], options: FilterOptions) -> Decision:
-    """Decide whether a host in these aggregates may take the request (contract nova-filter.md, "Decision")."""
+    """Decide whether a host in these aggregates may take the request (contract nova-filter §3)."""
     host_pools = pools(aggregates, options)
     for applies, answer in _TABLE:
         if applies(request, host_pools, options):

@@ -59,7 +59,7 @@ FRAMEWORK_ERRORS = (
 class ErrorAnswer:
     """An error ready to be written: status, JSON body and additional headers.
 
-    `versioned` says whether the answer also carries the version headers (contract §2.1: only shape E1 does).
+    `versioned` says whether the answer also carries the version headers (contract http-api §2.1: only shape E1 does).
     """
 
     status: HTTPStatus

@@ -188,7 +188,7 @@ def count_values(expression: Expression) -> int:
 
 
 def both(a: Expression, b: Expression) -> Expression:
-    """Return the expression that holds where both do: how v1's two property fields combine (contract §0.1)."""
+    """Return the expression that holds where both do: how v1's two fields combine (contract resources §0.1)."""
     parts = tuple(part for part in (a, b) if part != ANYTHING)
     return parts[0] if len(parts) == 1 else And(parts)
 

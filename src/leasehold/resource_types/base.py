@@ -35,7 +35,7 @@ MARK = RESERVATION_TAG
 
 
 def mark_of(reservation_id: str) -> str:
-    """Return the name or tag that ties a thing in the cloud to its reservation (contract resources)."""
+    """Return the name or tag that ties a thing in the cloud to its reservation (contract resources §3, §5)."""
     return f"{MARK}{reservation_id}"
 
 
@@ -128,7 +128,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """The reservation's id, which names everything it has in the cloud (contract resources)."""
+        """The reservation's id, which names everything it has in the cloud (contract resources §2, §3)."""
         return self.reservation.id
 
     @property

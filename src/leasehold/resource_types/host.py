@@ -206,7 +206,7 @@ def _occupy(cloud: Cloud, job: Job, host: str, members: Collection[str]) -> None
     """Move a host from the free pool into the aggregate.
 
     The reservation's aggregate comes first: a host in no pool at all would be open to everybody's servers (contract
-    nova-filter row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
+    nova-filter §3, row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
     """
     there = _sweep_preemptible(cloud, host)
     if host not in members:

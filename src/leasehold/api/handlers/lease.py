@@ -145,7 +145,7 @@ def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
 
 
 def _raw_change(change: ReservationChange) -> Mapping[str, Any]:
-    """Return the change for its resource type; raises MissingParameterError (400, §5.4) without a reservation id."""
+    """Return the change for its resource type; without a reservation id it raises the 400 of contract http-api §5.4."""
     if change.id is None:
         raise MissingParameterError("reservation ID")
     return change.model_dump(exclude_unset=True)

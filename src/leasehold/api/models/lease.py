@@ -65,7 +65,10 @@ class LeaseCreation(RequestModel):
 
 
 class LeaseAmendment(RequestModel):
-    """The body of PUT /v1/leases/{id}; an absent key changes nothing. `events` are ignored (§5.4)."""
+    """The body of PUT /v1/leases/{id}; an absent key changes nothing.
+
+    `events` are ignored (contract http-api §5.4).
+    """
 
     name: Name | None = None
     start_date: Date | None = None

@@ -1,6 +1,6 @@
 """Nova's compute hosts, with their state and their availability zones.
 
-Up to microversion 2.52 hypervisor ids are numbers, as host ids are in v1 (contract resources §1).
+Up to microversion 2.52 hypervisor ids are numbers, as host ids are in v1 (contract http-api §6).
 """
 
 from __future__ import annotations

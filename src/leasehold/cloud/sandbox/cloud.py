@@ -64,7 +64,7 @@ def sandbox(
     """Return the sandbox cloud that lives in the engine's database, which has the tables of `sandbox.tables`.
 
     It caches nothing but the faults, for one second, so any number of processes may share a sandbox. `clock` returns
-    aware UTC; `options` are the scheduler filter's (contract nova-filter.md). Without `faults_in_force`, calls through
+    aware UTC; `options` are the scheduler filter's (contract nova-filter §1). Without `faults_in_force`, calls through
     this object ignore all faults, as an administrator's tools need.
     """
     faults = Faults(engine, in_force=faults_in_force)

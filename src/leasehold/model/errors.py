@@ -255,7 +255,7 @@ class SharedServiceHostError(ConflictError):
 
 
 class NotEnoughError(ConflictError):
-    """The asked amount does not fit; the refusal explains what would (features G9, idea 16)."""
+    """The asked amount does not fit; the refusal explains what would (feature G9, idea 16)."""
 
     code = "leasehold.resources.not_enough"
 

@@ -38,7 +38,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refusal with its explanation (features C1, C10, G9, idea 16).
+    """A refusal with its explanation (feature G9, idea 16).
 
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked

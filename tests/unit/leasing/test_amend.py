@@ -1,4 +1,4 @@
-"""A10, A11, A12, D1: changing a lease, all of it or nothing, also while it is active."""
+"""Features A10, A11, A12, D1: changing a lease, all of it or nothing, also while it is active."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def warning(world: World, lease: Any) -> tuple[Any, Any]:
     return event.time, event.status
 
 
-# ---------------------------------------------------------------- A10: all or nothing
+# ---------------------------------------------------------------- feature A10: all or nothing
 
 
 def test_a_refused_amendment_leaves_no_trace(world: World) -> None:
@@ -164,7 +164,7 @@ def test_a_lease_moved_away_in_its_first_minute_does_not_keep_the_time_before(wo
     assert world.lease(hosts(5), start=0, end=2)
 
 
-# ---------------------------------------------------------------- A11: an active lease
+# ---------------------------------------------------------------- feature A11: an active lease
 
 
 def test_an_active_host_lease_grows_at_once(world: World) -> None:
@@ -262,7 +262,7 @@ def test_a_distance_of_warnings_longer_than_the_calendar_means_the_start(world: 
     assert warning(world, lease)[0] == world.hour(1)
 
 
-# ---------------------------------------------------------------- A12: the end at any time
+# ---------------------------------------------------------------- feature A12: the end at any time
 
 
 @pytest.mark.parametrize("seconds", [0, 20, 61, 119])
@@ -312,7 +312,7 @@ def test_an_active_lease_is_not_ended_two_minutes_ago(world: World) -> None:
     refused(world, InvalidInputError, lambda: world.amend(lease, end=1))
 
 
-# ---------------------------------------------------------------- D1: the moments move with the lease
+# ---------------------------------------------------------------- feature D1: the moments move with the lease
 
 
 @pytest.mark.parametrize("until", [1 / 1200, 1])

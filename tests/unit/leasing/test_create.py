@@ -78,7 +78,7 @@ def test_touching_leases_share_a_host(world: World) -> None:
         world.lease(hosts(1), start=2.5, end=3.5)
 
 
-# ---------------------------------------------------------------- C10: the cleaning margin
+# ---------------------------------------------------------------- feature C10: the cleaning margin
 
 
 def test_the_margin_is_kept_free_on_both_sides(world: World) -> None:

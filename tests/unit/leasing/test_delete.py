@@ -1,4 +1,4 @@
-"""A12, L9: a lease can be deleted in every state; its resources are free when they are clean, and its rows stay."""
+"""Features A12, L9: a lease can be deleted in every state; its resources are free when clean, and its rows stay."""
 
 from __future__ import annotations
 

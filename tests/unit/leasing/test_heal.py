@@ -1,4 +1,4 @@
-"""J3, J4: when a host fails, other hosts take over what is promised on it (contract resources §7)."""
+"""Features J3, J4: when a host fails, other hosts take over what is promised on it (contract resources §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A8: a cloud that is down delays a lease and never loses it; and what is refused for good says so."""
+"""Feature A8: a cloud that is down delays a lease and never loses it; and what is refused for good says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A7: which status a lease may go to, and what its reservations and events are meanwhile (contract lifecycle §1)."""
+"""Feature A7: which status a lease may go to, and what its reservations and events are then (contract lifecycle §1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D2: one lease after the other on the same host: the end, the release, and only then the start."""
+"""Feature D2: one lease after the other on the same host: the end, the release, and only then the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit's other half: what exists in the cloud equals what the database wants (features E9, idea 19).
+"""The audit's other half: what exists in the cloud equals what the database wants (feature E9, idea 19).
 
 What should exist is nowhere written a second time: the plugins' own converge runs against a cloud that only notes what
 it would change. What moves is left alone: a lease or a host with work under way is that work's affair. And because

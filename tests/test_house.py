@@ -1,4 +1,4 @@
-"""The house itself: the pins, the bootstrap and the database servers of the suite."""
+"""The house itself: the pins, the bootstrap, the documents and what cites them, the database servers of the suite."""
 
 from __future__ import annotations
 
@@ -8,16 +8,38 @@ import subprocess
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
 
 from tests.servers import Server, new_database, running_mariadb, running_postgresql
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ("tools/bootstrap", ".ci/run")
 PINS = ("runtime", "dev", "tools")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(\[[a-z,-]+\])?==(?P<version>\S+)(?P<marker> ; [^\\]+)? \\$", re.MULTILINE)
+
+FOLDERS = ("bench", "docs", "nova-filter", "src", "tests", "tools")
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
+MODULES = sorted(module for folder in FOLDERS for module in (ROOT / folder).rglob("*.py"))
+DESIGN = ROOT / "docs" / "design.md"
+CONTRACT = ROOT / "docs" / "reference" / "v1-contract.md"
+FEATURES = ROOT / "docs" / "reference" / "features.md"
+START = ROOT / "docs" / "start-here.md"
+MOST_TO_READ = 25
+"""Files on the two paths of `docs/start-here.md`."""
+
+PARTS = "http-api|resources|lifecycle|clients|nova-filter"
+SECTION = re.compile(rf"\b(?P<page>(?:[Dd]esign|{PARTS})(?=\s+§)|(?<=ontract )(?:{PARTS}))|§(?P<number>\d+(?:\.\d+)*)")
+FEATURE = re.compile(r"\b[Ff]eatures?\s+([A-N]\d+(?:(?:,|,? and)\s+[A-N]\d+)*)")
+IDEA = re.compile(r"\b[Ii]deas?\s+(\d+(?:(?:,|,? and)\s+\d+)*)")
+
+Citation = tuple[str | None, str]
+"""The page and its section or row: `("http-api", "5.1")`, `("feature", "A7")`."""
 
 
 def pins(name: str) -> dict[tuple[str, str], str]:
@@ -89,6 +111,85 @@ def test_commit_messages_are_checked(tmp_path: Path, message: str, fault: str | 
     answer = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert answer.returncode == (fault is not None)
     assert (fault or "") in answer.stdout
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        if "://" in target:
+            continue
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", found.read_text(), re.MULTILINE)
+            slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in slugs, target
+
+
+def what_can_be_cited() -> set[Citation]:
+    features, ideas = FEATURES.read_text().split("\n## Ideas\n")
+    return {
+        *(("design", number) for number in re.findall(r"^## (\d+)\. ", DESIGN.read_text(), re.MULTILINE)),
+        *re.findall(rf"^#+ ({PARTS}) §(\d+(?:\.\d+)*): ", CONTRACT.read_text(), re.MULTILINE),
+        *(("feature", row) for row in re.findall(r"^\| ([A-N]\d+) \|", features, re.MULTILINE)),
+        *(("idea", row) for row in re.findall(r"^\| (\d+) \|", ideas, re.MULTILINE)),
+    }
+
+
+def cited(text: str, page: str | None = None) -> Iterator[Citation]:
+    """Yield what a text cites. A section alone is of the page that the text has named last."""
+    for found in SECTION.finditer(text):
+        page = (found["page"] or page or "").lower() or None
+        if found["number"]:
+            yield page, found["number"]
+    for kind, pattern in (("feature", FEATURE), ("idea", IDEA)):
+        for rows in pattern.findall(text):
+            yield from ((kind, row) for row in re.findall(r"[A-N]?\d+", rows))
+
+
+def test_citations_are_understood() -> None:
+    text = 'Contract http-api §2, §2.2 and §3 (design\n§5); "§4". Features A10, A11 and D1, idea 19; ideas 8, 9.'
+    sections = [("http-api", "2"), ("http-api", "2.2"), ("http-api", "3"), ("design", "5"), ("design", "4")]
+    rows = [("feature", "A10"), ("feature", "A11"), ("feature", "D1"), ("idea", "19"), ("idea", "8"), ("idea", "9")]
+    assert list(cited(text)) == [*sections, *rows]
+    assert list(cited("as §7 says")) == [(None, "7")]
+
+
+def test_every_citation_leads_to_a_section_or_a_row() -> None:
+    known = what_can_be_cited()
+    found = {
+        (str(path.relative_to(ROOT)), citation)
+        for path in (*MODULES, *DOCUMENTS)
+        for citation in cited(path.read_text(), "design" if path == DESIGN else None)
+    }
+    dangling = sorted(
+        f"{path}: {page or 'a page that is not named'} {of}" for path, (page, of) in found if (page, of) not in known
+    )
+    assert not dangling
+    assert {page for _, (page, _) in found} == {page for page, _ in known}
+
+
+def there(names: Iterable[str]) -> dict[str, bool]:
+    return {name: (ROOT / name).exists() or (ROOT / "src" / "leasehold" / name).exists() for name in names}
+
+
+def test_what_is_done_names_files_that_exist() -> None:
+    features, ideas = FEATURES.read_text().split("\n## Ideas\n")
+    rows = re.findall(r"^\| [A-N]\d+ \|.*$", features, re.MULTILINE) + re.findall(r"^\| \d+ \|.*$", ideas, re.MULTILINE)
+    for key, _, state, *_ in (row.split(" | ") for row in rows):
+        named = there(re.findall(r"`([\w-]+(?:/[\w.-]+)+\.\w+)`", state))
+        assert all(named.values()), (key, named)
+        assert state.startswith(("**done**", "**partly**", "not yet")), (key, state)
+        assert named or not state.startswith("**done**"), key
+
+
+def test_the_way_through_the_house_is_short_and_leads_along_files_that_exist() -> None:
+    text = START.read_text()
+    named = there(re.findall(r"`((?:\w+/)+\w+\.py)`", text))
+    assert all(named.values()), named
+    on_the_way = {name for row in re.findall(r"^\|.*$", text, re.MULTILINE) for name in named if f"`{name}`" in row}
+    assert 0 < len(on_the_way) <= MOST_TO_READ
 
 
 def answers(url: str) -> bool:

@@ -103,7 +103,9 @@ def test_the_units_start_our_programs_and_give_up_on_bad_settings(unit: Path) ->
 
 def test_other_servers_are_given_as_many_threads_as_ours_has() -> None:
     pages = (ETC / "systemd" / "leasehold-wsgi.service", GUIDE / "running.md")
-    named = [int(number) for page in pages for number in re.findall(r"(?<!\w)threads[ =](\d+)", page.read_text())]
+    named = [
+        int(number) for page in pages for number in re.findall(r"(?<!\w)threads(?: = |[ =])(\d+)", page.read_text())
+    ]
     assert named
     assert set(named) == {threads_for(ApiSettings())}
 

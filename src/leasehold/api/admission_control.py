@@ -56,7 +56,7 @@ class Permit:
 
     def _take(self) -> None:
         if not self._inside.acquire(timeout=self._patience):
-            raise sent_away(LATE)
+            raise overloaded(LATE)
         self._held = True
 
 
@@ -82,7 +82,7 @@ class AdmissionControl:
         inside = self._public if public else self._inside
         if not inside.acquire(blocking=False):
             if public:
-                raise sent_away(FULL)
+                raise overloaded(FULL)
             self._wait()
         permit = Permit(inside, self._patience)
         try:
@@ -92,15 +92,15 @@ class AdmissionControl:
 
     def _wait(self) -> None:
         if not self._waiting.acquire(blocking=False):
-            raise sent_away(FULL)
+            raise overloaded(FULL)
         try:
             if not self._inside.acquire(timeout=self._patience):
-                raise sent_away(LATE)
+                raise overloaded(LATE)
         finally:
             self._waiting.release()
 
 
-def sent_away(reason: str) -> OverloadedError:
+def overloaded(reason: str) -> OverloadedError:
     """Count a request that is shed for this reason, and return the error for its answer (503)."""
     count_shed(reason)
     return OverloadedError(MESSAGE)

@@ -36,7 +36,7 @@ _FEW = 8
 """Below 1/8 of the rows, look up the allocations row by row."""
 FOR_EVER: Final = 253_402_300_800
 """The first second after the last date that `datetime` has."""
-_NOBODY = Held(
+_NOTHING_ADDED = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
 
@@ -93,7 +93,7 @@ class Snapshot:
         self._touched: _Touching | None = None
         self._left_out: tuple[tuple[int, int], ...] = ()
         self._left_out_positions: Rows | None = None
-        self._added = _NOBODY
+        self._added = _NOTHING_ADDED
 
     @property
     def numbers(self) -> NDArray[np.int64]:

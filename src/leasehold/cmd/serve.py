@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 LARGEST_HEADERS = 64 * 1024
 BODY_SLACK = 64 * 1024
 """Bytes that the server reads beyond the API's limit and drops, so that the API can answer a large body in JSON."""
-SENDING_AWAY = 2
+REJECTING = 2
 """Threads that answer the requests that are shed."""
 PIPELINED = 4
 """Requests that a client may send on one connection before it reads an answer; further ones are dropped."""
@@ -46,10 +46,10 @@ CONNECTIONS = 512
 """Connections open at the same time; more wait in the kernel. Each uses a file; a process may have 1,024 by default."""
 LINGER_SECONDS = 0.5
 """How long after its last request a connection may send another one to a stopping server."""
-TURN_SECONDS = 0.05
+ROUND_SECONDS = 0.05
 
 
-class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
+class LastAnswer(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
     """An answer with `Connection: close` while the server is stopping."""
 
     def build_response_header(self) -> bytes:
@@ -63,7 +63,7 @@ class LastWords(WSGITask):  # type: ignore[misc]  # waitress comes without annot
 class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
     """A connection."""
 
-    task_class = LastWords
+    task_class = LastAnswer
 
     def parser_class(self, adj: Adjustments) -> StrictParser:
         """Return the parser of the next request."""
@@ -126,7 +126,7 @@ class ApiServer:
 def threads_for(settings: ApiSettings) -> int:
     """Return how many threads a server needs, so that it answers shed requests at once."""
     waiting_elsewhere = most_waiting(settings) + most_asking(settings)
-    return settings.threads + settings.waiting + waiting_elsewhere + PUBLIC + SENDING_AWAY
+    return settings.threads + settings.waiting + waiting_elsewhere + PUBLIC + REJECTING
 
 
 def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiServer:
@@ -194,7 +194,7 @@ def _give_notice(server: ApiServer) -> None:
     server.admission.closing = True
     end = monotonic() + server.settings.shutdown_notice_seconds
     while monotonic() < end:
-        server.turn(TURN_SECONDS)
+        server.turn(ROUND_SECONDS)
 
 
 def _refuse_newcomers(server: ApiServer) -> None:
@@ -215,7 +215,7 @@ def _finish(server: ApiServer, readers: SlowReaders) -> None:
         for channel in channels:
             if channel.idle and time() - channel.last_activity > LINGER_SECONDS:
                 channel.will_close = True
-        server.turn(TURN_SECONDS)
+        server.turn(ROUND_SECONDS)
         readers.hang_up(server.channels(), STOPPING_SECONDS)
     left = sum(not channel.idle for channel in server.channels())
     if left:

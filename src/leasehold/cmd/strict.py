@@ -13,7 +13,7 @@ from waitress.receiver import ChunkedReceiver
 from waitress.utilities import BadRequest, Error
 
 from leasehold.api import errors, request_ids
-from leasehold.api.admission_control import sent_away
+from leasehold.api.admission_control import overloaded
 from leasehold.metrics.request import FULL
 
 if TYPE_CHECKING:
@@ -77,5 +77,5 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
         if self.completed and self._body is not None:
             self._intake.complete(self._body)
             if self._body.refused and self.error is None:
-                self.error = RejectedRequestError(sent_away(FULL))
+                self.error = RejectedRequestError(overloaded(FULL))
         return consumed

@@ -62,7 +62,7 @@ MEANINGLESS: Mapping[tuple[str, str], str] = {
 
 ELSEWHERE = frozenset({("DEFAULT", "auth_strategy")})
 """Options that have another section here."""
-OTHERS_SECTIONS = frozenset({"keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"})
+SECTIONS_OF_OTHER_SERVICES = frozenset({"keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"})
 """Sections that libraries read themselves."""
 
 
@@ -86,7 +86,7 @@ def _written(file: str) -> Iterator[tuple[str, str]]:
 
 
 def _known(conf: cfg.ConfigOpts, section: str, option: str) -> bool:
-    if section in OTHERS_SECTIONS or (section, option) in ELSEWHERE:
+    if section in SECTIONS_OF_OTHER_SERVICES or (section, option) in ELSEWHERE:
         return True
     if section == "DEFAULT":
         return option in conf

@@ -39,7 +39,7 @@ _PARTS: tuple[tuple[Select[Any], Column[Any]], ...] = (
 )
 _PARTS_BY_ID = tuple(query.where(column.in_(bindparam("ids", expanding=True))) for query, column in _PARTS)
 _PLACE = (leases.c.created_at, leases.c.id)
-_PROMISES_TOO, _NO_PROMISES = slice(None), slice(2)
+_WITH_ALLOCATIONS, _WITHOUT_ALLOCATIONS = slice(None), slice(2)
 _ONE = select(leases).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
 _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
@@ -104,7 +104,7 @@ def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gon
     """Return one lease, or None; `lock` locks its row for this transaction, `gone` finds deleted ones too."""
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
     rows = [row for row in rows if gone or row.deleted_at is None]
-    return _assemble(connection, rows, [lease_id], _PROMISES_TOO)[0] if rows else None
+    return _assemble(connection, rows, [lease_id], _WITH_ALLOCATIONS)[0] if rows else None
 
 
 def lock_generation(connection: Connection, lease_id: str) -> int | None:
@@ -161,7 +161,7 @@ def each_lease(
     whole = limit is None and not more
     # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
     ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
-    yield from _assemble(connection, rows, ids, _NO_PROMISES) if rows else ()
+    yield from _assemble(connection, rows, ids, _WITHOUT_ALLOCATIONS) if rows else ()
     if not more:
         return
     rest = query.with_only_columns(leases.c.id).where(_follows(rows[-1].created_at, rows[-1].id)).order_by(*_PLACE)
@@ -171,7 +171,7 @@ def each_lease(
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
         rows = connection.execute(select(leases).where(leases.c.id.in_(ids)).order_by(*_PLACE)).all()
-        yield from _assemble(connection, rows, ids, _NO_PROMISES)
+        yield from _assemble(connection, rows, ids, _WITHOUT_ALLOCATIONS)
 
 
 def _follows(moment: datetime, last: str) -> ColumnElement[bool]:

@@ -54,15 +54,15 @@ class StateGaugesCollector(Collector):
         except Exception:
             # Drivers raise many types of errors; the scrape goes on without the gauges of any earlier one.
             log.exception("The database cannot be read for the metrics.")
-            yield GaugeMetricFamily("leasehold_database_up", _BOOKS_UP, value=0)
+            yield GaugeMetricFamily("leasehold_database_up", _DATABASE_UP, value=0)
             return
-        yield GaugeMetricFamily("leasehold_database_up", _BOOKS_UP, value=1)
+        yield GaugeMetricFamily("leasehold_database_up", _DATABASE_UP, value=1)
         yield from _tasks(gauges)
         yield from _leases(gauges)
         yield _resources(gauges)
 
 
-_BOOKS_UP = "1 when the database could be read for this answer, else 0."
+_DATABASE_UP = "1 when the database could be read for this answer, else 0."
 
 
 def _tasks(gauges: StateGauges) -> Iterator[GaugeMetricFamily]:

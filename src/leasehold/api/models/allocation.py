@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing_extensions import TypedDict
 
 
-class PromiseAnswer(TypedDict):
+class ReservedAnswer(TypedDict):
     """One slot of a host that is allocated to a reservation; `id` is the reservation's."""
 
     id: str
@@ -18,7 +18,7 @@ class AllocationAnswer(TypedDict):
     """The allocations of one host."""
 
     resource_id: str
-    reservations: list[PromiseAnswer]
+    reservations: list[ReservedAnswer]
 
 
 class OneAllocation(TypedDict):

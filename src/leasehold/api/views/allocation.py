@@ -9,7 +9,7 @@ from leasehold.api.dates import to_wire
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.api.models.allocation import AllocationAnswer, PromiseAnswer
+    from leasehold.api.models.allocation import AllocationAnswer, ReservedAnswer
     from leasehold.model.allocation import Allocation
     from leasehold.model.resource import Resource
 
@@ -18,11 +18,11 @@ def show_allocations(resource: Resource, allocations: Sequence[Allocation]) -> A
     """Return the allocations of the resource; a reservation that has n slots of it is shown n times."""
     return {
         "resource_id": resource.id,
-        "reservations": [_promise(allocation) for allocation in allocations for _ in range(allocation.slots)],
+        "reservations": [_reserved(allocation) for allocation in allocations for _ in range(allocation.slots)],
     }
 
 
-def _promise(allocation: Allocation) -> PromiseAnswer:
+def _reserved(allocation: Allocation) -> ReservedAnswer:
     return {
         "id": allocation.reservation_id,
         "lease_id": allocation.lease_id,

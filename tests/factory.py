@@ -40,11 +40,7 @@ from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.resource import FLOATING_IP, HOST
-from leasehold.resource_types.flavor import FlavorReservations
-from leasehold.resource_types.floatingip import FloatingIpReservations
-from leasehold.resource_types.host import HostReservations
-from leasehold.resource_types.instance import InstanceReservations
-from leasehold.resource_types.registry import ResourceTypes
+from leasehold.resource_types.registry import load_types
 from tests.locks import watch_locks
 from tests.statements import share_statements
 
@@ -59,7 +55,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 START = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
-KINDS = (HostReservations(), InstanceReservations(), FlavorReservations(), FloatingIpReservations())
+TYPES = load_types(["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"])
 NETWORK = seed.NETWORK_ID
 DEMO = Caller("alice", "demo")
 ALT = Caller("bob", "alt")
@@ -241,7 +237,7 @@ def open_service(url: str, *, clock: Clock, settings: Settings | None = None) ->
     service = Service(
         db=Database(engine),
         calendars=Calendars(),
-        types=ResourceTypes({kind.name: kind for kind in KINDS}),
+        types=TYPES,
         cloud=cloud,
         settings=wanted,
         enforcement=load_filters(wanted.leases),

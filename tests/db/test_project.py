@@ -11,17 +11,17 @@ import pytest
 
 from leasehold.db.project import (
     COUNTED_FOR,
-    Promised,
-    Use,
+    Allocated,
+    allocated_to,
     count_open_leases,
     enter,
     keep_use,
     peak,
-    promised_to,
     take_use,
 )
 from leasehold.db.store import Database
 from leasehold.model.states import LeaseStatus
+from leasehold.model.use import Use
 from leasehold.model.windows import Window, from_seconds
 from tests.db.examples import another, write
 
@@ -95,15 +95,15 @@ def test_what_is_over_is_not_counted(db: Database, status: LeaseStatus) -> None:
     db.transact(lambda connection: write(connection, project_id="q"))
     over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
     assert db.transact(lambda connection: count_open_leases(connection, "p")) == (0 if over else 1)
-    assert db.transact(lambda connection: promised_to(connection, "p")) == []
+    assert db.transact(lambda connection: allocated_to(connection, "p", {})) == []
 
 
 def test_the_peak_is_that_of_one_moment_within_the_window() -> None:
     promised = [
-        Promised(0, 10, Use(hosts=1)),
-        Promised(10, 20, Use(hosts=2, vcpus=5)),
-        Promised(15, 30, Use(hosts=4)),
-        Promised(40, 50, Use(hosts=100)),
+        Allocated(0, 10, Use(hosts=1)),
+        Allocated(10, 20, Use(hosts=2, vcpus=5)),
+        Allocated(15, 30, Use(hosts=4)),
+        Allocated(40, 50, Use(hosts=100)),
     ]
 
     def at(start: int, end: int) -> Use:

@@ -38,9 +38,26 @@ def test_a_database_that_is_away_is_said_in_a_sentence_and_may_be_tried_again(
 
 
 PLUGIN = """
-class Badges:
+from leasehold.resource_types.driver import Driver
+from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.registry import ResourceType
+
+class BadgeKind(Kind):
     name = "site:badge"
     pool = "badges"
+
+    def parse(self, raw):
+        raise NotImplementedError
+
+    def allocate(self, request, search):
+        raise NotImplementedError
+
+class BadgeDriver(Driver):
+    def converge(self, cloud, job, wanted):
+        raise NotImplementedError
+
+def load():
+    return ResourceType(BadgeKind(), BadgeDriver())
 """
 SERVICE = """
 import sys
@@ -56,7 +73,7 @@ def test_the_pool_of_a_plugin_is_there_when_a_service_has_started(tmp_path: Path
     info = tmp_path / "site_badges-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-badges\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[leasehold.resource_types]\nsite:badge = site_badges:Badges\n")
+    (info / "entry_points.txt").write_text("[leasehold.resource_types]\nsite:badge = site_badges:load\n")
     url = f"sqlite:///{tmp_path}/leasehold.db"
     engine = open_engine(url)
     schema.upgrade(engine)

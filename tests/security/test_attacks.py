@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 import requests
 
-from leasehold.resource_types.matching import expression_of
+from leasehold.resource_types import conditions
 from tests.processes import prepare_database, running, wait_for
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def test_expressions_that_are_remembered_take_little_memory() -> None:
     tracemalloc.start()
     try:
         for _ in range(10):
-            expression_of(largest(), largest())
+            conditions.condition_of({"hypervisor_properties": largest(), "resource_properties": largest()})
         each = tracemalloc.get_traced_memory()[0] / 10
     finally:
         tracemalloc.stop()
-        expression_of.cache_clear()
-    most = expression_of.cache_info().maxsize
+        conditions._condition.cache_clear()
+    most = conditions._condition.cache_info().maxsize
     assert most is not None
     assert most * each < 64 * 2**20

@@ -40,7 +40,7 @@ from leasehold.model.errors import LeaseholdError, NotEnoughError
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.windows import to_minute
-from leasehold.resource_types.slots import child_provider, resource_class
+from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests import factory
 from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump

@@ -17,7 +17,7 @@ from sqlalchemy import MetaData, create_engine, insert
 from sqlalchemy.types import DateTime
 
 from leasehold.cloud.ports import Flavor, Inventory
-from leasehold.resource_types.slots import child_provider, resource_class
+from leasehold.resource_types.slots.names import child_provider, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

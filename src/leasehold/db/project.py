@@ -8,7 +8,7 @@ statement, however many leases there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -18,11 +18,12 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.allocation import read_demand
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
-from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.states import LeaseStatus
+from leasehold.model.use import NAMES, Use
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -33,40 +34,6 @@ OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
 """Statuses of leases that are no longer open: they have ended, or their owner has asked for their end."""
 COUNTED_FOR: Final = timedelta(hours=1)
 """How long upper bounds are trusted; the recount includes what no decision has added, such as imported leases."""
-MOST: Final = 2**53
-"""Stands for no limit: more than any real amount, and small enough that sums of several fit a database's integer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How much a project uses: open leases, whole hosts, the vCPUs and memory (MiB) of its instances, floating IPs."""
-
-    leases: int = 0
-    hosts: int = 0
-    vcpus: int = 0
-    memory_mb: int = 0
-    floating_ips: int = 0
-
-    def __add__(self, other: Use) -> Use:
-        """Return the sum of each amount, at most `MOST`."""
-        return Use(*(min(MOST, mine + theirs) for mine, theirs in zip(self.amounts, other.amounts, strict=True)))
-
-    @property
-    def amounts(self) -> tuple[int, ...]:
-        """The amounts in the order of the fields."""
-        return tuple(getattr(self, each.name) for each in fields(self))
-
-    def growth(self, before: Use) -> Use:
-        """Return how much more of each amount this is than `before`, 0 where it is not more."""
-        pairs = zip(self.amounts, before.amounts, strict=True)
-        return Use(*(max(0, mine - theirs) for mine, theirs in pairs))
-
-    def within(self, most: Use) -> bool:
-        """Say whether no amount is more than that of `most`."""
-        return all(mine <= limit for mine, limit in zip(self.amounts, most.amounts, strict=True))
-
-
-NAMES: Final = tuple(each.name for each in fields(Use))
 _TAKE = (
     update(project_use)
     .where(
@@ -90,7 +57,7 @@ _OPEN = (
     leases.c.status.not_in(OVER),
 )
 _COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
-_PROMISED = (
+_ALLOCATED = (
     select(
         allocations.c.pool,
         allocations.c.demand,
@@ -141,7 +108,7 @@ def count_open_leases(connection: Connection, project_id: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class Allocated:
     """What is allocated to the open leases of a project from `start` to `end`, in seconds since the epoch."""
 
     start: int
@@ -149,42 +116,43 @@ class Promised:
     use: Use
 
 
-def promised_to(connection: Connection, project_id: str, *, but: str = "") -> list[Promised]:
-    """Return what is allocated to the open leases of a project, without the lease `but`."""
-    rows = connection.execute(_PROMISED, {"project": project_id, "but": but})
-    return [Promised(row.starts_at, row.ends_at, _use_of(row.pool, row.demand, int(row.slots))) for row in rows]
+def allocated_to(
+    connection: Connection, project_id: str, whole: Mapping[str, str], *, but: str = ""
+) -> list[Allocated]:
+    """Return what is allocated to the open leases of a project, without the lease `but`.
+
+    `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
+    """
+    rows = connection.execute(_ALLOCATED, {"project": project_id, "but": but})
+    return [
+        Allocated(row.starts_at, row.ends_at, _use_of(whole.get(row.pool), row.demand, int(row.slots))) for row in rows
+    ]
 
 
-def _use_of(pool: str, text: str | None, slots: int) -> Use:
+def _use_of(whole: str | None, text: str | None, slots: int) -> Use:
     demand = read_demand(text)
     if demand is not None:
-        return use_of_slots(demand, slots)
-    return Use(hosts=slots if pool == HOST_POOL else 0, floating_ips=slots if pool == FLOATING_IP_POOL else 0)
+        return Use.of_slots(demand, slots)
+    return Use() if whole is None else Use(**{whole: slots})
 
 
-def use_of_slots(demand: dict[str, int], slots: int) -> Use:
-    """Return what `slots` instances use; each one takes `demand`, an amount by resource class."""
-    vcpus = demand.get("VCPU", 0) + demand.get("PCPU", 0)
-    return Use(vcpus=min(MOST, slots * vcpus), memory_mb=min(MOST, slots * demand.get("MEMORY_MB", 0)))
-
-
-def total(promised: list[Promised]) -> Use:
+def total(allocated: list[Allocated]) -> Use:
     """Return the sum of all, whatever their windows."""
-    return sum((each.use for each in promised), Use())
+    return sum((each.use for each in allocated), Use())
 
 
-def peak(promised: list[Promised], window: Window) -> Use:
+def peak(allocated: list[Allocated], window: Window) -> Use:
     """Return for each amount the most that is allocated at any moment of the window."""
     start, end = to_seconds(window.start), to_seconds(window.end)
     changes = []
-    for each in promised:
+    for each in allocated:
         if each.start < end and each.end > start:
             changes.append((max(start, each.start), 1, each.use.amounts))
             changes.append((each.end, -1, each.use.amounts))
     running, most = [0] * len(NAMES), [0] * len(NAMES)
     # At equal moments the ends (-1) sort before the begins (1), so allocations that only touch do not add up.
     for _, sign, amounts in sorted(changes):
-        for place, amount in enumerate(amounts):
-            running[place] += sign * amount
-            most[place] = max(most[place], running[place])
+        for column, amount in enumerate(amounts):
+            running[column] += sign * amount
+            most[column] = max(most[column], running[column])
     return Use(*most)

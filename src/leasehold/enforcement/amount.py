@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
 
-NOUNS = {
-    "physical:host": "hosts",
-    "virtual:instance": "instances",
-    "flavor:instance": "instances of flavors",
-    "virtual:floatingip": "floating IPs",
-}
-
 
 class MaxLeaseSizeFilter:
     """Refuses leases with more reservations, or with more of one resource type, than a lease may have.
@@ -42,28 +35,27 @@ class MaxLeaseSizeFilter:
         if self._reservations is not None and count > self._reservations:
             raise _refusal("reservations", count, self._reservations)
 
-    def check_create(self, lease: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - the filter contract
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooMuchAskedError for a new lease that is too large."""
         self.check_count(len(lease.reservations))
-        self._check_amounts(_amounts(lease), {})
+        self._check_amounts(_amounts(lease, deciding), {}, deciding)
 
-    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:  # noqa: ARG002 - as above
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooMuchAskedError for a lease that becomes too large."""
-        self._check_amounts(_amounts(proposed), _amounts(lease))
+        self._check_amounts(_amounts(proposed, deciding), _amounts(lease, deciding), deciding)
 
-    def _check_amounts(self, asked: Mapping[str, int], before: Mapping[str, int]) -> None:
+    def _check_amounts(self, asked: Mapping[str, int], before: Mapping[str, int], deciding: Deciding) -> None:
         for kind, most in self._amounts.items():
             amount = asked.get(kind, 0)
             if amount > max(most, before.get(kind, 0)):
-                raise _refusal(NOUNS.get(kind, kind), amount, most)
+                raise _refusal(deciding.types.noun(kind), amount, most)
 
 
-def _amounts(lease: Lease) -> dict[str, int]:
-    """Return how much of each type the lease may get: hosts ask for `max` of them, everything else for `amount`."""
+def _amounts(lease: Lease, deciding: Deciding) -> dict[str, int]:
+    """Return by type how much the lease may get."""
     found: dict[str, int] = {}
     for part in lease.reservations:
-        amount = int(part.request.get("max", part.request.get("amount", 0)))
-        found[part.resource_type] = found.get(part.resource_type, 0) + amount
+        found[part.resource_type] = found.get(part.resource_type, 0) + deciding.types.amount(part)
     return found
 
 

@@ -5,26 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from leasehold.db.project import (
-    MOST,
-    NAMES,
-    Use,
-    count_open_leases,
-    enter,
-    keep_use,
-    peak,
-    promised_to,
-    take_use,
-    total,
-    use_of_slots,
-)
+from leasehold.db.project import allocated_to, count_open_leases, enter, keep_use, peak, take_use, total
 from leasehold.model.errors import TooManyLeasesError, TooMuchHeldError
+from leasehold.model.use import MOST, NAMES, NO_LIMIT, Use
 
 if TYPE_CHECKING:
     from leasehold.conf.settings import LeaseSettings
     from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
-    from leasehold.model.reservation import Reservation
 
 _WORDS = {"hosts": "hosts", "vcpus": "vCPUs", "memory_mb": "MiB of memory", "floating_ips": "floating IPs"}
 
@@ -47,13 +35,13 @@ class ProjectLimitsFilter:
     @property
     def limits(self) -> bool:
         """Whether anything is limited."""
-        return bool(self._by_project) or self._most != Use(*(MOST for _ in NAMES))
+        return bool(self._by_project) or self._most != NO_LIMIT
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError or TooMuchHeldError for a new lease."""
-        asked = replace(_asked(lease), leases=1)
+        asked = replace(_asked(lease, deciding), leases=1)
         most = self._most_of(lease.project_id)
-        if most == Use(*(MOST for _ in NAMES)):
+        if most == NO_LIMIT:
             return
         if asked.within(most) and take_use(deciding.connection, lease.project_id, asked, most, deciding.now):
             return
@@ -61,15 +49,15 @@ class ProjectLimitsFilter:
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooMuchHeldError for an amendment that asks for more, or for time outside the lease's old window."""
-        growth = _asked(proposed).growth(_asked(lease))
+        growth = _asked(proposed, deciding).growth(_asked(lease, deciding))
         most = replace(self._most_of(lease.project_id), leases=MOST)
         inside = lease.window.start <= proposed.window.start and proposed.window.end <= lease.window.end
         same = [part.request for part in lease.reservations] == [part.request for part in proposed.reservations]
-        if (same and inside) or most == Use(*(MOST for _ in NAMES)):
+        if (same and inside) or most == NO_LIMIT:
             return
         if take_use(deciding.connection, lease.project_id, growth, most, deciding.now):
             return
-        asked = _asked(proposed)
+        asked = _asked(proposed, deciding)
         # Within the old window, only an amount that grows can exceed its limit.
         most = Use(
             *(limit if more or not inside else MOST for limit, more in zip(most.amounts, growth.amounts, strict=True))
@@ -87,7 +75,7 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
     """Count what the project's other leases use, raise the error of an exceeded limit, else store the new count."""
     connection, project = deciding.connection, lease.project_id
     enter(connection, project)
-    others = promised_to(connection, project, but=lease.id)
+    others = allocated_to(connection, project, deciding.types.whole, but=lease.id)
     held = replace(peak(others, lease.window), leases=count_open_leases(connection, project))
     if held.leases + growth.leases > most.leases:
         message = (
@@ -109,22 +97,6 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
     keep_use(connection, project, counted, deciding.now)
 
 
-def _asked(lease: Lease) -> Use:
-    return sum(map(_asked_by, lease.reservations), Use())
-
-
-def _asked_by(part: Reservation) -> Use:
-    """Return what a reservation may get by its request; resource types of plugins count as nothing."""
-    request = part.request
-    match part.resource_type:
-        case "physical:host":
-            return Use(hosts=int(request["max"]))
-        case "virtual:instance":
-            size = {"VCPU": request["vcpus"], "MEMORY_MB": request["memory_mb"]}
-            return use_of_slots(size, int(request["amount"]))
-        case "flavor:instance":
-            return use_of_slots(request["demand"], int(request["amount"]))
-        case "virtual:floatingip":
-            return Use(floating_ips=int(request["amount"]))
-        case _:
-            return Use()
+def _asked(lease: Lease, deciding: Deciding) -> Use:
+    """Return what the lease may get by its requests."""
+    return sum(map(deciding.types.use, lease.reservations), Use())

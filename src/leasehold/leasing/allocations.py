@@ -43,8 +43,8 @@ def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
     """
     if part.allocations:
         return part.allocations[0].pool
-    kind = types.find(part.resource_type)
-    return None if kind is None else kind.pool
+    found = types.find(part.resource_type)
+    return None if found is None else found.kind.pool
 
 
 def pools_of(lease: Lease, types: ResourceTypes) -> set[str]:

@@ -103,12 +103,12 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
 
     def understand(raw: Mapping[str, Any]) -> Read:
         reservation = _named(by_id, raw)
-        kind = service.types.get(reservation.resource_type)
-        return Read(kind, kind.amend(reservation, raw), dict(reservation.request))
+        found = service.types.get(reservation.resource_type)
+        return Read(found, found.kind.amend(reservation, raw), found.kind.load(reservation.request))
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]
-    requests = {ident: part.request for ident, part in zip(idents, reading.parts, strict=True)}
+    requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
     places = {ident: place_of(position) for position, ident in enumerate(idents)}
     return Amendment(changes, requests, places, reading.hidden)
 
@@ -117,8 +117,9 @@ def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequenc
     """Return what a decision about the whole lease asks; a part whose plugin is missing is not decided about."""
     if amendment.changes.only_name:
         return ()
-    kinds = [(service.types.find(part.resource_type), part) for part in lease.reservations]
-    return conditions_of((kind, amendment.request(part)) for kind, part in kinds if kind is not None)
+    found = [(service.types.find(part.resource_type), part) for part in lease.reservations]
+    kinds = [(each.kind, amendment.request(part)) for each, part in found if each is not None]
+    return conditions_of((kind, kind.load(request)) for kind, request in kinds)
 
 
 def _named(by_id: Mapping[str, Reservation], raw: Mapping[str, Any]) -> Reservation:
@@ -152,7 +153,7 @@ class _Work:
         pools = set() if changes.only_name else pools_of(self.seen, self.service.types)
         if not changes.only_name:
             after = self.amendment.applied(self.seen, new_window(self.seen, changes, now), now)
-            self.service.enforcement.check_update(self.seen, after, Deciding(connection, now))
+            self.service.enforcement.check_update(self.seen, after, Deciding(connection, now, self.service.types))
         generations = lock_pools(connection, pools)
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:

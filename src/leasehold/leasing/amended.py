@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
-    from leasehold.resource_types.base import Request
 
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """The changes that a client wants, with the new `requests` by reservation id; `places` say where they were asked.
+    """The changes that a client wants.
+
+    `requests` are the new requests by reservation id, as they are stored; `places` say where the client asked for them.
 
     `hidden` are private properties that the client may not ask about.
     """
 
     changes: LeaseChanges
-    requests: Mapping[str, Request]
+    requests: Mapping[str, Mapping[str, Any]]
     places: Mapping[str, str]
     hidden: frozenset[str]
 
-    def request(self, part: Reservation) -> Request:
-        """Return what a reservation of the lease asks for afterwards."""
-        return self.requests.get(part.id, dict(part.request))
+    def request(self, part: Reservation) -> Mapping[str, Any]:
+        """Return what a reservation of the lease asks for afterwards, as it is stored."""
+        return self.requests.get(part.id, part.request)
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the lease as the client wants it; what had failed gets another try, unless the change ends it.

@@ -63,7 +63,7 @@ def create_lease(
     service.enforcement.check_count(caller.project_id, len(draft.reservations))
     reading = read_requests(service, caller, sight, draft.reservations, partial(_read, service.types))
     asked = [
-        Asked(part.kind, part.request, place=place_of(position), hidden=reading.hidden)
+        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden)
         for position, part in enumerate(reading.parts)
     ]
     conditions = conditions_of((part.kind, part.request) for part in asked)
@@ -82,8 +82,8 @@ def create_lease(
 def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
     if "resource_type" not in raw:
         raise MissingParameterError("resource_type")
-    kind = types.offered(raw["resource_type"])
-    return Read(kind, kind.parse(raw))
+    found = types.offered(raw["resource_type"])
+    return Read(found, found.kind.parse(raw))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Creation:
         now = self.service.now()
         window = asked_window(self.draft, now)
         lease = self._lease(window, now)
-        deciding = Deciding(connection, now)
+        deciding = Deciding(connection, now, self.service.types)
         try:
             self.service.enforcement.check_create(lease, deciding)
         except LimitExceededError:
@@ -135,7 +135,7 @@ class _Creation:
         lease_id = str(uuid4())
         reservations = tuple(
             Reservation(
-                str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.request, created_at=now, updated_at=now
+                str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored, created_at=now, updated_at=now
             )
             for part in self.asked
         )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from leasehold.resource_types.base import Explain, Search
+from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
-    from leasehold.resource_types.base import Request, ResourceType
+    from leasehold.resource_types.kind import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,20 @@ class Asked:
     `hidden` are private properties that the caller may not ask about.
     """
 
-    kind: ResourceType
-    request: Request
+    kind: Kind[Any]
+    request: Any
     held: tuple[Pick, ...] = ()
     leaving: tuple[Pick, ...] = ()
     firm: bool = False
     touched: bool = False
-    before: Request | None = None
+    before: Any = None
     place: str | None = None
     hidden: frozenset[str] = frozenset()
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The request as the database keeps it."""
+        return self.kind.store(self.request)
 
     def blame(self, error: LeaseholdError) -> LeaseholdError:
         """Return the error with its field placed where the client can find it."""

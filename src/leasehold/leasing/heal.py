@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,7 +26,7 @@ from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
-from leasehold.resource_types.base import Explain, Search
+from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
-    from leasehold.resource_types.base import Request, ResourceType
+    from leasehold.resource_types.kind import Kind
 
 log = logging.getLogger(__name__)
+
+R = TypeVar("R")
 
 
 class _PluginBugError(Exception):
@@ -185,17 +187,18 @@ class _Healing:
         firm: bool,
     ) -> Sequence[Pick]:
         """Return the picks with as much of the lost amount as can be had elsewhere, down to what is left."""
-        kind = self.service.types.get(part.resource_type)
+        kind = self.service.types.get(part.resource_type).kind
+        request = _load(kind, part)
         margin = self.service.settings.leases.cleaning_time
         picks = tuple(each.pick for each in kept)
-        before, nothing = dict(part.request), Explain.NOTHING
-        search = Search(snapshot, window, window.duration, picks, firm, before, margin, nothing)
+        nothing = Explain.NOTHING
+        search = Search(snapshot, window, window.duration, picks, firm, request, margin, nothing)
         best: Sequence[Pick] = picks
         fits = sum(each.slots for each in kept)
         asked = most = fits + sum(each.slots for each in lost)
         # What fits, fits in smaller amounts too: first all of it, then the middle of what is left open.
         while fits < most:
-            outcome = _allocate(kind, dict(part.request), asked, search)
+            outcome = _allocate(kind, request, asked, search)
             if outcome is None:
                 most = asked - 1
             else:
@@ -204,7 +207,15 @@ class _Healing:
         return best
 
 
-def _allocate(kind: ResourceType, request: Request, amount: int, search: Search) -> Sequence[Pick] | None:
+def _load(kind: Kind[R], part: Reservation) -> R:
+    """Return the request of a reservation; raises _PluginBugError."""
+    try:
+        return kind.load(part.request)
+    except Exception as error:
+        raise _PluginBugError from error
+
+
+def _allocate(kind: Kind[R], request: R, amount: int, search: Search[R]) -> Sequence[Pick] | None:
     """Return the picks for this amount, or None when there are none; raises _PluginBugError."""
     try:
         outcome = kind.allocate(kind.exactly(request, amount), search)

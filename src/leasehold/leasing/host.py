@@ -33,7 +33,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.properties import names, parse
 from leasehold.model.resource import HOST, HOST_POOL, Health
-from leasehold.resource_types.slots import child_provider
+from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -18,7 +18,7 @@ from leasehold.db.resource import resources_by_number
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.allocations import lasts
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
-from leasehold.resource_types.base import Holding, Job, Wanted
+from leasehold.resource_types.driver import Holding, Job, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ class Step:
 
     phase: Phase
     lease: Lease
-    jobs: Sequence[Job]
+    jobs: Sequence[Job[Any]]
     blocked: Mapping[str, str]
     first: bool = False
 
@@ -183,7 +183,7 @@ def _begun(lease: Lease, phase: Phase) -> Lease:
     return replace(lease, status=_STATUS_DURING.get(phase, lease.status))
 
 
-def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job]:
+def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job[Any]]:
     """Return the lease's reservations that are not over, as converge wants to see them."""
     open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
     numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
@@ -197,7 +197,9 @@ def _unfinished(part: Reservation, lease: Lease) -> bool:
     return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED or keeps(part)
 
 
-def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime) -> Job:
+def _job(
+    service: Service, lease: Lease, part: Reservation, resources: Mapping[int, Resource], now: datetime
+) -> Job[Any]:
     live: list[Holding] = []
     former: list[Holding] = []
     left: list[Holding] = []
@@ -205,8 +207,18 @@ def _job(service: Service, lease: Lease, part: Reservation, resources: Mapping[i
         if held.released_at is None:
             kept = left if held.left_at is not None else live if lasts(held, lease) else former
             kept.append(Holding(resources[held.resource_number], held.slots, held.id))
-    warned, until = _warned(lease, now), _wait_until(service, lease, now)
-    return Job(lease.project_id, part, tuple(live), tuple(former), tuple(left), service.settings.cloud, warned, until)
+    found = service.types.find(part.resource_type)
+    return Job(
+        lease.project_id,
+        part,
+        None if found is None else found.kind,
+        tuple(live),
+        tuple(former),
+        tuple(left),
+        service.settings.cloud,
+        _warned(lease, now),
+        _wait_until(service, lease, now),
+    )
 
 
 def _warned(lease: Lease, now: datetime) -> datetime | None:
@@ -232,7 +244,7 @@ def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | Non
     return until if until > now else None
 
 
-def _blocked(connection: Connection, jobs: Sequence[Job], now: datetime) -> dict[str, str]:
+def _blocked(connection: Connection, jobs: Sequence[Job[Any]], now: datetime) -> dict[str, str]:
     """Return, by reservation, what its start has to wait for: resources that earlier leases have not given back."""
     numbers = {holding.resource.number for job in jobs for holding in job.holdings}
     there = unreleased_on(connection, numbers, now) if numbers else []

@@ -16,7 +16,7 @@ from leasehold.model.errors import LeaseholdError, NotEnoughError, NotEnoughFloa
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.resource import FLOATING_IP
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from leasehold.resource_types.base import Explain
+from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -97,7 +97,7 @@ class _Offer:
             return False
         request = part.kind.exactly(part.request, amount)
         try:
-            part.kind.parse(request)
+            part.kind.parse(part.kind.store(request))
         except LeaseholdError:
             return False
         asked = list(self.where.asked)

@@ -14,8 +14,8 @@ from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
-from leasehold.resource_types.base import Wanted
-from leasehold.resource_types.snapshots import IMAGES_MISSING
+from leasehold.resource_types.driver import Wanted
+from leasehold.resource_types.host.images import IMAGES_MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -59,7 +59,7 @@ class Reallocation:
         lease, window, parts = self.lease, self.window, self.lease.reservations
         decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
-        shrinks = shrinks and all(self.amendment.request(part) == dict(part.request) for part in parts)
+        shrinks = shrinks and all(self.amendment.request(part) == part.request for part in parts)
         movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
         whole = not any(part.missing_resources for part in parts)
         if not shrinks or (not whole and window.end > self.now):
@@ -93,19 +93,20 @@ class Reallocation:
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return what is asked for each reservation; with `begun` the new window has begun."""
         lease = self.lease
+        kinds = [self.service.types.get(part.resource_type).kind for part in lease.reservations]
         return [
             Asked(
-                self.service.types.get(part.resource_type),
-                self.amendment.request(part),
+                kind,
+                kind.load(self.amendment.request(part)),
                 held=tuple(held.pick for held in held_by(part, lease)),
                 leaving=tuple(held.pick for held in (*leaving(part, lease), *whole_left_by(part))) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 touched=lease.reached(EventType.START),
-                before=dict(part.request),
+                before=kind.load(part.request),
                 place=self.amendment.places.get(part.id),
                 hidden=self.amendment.hidden,
             )
-            for part in lease.reservations
+            for part, kind in zip(lease.reservations, kinds, strict=True)
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
@@ -119,4 +120,6 @@ class Reallocation:
     def _allowed(self, window: Window) -> bool:
         """Say whether the limits let the lease have another window."""
         after = self.amendment.offered(self.lease, window, self.now)
-        return self.service.enforcement.would_update(self.lease, after, Deciding(self.connection, self.now))
+        return self.service.enforcement.would_update(
+            self.lease, after, Deciding(self.connection, self.now, self.service.types)
+        )

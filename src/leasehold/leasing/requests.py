@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.errors import LeaseholdError
+from leasehold.resource_types.conditions import newly_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,16 +16,33 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.properties import Expression
-    from leasehold.resource_types.base import Request, ResourceType
+    from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.registry import ResourceType
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reservation as its plugin understood it; `before` is what an amendment changes."""
+    """One reservation as its plugin understood it; `before` is the request that an amendment changes."""
 
-    kind: ResourceType
-    request: Request
-    before: Request | None = None
+    type: ResourceType
+    request: Any
+    before: Any = None
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The request as the database keeps it."""
+        return self.type.kind.store(self.request)
+
+    @property
+    def new_names(self) -> Mapping[str, frozenset[str]]:
+        """By field the names that its new property expressions mention."""
+        kind = self.type.kind
+        return newly_named(kind.expressions(self.request), {} if self.before is None else kind.expressions(self.before))
+
+    @property
+    def all_names(self) -> frozenset[str]:
+        """All names that its property expressions mention."""
+        return frozenset().union(*newly_named(self.type.kind.expressions(self.request), {}).values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +76,16 @@ def read_requests(
     for position, raw in enumerate(raws):
         try:
             read = understand(raw)
-            conditions.add(read.request)
-            check_names(sight, read.request, read.before)
-            parts.append(Read(read.kind, read.kind.resolve(service.cloud, owner, read.request), read.before))
+            conditions.add(read.type.kind.comparisons(read.request))
+            check_names(sight, read.new_names)
+            request = read.type.driver.resolve(service.cloud, owner, read.request)
+            parts.append(Read(read.type, request, read.before))
         except LeaseholdError as error:
             raise error.under(place_of(position)) from None
-    return Reading(parts, hidden_names(service, sight, (part.request for part in parts)))
+    return Reading(parts, hidden_names(service, sight, (part.all_names for part in parts)))
 
 
-def conditions_of(parts: Iterable[tuple[ResourceType, Request]]) -> list[tuple[str, Expression]]:
+def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:
     """Return what will be asked about the resources of each pool when these reservations are decided.
 
     A request that cannot be understood asks nothing: its decision says what is wrong, with its place.

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from leasehold.db.property import private_names
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
-from leasehold.resource_types.matching import newly_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Sight
-    from leasehold.resource_types.base import Request
 
 PUBLIC = frozenset(
     {
@@ -38,11 +36,14 @@ IDENTIFYING = frozenset({"id", "hypervisor_hostname", "service_name", "trust_id"
 """What tells which host is which."""
 
 
-def check_names(sight: Sight, request: Request, before: Request | None = None) -> None:
-    """Raise InvalidInputError, naming the field, for a new expression that asks which host is which unless allowed."""
+def check_names(sight: Sight, new_names: Mapping[str, frozenset[str]]) -> None:
+    """Raise InvalidInputError, naming the field, for a new expression that asks which host is which unless allowed.
+
+    `new_names` are what the new expressions mention, by field.
+    """
     if sight.hosts:
         return
-    for field, mentioned in newly_named(request, before).items():
+    for field, mentioned in new_names.items():
         if identifying := sorted(mentioned & IDENTIFYING):
             message = (
                 f"${identifying[0]} tells which host is which, and only who may list hosts may ask about it. Ask for "
@@ -51,11 +52,10 @@ def check_names(sight: Sight, request: Request, before: Request | None = None) -
             raise InvalidInputError(message, field=field)
 
 
-def hidden_names(service: Service, sight: Sight, requests: Iterable[Request]) -> frozenset[str]:
-    """Return the private properties, if the caller may not ask about them and the requests name any property."""
+def hidden_names(service: Service, sight: Sight, mentioned: Iterable[frozenset[str]]) -> frozenset[str]:
+    """Return the private properties, if the caller may not ask about them and the requests mention any property."""
     if sight.private:
         return frozenset()
-    mentioned = (names for request in requests for names in newly_named(request, None).values())
     if frozenset().union(*mentioned) <= PUBLIC | IDENTIFYING:
         return frozenset()
     with service.db.reading() as connection:

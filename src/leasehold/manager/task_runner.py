@@ -8,19 +8,18 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.fenced import fenced
-from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError, HeldError, StrangersError
+from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
 from leasehold.db.task import LEASE, finish_task, postpone_task, still_ours
 from leasehold.leasing.host import HOST_TASK, converge_host, standing
-from leasehold.leasing.late_addresses import free_for
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.lost_claims import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
 from leasehold.leasing.outcome import complete, shows_failure
-from leasehold.leasing.strangers import clear_slot_hosts, clear_strangers
 from leasehold.manager.claim_guard import ClaimGuard, ClaimLostError
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.base import LearnedError, Wanted
+from leasehold.resource_types.driver import LearnedError, Wanted
+from leasehold.resource_types.history import History
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from leasehold.db.task import Claim
     from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
-    from leasehold.resource_types.base import Job, ResourceType
+    from leasehold.resource_types.driver import Driver, Job
 
 log = logging.getLogger(__name__)
 
@@ -89,19 +88,19 @@ def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
         log.info("Lease %s: %s will be tried again: %s", step.lease.id, step.phase, reasons)
 
 
-def _converge(service: Service, step: Step, job: Job) -> Outcome:
+def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
     """Make the cloud match for one reservation; its failure never stops the others (design §5)."""
     known = _known_beforehand(service, step, job)
     if known is not None:
         return known
     try:
-        kind = service.types.get(job.reservation.resource_type)
-        facts = _reach(service.cloud, kind, step, job)
+        driver = service.types.get(job.reservation.resource_type).driver
+        facts = _reach(service.cloud, driver, step, job)
         # An end has deleted what was left anywhere.
         left = job.left and step.wanted is not Wanted.ENDED
-        occupied = kind.occupied(service.cloud, job) if left else frozenset[int]()
+        occupied = driver.occupied(service.cloud, job) if left else frozenset[int]()
         if step.phase is Phase.START:
-            _clear_slot_hosts(service, job)
+            _started(service, driver, job)
     except CloudTransientError as error:
         return _waiting(service, job, error)
     except CloudPermanentError as error:
@@ -118,7 +117,7 @@ def _converge(service: Service, step: Step, job: Job) -> Outcome:
     return Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
 
 
-def _known_beforehand(service: Service, step: Step, job: Job) -> Outcome | None:
+def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | None:
     """Return what becomes of a reservation without a call to the cloud; None where the cloud has to be asked."""
     if job.name in step.blocked:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
@@ -129,39 +128,35 @@ def _known_beforehand(service: Service, step: Step, job: Job) -> Outcome | None:
     return None
 
 
-def _waiting(service: Service, job: Job, error: CloudTransientError) -> Outcome:
+def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Outcome:
     """Return what a reservation waits for; what a lease that is over has left in its way is removed first."""
-    if isinstance(error, HeldError):
+    found = service.types.find(job.reservation.resource_type)
+    if found is not None:
         try:
-            free_for(service, job, error.holder)
+            found.driver.make_way(service.cloud, job, error, History(service.db, service.now))
         except CloudError as failure:
-            log.warning("Address %s could not be freed: %s", error.holder.address, failure)
-    if isinstance(error, StrangersError):
-        try:
-            clear_strangers(service, job, error)
-        except CloudError as failure:
-            log.warning("Servers on %s could not be removed: %s", error.service_host, failure)
+            log.warning("What is in the way of reservation %s could not be removed: %s", job.name, failure)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 
 
-def _clear_slot_hosts(service: Service, job: Job) -> None:
-    """Remove late boots beside slots that begin. The slots are usable as they are, so a failure delays nothing."""
+def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
+    """Let the driver tidy up after a start. The reservation is usable as it is, so a failure delays nothing."""
     try:
-        clear_slot_hosts(service, job)
+        driver.started(service.cloud, job, History(service.db, service.now))
     except CloudError as error:
-        log.warning("Servers of ended leases beside reservation %s could not be removed: %s", job.name, error)
+        log.warning("The driver could not tidy up after the start of reservation %s: %s", job.name, error)
 
 
-def _reach(cloud: Cloud, kind: ResourceType, step: Step, job: Job) -> Mapping[str, Any]:
+def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapping[str, Any]:
     """Converge, also before the end: a lease that healing made due has only that step. Neither stops the other."""
     if step.phase is not Phase.BEFORE_END:
-        return kind.converge(cloud, job, step.wanted)
+        return driver.converge(cloud, job, step.wanted)
     facts: dict[str, Any] = {}
     do_all(
         [
-            lambda: facts.update(kind.converge(cloud, job, step.wanted)),
-            lambda: kind.before_end(cloud, job),
+            lambda: facts.update(driver.converge(cloud, job, step.wanted)),
+            lambda: driver.before_end(cloud, job),
         ]
     )
     return facts

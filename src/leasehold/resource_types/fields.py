@@ -6,6 +6,7 @@ Blazar's command line sends integers as integers, everything else as text, and f
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, WithJsonSchema
@@ -16,6 +17,7 @@ from leasehold.model.properties import parse as parse_expression
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from _typeshed import DataclassInstance
     from pydantic_core import ErrorDetails
 
 Body = TypeVar("Body", bound="RequestBody")
@@ -108,6 +110,11 @@ def read(model: type[Body], raw: Mapping[str, Any]) -> Body:
         return model.model_validate({key: raw[key] for key in model.model_fields if key in raw})
     except ValidationError as error:
         raise as_input_error(error) from None
+
+
+def known_fields(request_type: type[DataclassInstance], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a stored request has a field in the dataclass; an older version may have stored more."""
+    return {each.name: stored[each.name] for each in fields(request_type) if each.name in stored}
 
 
 def as_input_error(error: ValidationError) -> InvalidInputError:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stevedore import NamedExtensionManager
 
 from leasehold.model.errors import InvalidInputError, MissingPluginError
+from leasehold.model.use import Use
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.base import ResourceType
+    from leasehold.resource_types.driver import Driver
+    from leasehold.resource_types.kind import Kind
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,19 @@ NAMESPACE = "leasehold.resource_types"
 
 class PluginError(Exception):
     """A resource type cannot be loaded, so the service refuses to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """What an entry point provides when it is called: a kind, and the driver for its cloud."""
+
+    kind: Kind[Any]
+    driver: Driver[Any]
+
+    @property
+    def name(self) -> str:
+        """The name that requests use, e.g. `physical:host`."""
+        return self.kind.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +85,36 @@ class ResourceTypes:
 
     def pools(self) -> frozenset[str]:
         """Return the pools that the types which are switched on book from."""
-        return frozenset(kind.pool for kind in self.by_name.values())
+        return frozenset(each.kind.pool for each in self.by_name.values())
+
+    @property
+    def whole(self) -> Mapping[str, str]:
+        """By pool, the amount of `Use` in which a whole resource counts 1."""
+        kinds = [each.kind for each in self.by_name.values()]
+        return {kind.pool: kind.whole for kind in kinds if kind.whole is not None}
+
+    def amount(self, part: Reservation) -> int:
+        """Return the most that a reservation may get, in the noun of its type; 0 where its plugin cannot be used."""
+        found = self.find(part.resource_type)
+        return 0 if found is None else found.kind.amount(found.kind.load(part.request))
+
+    def use(self, part: Reservation) -> Use:
+        """Return the most that a reservation may use; nothing where its plugin cannot be used."""
+        found = self.find(part.resource_type)
+        return Use() if found is None else found.kind.use(found.kind.load(part.request))
+
+    def noun(self, resource_type: str) -> str:
+        """Return what the amounts of a type count, for people; its name where its plugin cannot be used."""
+        found = self.find(resource_type)
+        return resource_type if found is None else found.kind.noun
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the type-specific fields of the v1 answer; none where the plugin cannot be used or breaks off."""
-        kind = self.find(reservation.resource_type)
-        if kind is None:
+        found = self.find(reservation.resource_type)
+        if found is None:
             return {}
         try:
-            return kind.view(reservation)
+            return found.kind.view(reservation)
         except Exception:
             # A list of leases holds those of all types.
             log.exception("A bug in %s: reservation %s could not be shown", reservation.resource_type, reservation.id)
@@ -86,7 +122,7 @@ class ResourceTypes:
 
     def schemas(self) -> Mapping[str, type[BaseModel]]:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""
-        return {name: kind.schema for name, kind in self.by_name.items()}
+        return {name: each.kind.schema for name, each in self.by_name.items()}
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
-from leasehold.resource_types.instance import demand_of
+from leasehold.resource_types.flavor.kind import FlavorKind
+from leasehold.resource_types.instance.kind import InstanceKind
 from leasehold.takeover.findings import ImportFinding
 from leasehold.takeover.requests import FLAVOR, INSTANCE
 
@@ -75,7 +76,7 @@ class NewAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class Allocations:
     """The allocations to write, and the ids of the reservations that get less than Blazar allocated to them."""
 
     kept: Sequence[NewAllocation]
@@ -84,7 +85,7 @@ class Promises:
 
 def allocations(
     rows: BlazarRows, leases: Sequence[Lease], resources: Iterable[NewResource], now: datetime, findings: Findings
-) -> Promises:
+) -> Allocations:
     """Return the allocations without double bookings; add a finding for each conflict."""
     by_key = {resource.key: resource for resource in resources}
     candidates: dict[Key, list[NewAllocation]] = defaultdict(list)
@@ -108,7 +109,7 @@ def allocations(
                 short.add(each.part.id)
         kept.extend(here)
     short |= _lacking(leases, kept, short, now, findings)
-    return Promises(kept, frozenset(short))
+    return Allocations(kept, frozenset(short))
 
 
 def _lacking(
@@ -116,8 +117,8 @@ def _lacking(
 ) -> set[str]:
     """Return the reservations with too few rows in Blazar, for example after a host was removed or a step was lost."""
     slots: Counter[str] = Counter()
-    for promise in kept:
-        slots[promise.part.id] += promise.slots
+    for allocation in kept:
+        slots[allocation.part.id] += allocation.slots
     found = set()
     for lease in leases:
         for part in lease.reservations if lease.status in _PROMISED and lease.window.end > now else ():
@@ -132,9 +133,9 @@ def _lacking(
     return found
 
 
-def _seniority(promise: NewAllocation) -> tuple[bool, bool, str, str]:
-    first = promise.rows[0]
-    return (not promise.running, promise.over, str(first.created_at or ""), first.id)
+def _seniority(allocation: NewAllocation) -> tuple[bool, bool, str, str]:
+    first = allocation.rows[0]
+    return (not allocation.running, allocation.over, str(first.created_at or ""), first.id)
 
 
 # ---------------------------------------------------------------- reading
@@ -155,7 +156,7 @@ def _read(
             grouped[known[key], row.reservation_id or ""].append(row)
     for (key, reservation_id), found in grouped.items():
         lease, part = parts[reservation_id]
-        yield _promise(key, lease, part, tuple(found), now)
+        yield _allocation(key, lease, part, tuple(found), now)
 
 
 def _allocated(rows: BlazarRows) -> Iterable[tuple[HostAllocationRow | FloatingIpAllocationRow, Key]]:
@@ -165,7 +166,7 @@ def _allocated(rows: BlazarRows) -> Iterable[tuple[HostAllocationRow | FloatingI
         yield address, (FLOATING_IP, address.floatingip_id or "")
 
 
-def _promise(key: Key, lease: Lease, part: Reservation, rows: tuple[Row, ...], now: datetime) -> NewAllocation:
+def _allocation(key: Key, lease: Lease, part: Reservation, rows: tuple[Row, ...], now: datetime) -> NewAllocation:
     over = lease.status is LeaseStatus.TERMINATED or part.status is ReservationStatus.DELETED
     window, released_at = lease.window, None
     if over:
@@ -177,9 +178,8 @@ def _promise(key: Key, lease: Lease, part: Reservation, rows: tuple[Row, ...], n
 
 def _demand(part: Reservation) -> Mapping[str, int] | None:
     if part.resource_type == INSTANCE:
-        return demand_of(dict(part.request))
-    demand: Mapping[str, int] | None = part.request["demand"] if part.resource_type == FLAVOR else None
-    return demand
+        return InstanceKind().load(part.request).demand
+    return FlavorKind().load(part.request).demand if part.resource_type == FLAVOR else None
 
 
 # ---------------------------------------------------------------- judging
@@ -197,35 +197,39 @@ def _room(resource: NewResource) -> dict[str, int]:
     return {name: max(raw.get(name, 0), offered.get(name, 0)) for name in {*raw, *offered}}
 
 
-def _rival(promise: NewAllocation, here: Sequence[NewAllocation], room: Mapping[str, int]) -> NewAllocation | None:
+def _rival(allocation: NewAllocation, here: Sequence[NewAllocation], room: Mapping[str, int]) -> NewAllocation | None:
     """Return the allocation in `here` that conflicts with this one; None when the resource has room for both."""
-    met = [each for each in here if each.released_at is None and each.meets(promise)]
-    whole = next((each for each in met if each.demand is None or promise.demand is None), None)
+    met = [each for each in here if each.released_at is None and each.meets(allocation)]
+    whole = next((each for each in met if each.demand is None or allocation.demand is None), None)
     if whole is not None or not met:
         return whole
-    moments = [promise.window.start, *(each.window.start for each in met if each.window.start > promise.window.start)]
+    moments = [
+        allocation.window.start,
+        *(each.window.start for each in met if each.window.start > allocation.window.start),
+    ]
     for moment in moments:
         taken: Counter[str] = Counter()
         at_once = [each for each in met if each.window.start <= moment < each.window.end]
-        for each in (promise, *at_once):
+        for each in (allocation, *at_once):
             taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
         if at_once and any(amount > room.get(name, 0) for name, amount in taken.items()):
             return at_once[-1]
     return None
 
 
-def _note(promise: NewAllocation, rival: NewAllocation, resource: NewResource, findings: Findings) -> None:
+def _note(allocation: NewAllocation, rival: NewAllocation, resource: NewResource, findings: Findings) -> None:
     label = resource.values["attributes"].get("hypervisor_hostname") or resource.values["reference"]
-    span = f"{promise.window.start:%Y-%m-%d %H:%M} to {promise.window.end:%Y-%m-%d %H:%M} UTC"
+    span = f"{allocation.window.start:%Y-%m-%d %H:%M} to {allocation.window.end:%Y-%m-%d %H:%M} UTC"
     both = f"Blazar promised {label} twice: to lease {rival.lease.name} ({rival.lease.id}) and to lease "
-    mine = f"{promise.lease.name} ({promise.lease.id}), {span}. "
-    if promise.stays:
+    mine = f"{allocation.lease.name} ({allocation.lease.id}), {span}. "
+    if allocation.stays:
         fate = "Both are in use, so both stay."
         remedy = "Before you start the manager, decide with the owners which of the two leases to delete, or keep both."
     else:
-        fate = f"The first keeps it; reservation {promise.part.id} of the second is marked missing_resources."
+        fate = f"The first keeps it; reservation {allocation.part.id} of the second is marked missing_resources."
         remedy = (
-            f"Ask for another before it starts (openstack reservation lease set --reservation id={promise.part.id},... "
-            f"{promise.lease.id}, with what the reservation asked for), or delete one of the two leases."
+            "Ask for another before it starts (openstack reservation lease set --reservation "
+            f"id={allocation.part.id},... {allocation.lease.id}, with what the reservation asked for), or delete one "
+            "of the two leases."
         )
-    findings.add(promise.rows[0], both + mine + fate, remedy)
+    findings.add(allocation.rows[0], both + mine + fate, remedy)

@@ -39,7 +39,7 @@ class Plan:
             "floating IPs": sum(each.values["type"] == "virtual:floatingip" for each in self.resources),
             "leases": len(self.leases),
             "reservations": sum(len(lease.reservations) for lease in self.leases),
-            "allocations": sum(promise.slots for promise in self.allocations),
+            "allocations": sum(allocation.slots for allocation in self.allocations),
             "events": sum(len(lease.events) for lease in self.leases),
         }
 
@@ -51,9 +51,9 @@ def make_plan(rows: BlazarRows, now: datetime) -> Plan:
     definitions = resources.property_definitions(rows, findings)
     found = [*resources.hosts(rows, definitions, now, findings), *resources.floating_ips(rows, now, findings)]
     leases = Leases(rows, now, findings).all()
-    promised = allocations(rows, leases, found, now, findings)
+    allocated = allocations(rows, leases, found, now, findings)
     return Plan(
-        definitions, found, [_flagged(lease, promised.short) for lease in leases], promised.kept, findings.entries
+        definitions, found, [_flagged(lease, allocated.short) for lease in leases], allocated.kept, findings.entries
     )
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from leasehold.cloud.ports import Flavor
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.resource import FLOATING_IP, HOST
-from leasehold.resource_types.flavor import FlavorReservations, capture
-from leasehold.resource_types.floatingip import FloatingIpReservations
-from leasehold.resource_types.host import HostReservations
-from leasehold.resource_types.instance import InstanceReservations
+from leasehold.resource_types.flavor.kind import FlavorKind, capture
+from leasehold.resource_types.floatingip.kind import FloatingIpKind
+from leasehold.resource_types.host.kind import HostKind
+from leasehold.resource_types.instance.kind import InstanceKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from leasehold.resource_types.base import Request
     from leasehold.takeover.rows import (
         BlazarRows,
         FloatingIpReservationRow,
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
         ReservationRow,
     )
 
-INSTANCE = InstanceReservations.name
-FLAVOR = FlavorReservations.name
+INSTANCE = InstanceKind.name
+FLAVOR = FlavorKind.name
+Stored: TypeAlias = dict[str, Any]
 
 
 class UnreadableError(Exception):
@@ -45,14 +46,14 @@ class Requests:
         self._required: dict[str | None, list[str]] = defaultdict(list)
         for each in rows.required_ips:
             self._required[each.floatingip_reservation_id].append(each.address)
-        self._readers: dict[str, tuple[dict[str | None, Any], Callable[[Any], Request]]] = {
+        self._readers: dict[str, tuple[dict[str | None, Any], Callable[[Any], Stored]]] = {
             HOST: (self._hosts, _host),
             INSTANCE: (self._instances, _instance),
             FLAVOR: (self._instances, _flavor),
             FLOATING_IP: (self._floating_ips, self._floating_ip),
         }
 
-    def read(self, row: ReservationRow) -> tuple[Request, dict[str, Any]]:
+    def read(self, row: ReservationRow) -> tuple[Stored, dict[str, Any]]:
         """Return the request of a reservation, and the id of the aggregate that Blazar made for it, if any.
 
         Raises UnreadableError for an unknown type, a missing row of its type, and invalid values.
@@ -70,19 +71,22 @@ class Requests:
         aggregate = getattr(found, "aggregate_id", None)
         return request, {} if aggregate is None else {"aggregate_id": aggregate}
 
-    def _floating_ip(self, row: FloatingIpReservationRow) -> Request:
-        return FloatingIpReservations().parse(
+    def _floating_ip(self, row: FloatingIpReservationRow) -> Stored:
+        kind = FloatingIpKind()
+        request = kind.parse(
             {
                 "network_id": row.network_id,
                 "amount": row.amount,
                 "required_floatingips": self._required[row.id],
             }
         )
+        return kind.store(request)
 
 
-def _host(row: HostReservationRow) -> Request:
+def _host(row: HostReservationRow) -> Stored:
     least, _, most = (row.count_range or "").partition("-")
-    return HostReservations().parse(
+    kind = HostKind()
+    request = kind.parse(
         {
             "min": least,
             "max": most,
@@ -91,10 +95,12 @@ def _host(row: HostReservationRow) -> Request:
             "before_end": "default" if row.before_end is None else row.before_end,
         }
     )
+    return kind.store(request)
 
 
-def _instance(row: InstanceReservationRow) -> Request:
-    request = InstanceReservations().parse(
+def _instance(row: InstanceReservationRow) -> Stored:
+    kind = InstanceKind()
+    request = kind.parse(
         {
             "amount": row.amount,
             "vcpus": row.vcpus,
@@ -104,10 +110,10 @@ def _instance(row: InstanceReservationRow) -> Request:
             "resource_properties": row.resource_properties or "",
         }
     )
-    return request | ({"server_group_id": row.server_group_id} if row.server_group_id else {})
+    return kind.store(replace(request, server_group_id=row.server_group_id or None))
 
 
-def _flavor(row: InstanceReservationRow) -> Request:
+def _flavor(row: InstanceReservationRow) -> Stored:
     """Return the request with the source flavor that Blazar captured; `captured` keeps its JSON text for the API."""
     text = row.resource_properties or ""
     try:
@@ -124,5 +130,6 @@ def _flavor(row: InstanceReservationRow) -> Request:
         )
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UnreadableError(f"its source flavor cannot be read ({error!r})") from None
-    asked = FlavorReservations().parse({"flavor_id": flavor.id, "amount": row.amount, "affinity": None})
-    return capture(asked, flavor) | {"captured": text}
+    kind = FlavorKind()
+    asked = kind.parse({"flavor_id": flavor.id, "amount": row.amount, "affinity": None})
+    return kind.store(replace(capture(asked, flavor), captured=text))

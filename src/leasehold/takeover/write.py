@@ -41,7 +41,7 @@ def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
         numbers = _write_resources(connection, plan, generations, now)
         for lease in plan.leases:
             insert_lease(connection, lease)
-        _write_promises(connection, plan, numbers, generations)
+        _write_allocations(connection, plan, numbers, generations)
         _write_tasks(connection, plan, now)
         bump_pools(connection, generations)
         return True
@@ -88,7 +88,7 @@ def _write_resources(
     return numbers
 
 
-def _write_promises(
+def _write_allocations(
     connection: Connection, plan: Plan, numbers: Mapping[tuple[str, str], int], generations: Mapping[str, int]
 ) -> None:
     pools = {each.key: each.values["pool"] for each in plan.resources}

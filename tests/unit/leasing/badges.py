@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
@@ -11,62 +11,62 @@ from leasehold.db.pool import bump_pools, create_pools, lock_pools
 from leasehold.db.resource import insert_resource
 from leasehold.model.allocation import Pick
 from leasehold.model.refusal import Refusal
-from leasehold.resource_types.base import Wanted
-from leasehold.resource_types.registry import ResourceTypes
+from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.registry import ResourceType, ResourceTypes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Connection
 
     from leasehold.cloud.ports import Cloud
-    from leasehold.model.caller import Caller
-    from leasehold.model.properties import Expression
-    from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.base import Job, Request, ResourceType, Search
+    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.kind import Search
     from tests.factory import World
 
 BADGE = "site:badge"
 POOL = "badges"
 
 
-class BadgeRequest(BaseModel):
-    """How many badges."""
+class BadgeBody(BaseModel):
+    """As many badges."""
 
     amount: int
 
 
-class Badges:
+@dataclass(frozen=True, slots=True)
+class BadgeRequest:
+    """`BadgeBody` as it was read."""
+
+    amount: int
+
+
+class BadgeKind(Kind[BadgeRequest]):
     """Badges that are given to a lease as a whole."""
 
     name = BADGE
     pool = POOL
-    schema = BadgeRequest
+    noun = "badges"
+    schema = BadgeBody
+    request_type = BadgeRequest
 
-    def parse(self, raw: Mapping[str, Any]) -> Request:
-        return BadgeRequest.model_validate(raw).model_dump()
+    def parse(self, raw: Mapping[str, Any]) -> BadgeRequest:
+        return BadgeRequest(BadgeBody.model_validate(raw).amount)
 
-    def resolve(self, cloud: Cloud, caller: Caller, request: Request) -> Request:
-        return request
-
-    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> Request:
-        return self.parse({**reservation.request, **raw})
-
-    def conditions(self, request: Request) -> Collection[Expression]:
-        return ()
-
-    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+    def allocate(self, request: BadgeRequest, search: Search[BadgeRequest]) -> Sequence[Pick] | Refusal:
         free = search.snapshot.numbers[search.snapshot.free(search.padded)]
         held = [pick.resource_number for pick in search.held]
-        chosen = sorted(map(int, free), key=lambda number: (number not in held, number))[: request["amount"]]
-        if len(chosen) < request["amount"]:
-            return Refusal(BADGE, "badges", request["amount"], len(chosen), search.window)
+        chosen = sorted(map(int, free), key=lambda number: (number not in held, number))[: request.amount]
+        if len(chosen) < request.amount:
+            return Refusal(BADGE, "badges", request.amount, len(chosen), search.window)
         return [Pick(number) for number in chosen]
 
-    def exactly(self, request: Request, amount: int) -> Request:
-        return {**request, "amount": amount}
 
-    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
+class BadgeDriver(Driver[BadgeRequest]):
+    """Keeps an aggregate for each badge that is held."""
+
+    def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
         mine = {each.name for each in cloud.aggregates.list() if each.metadata.get("badge_of") == job.name}
         given = {f"badge {each.resource.id}" for each in job.holdings} if wanted is Wanted.ACTIVE else set()
         for name in sorted(given - mine):
@@ -75,13 +75,8 @@ class Badges:
             cloud.aggregates.delete(name)
         return {}
 
-    def occupied(self, cloud: Cloud, job: Job) -> frozenset[int]:
-        return frozenset()
 
-    def before_end(self, cloud: Cloud, job: Job) -> None: ...
-
-    def view(self, reservation: Reservation) -> dict[str, Any]:
-        return dict(reservation.request)
+BADGES = ResourceType(BadgeKind(), BadgeDriver())
 
 
 def badges(amount: int = 1) -> dict[str, Any]:
@@ -113,12 +108,12 @@ def with_badges(world: World, amount: int = 3) -> World:
         bump_pools(connection, generations)
 
     world.service.db.transact(enrol)
-    return with_types(world, {**world.service.types.by_name, BADGE: Badges()})
+    return with_types(world, {**world.service.types.by_name, BADGE: BADGES})
 
 
 def without(world: World, *names: str) -> World:
     """Return the world as it goes on with these types switched off."""
-    return with_types(world, {name: kind for name, kind in world.service.types.by_name.items() if name not in names})
+    return with_types(world, {name: each for name, each in world.service.types.by_name.items() if name not in names})
 
 
 def with_types(world: World, by_name: Mapping[str, ResourceType]) -> World:

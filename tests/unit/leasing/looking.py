@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.repair import repair
-from leasehold.resource_types.slots import child_provider
+from leasehold.resource_types.slots.names import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 
 if TYPE_CHECKING:

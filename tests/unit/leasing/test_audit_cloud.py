@@ -18,7 +18,7 @@ from leasehold.leasing.audit.repair import repair
 from leasehold.leasing.queries import list_leases
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.windows import to_seconds
-from leasehold.resource_types.slots import resource_class
+from leasehold.resource_types.slots.names import resource_class
 from tests.factory import floating_ips, hosts, instances, run_for, run_manager
 from tests.stateful.audit import cloud_state
 from tests.unit.leasing.looking import AT_ONCE, Scene, findings, lease_of_everything, mend

@@ -9,7 +9,7 @@ import pytest
 
 from leasehold.cloud.ports import Inventory
 from leasehold.manager.reconciler import reconcile
-from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, child_provider, resource_class
+from leasehold.resource_types.slots.names import FLAVOR_KEY, RESERVATION_KEY, child_provider, resource_class
 from tests.factory import NETWORK, hosts, run_manager, run_until
 from tests.stateful.audit import cloud_state
 from tests.unit.leasing.looking import AT_ONCE, findings, lease_of_everything, mend

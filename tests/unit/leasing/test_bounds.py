@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.leasing.bounds import MOST_CONDITIONS, MOST_TEXT
-from leasehold.model.errors import InvalidInputError, LeaseholdError
+from leasehold.model.errors import InvalidInputError, LeaseholdError, TooMuchHeldError
 from tests.counts.meter import Meter
 from tests.factory import floating_ips, hosts, instances
 
@@ -80,3 +80,9 @@ def test_an_amendment_has_the_same_bounds(world: World) -> None:
     with pytest.raises(InvalidInputError, match="more than 1024 conditions") as caught:
         world.amend(lease, reservations=changes)
     assert caught.value.field == "reservations[4]"
+
+
+def test_as_many_named_addresses_as_the_schema_allows_are_looked_at(world: World) -> None:
+    named = [f"203.0.{n // 250}.{n % 250}" for n in range(1024)]
+    with pytest.raises(TooMuchHeldError):
+        world.lease(floating_ips(1024, required_floatingips=named), start=1, end=2)

@@ -12,7 +12,7 @@ from leasehold.db.store import Database
 from leasehold.leasing.host import converge_host, enrol_host, remove_host
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
-from leasehold.resource_types.slots import child_provider
+from leasehold.resource_types.slots.names import child_provider
 from tests.factory import claim_one, hosts, run_for, run_manager
 from tests.stateful.audit import audit_cloud as second_opinion
 from tests.unit.leasing.looking import findings

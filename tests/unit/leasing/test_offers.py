@@ -19,7 +19,7 @@ from leasehold.model.errors import NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from tests.factory import KINDS, floating_ips, hosts, instances, open_service, run_manager, run_until
+from tests.factory import TYPES, floating_ips, hosts, instances, open_service, run_manager, run_until
 from tests.stateful.audit import dump
 from tests.unit.calendar.oracle import Row, columns
 from tests.unit.resource_types.pool import DAY, NETWORK, address, host
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from leasehold.model.refusal import Refusal
     from tests.factory import World
 
-TYPES = {kind.name: kind for kind in KINDS}
 LAST = 20
 """Promises lie within so many minutes."""
 NOBODY = "00000000-0000-0000-0000-00000000000f"
@@ -94,7 +93,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def asked_of(raw: Mapping[str, Any], place: int) -> Asked:
-    kind = TYPES[raw["resource_type"]]
+    kind = TYPES.get(raw["resource_type"]).kind
     return Asked(kind, kind.parse(raw), place=f"reservations[{place}]")
 
 

@@ -18,8 +18,12 @@ from leasehold.db.tables import reservations, tasks
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
-from leasehold.resource_types.flavor import FlavorReservations
-from leasehold.resource_types.host import HostReservations
+from leasehold.resource_types import flavor
+from leasehold.resource_types.flavor.driver import FlavorDriver
+from leasehold.resource_types.flavor.kind import FlavorKind, FlavorRequest
+from leasehold.resource_types.host.driver import HostDriver
+from leasehold.resource_types.host.kind import HostKind
+from leasehold.resource_types.registry import ResourceType
 from tests.factory import (
     NETWORK,
     flavors,
@@ -32,7 +36,18 @@ from tests.factory import (
     run_until,
 )
 from tests.stateful.audit import audit
-from tests.unit.leasing.badges import BADGE, Badges, badges, given, with_badges, with_types, without
+from tests.unit.leasing.badges import (
+    BADGE,
+    BADGES,
+    BadgeDriver,
+    BadgeKind,
+    BadgeRequest,
+    badges,
+    given,
+    with_badges,
+    with_types,
+    without,
+)
 from tests.unit.leasing.looking import AT_ONCE, findings, mend
 
 if TYPE_CHECKING:
@@ -42,7 +57,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.base import Job, Request, ResourceType, Search, Wanted
+    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.kind import Search
     from tests.factory import World
 
 FLOATING_IP = "virtual:floatingip"
@@ -281,7 +297,7 @@ def test_the_audit_names_the_plugin_that_is_missing_and_the_leases_that_need_it(
 # ---------------------------------------------------------------- healing
 
 
-class Clumsy(HostReservations):
+class Clumsy(HostKind):
     """A plugin with a bug: it breaks off."""
 
     def allocate(self, request: Any, search: Any) -> Any:
@@ -289,7 +305,7 @@ class Clumsy(HostReservations):
         raise RuntimeError(message)
 
 
-class Confused(HostReservations):
+class Confused(HostKind):
     """A plugin with a bug: its answer is none."""
 
     def allocate(self, request: Any, search: Any) -> Any:
@@ -309,11 +325,11 @@ def test_a_lease_whose_plugin_is_missing_stops_no_others_healing(world: World) -
 
 @pytest.mark.parametrize("plugin", [Clumsy(), Confused()], ids=["breaks off", "answers nonsense"])
 def test_a_bug_in_the_healing_of_one_lease_stops_no_others(
-    world: World, caplog: pytest.LogCaptureFixture, plugin: HostReservations
+    world: World, caplog: pytest.LogCaptureFixture, plugin: HostKind
 ) -> None:
     first, second = world.lease(hosts(), start=0, end=2), world.lease(hosts(), start=0, end=2)
     run_manager(world)
-    clumsy = with_types(world, {**world.service.types.by_name, GONE: plugin})
+    clumsy = with_types(world, {**world.service.types.by_name, GONE: ResourceType(plugin, HostDriver())})
     orphan(clumsy, first)
     clumsy.fail("cmp-01")
     clumsy.fail("cmp-02")
@@ -366,21 +382,35 @@ def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
 # ---------------------------------------------------------------- plugins with a bug
 
 
-class BrokenBadges(Badges):
+class BrokenBadgeKind(BadgeKind):
     """Badges whose plugin raises what no plugin may."""
-
-    def converge(self, cloud: Cloud, job: Job, wanted: Wanted) -> Mapping[str, Any]:
-        raise ValueError(job.name)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         raise KeyError(reservation.id)
 
 
-class BrokenFlavors(FlavorReservations):
+class BrokenBadgeDriver(BadgeDriver):
+    """The same in the cloud."""
+
+    def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
+        raise ValueError(job.name)
+
+
+BROKEN_BADGES = ResourceType(BrokenBadgeKind(), BrokenBadgeDriver())
+
+
+class BrokenFlavors(FlavorKind):
     """Flavors whose plugin finds no hosts, not even that there are none."""
 
-    def allocate(self, request: Request, search: Search) -> Sequence[Pick] | Refusal:
+    def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
         raise ZeroDivisionError
+
+
+class Forgetful(FlavorKind):
+    """Cannot read what it stored."""
+
+    def load(self, stored: Mapping[str, Any]) -> FlavorRequest:
+        raise KeyError(stored["flavor_id"])
 
 
 class BrokenDeletes:
@@ -396,8 +426,8 @@ class BrokenDeletes:
         raise ArithmeticError(name)
 
 
-def broken(world: World, kind: ResourceType) -> World:
-    return with_types(world, {**world.service.types.by_name, kind.name: kind})
+def broken(world: World, plugin: ResourceType) -> World:
+    return with_types(world, {**world.service.types.by_name, plugin.name: plugin})
 
 
 def test_a_plugin_that_breaks_off_is_a_finding_and_the_audit_goes_on(world: World) -> None:
@@ -407,7 +437,7 @@ def test_a_plugin_that_breaks_off_is_a_finding_and_the_audit_goes_on(world: Worl
     run_manager(world)
     for lease in (badge, other):
         world.cloud.aggregates.ensure(lease.reservations[0].id, None, {})
-    world = broken(world, BrokenBadges())
+    world = broken(world, BROKEN_BADGES)
     found = {(each.kind.value, each.subject): each for each in findings(world)}
     assert set(found) == {("drift", badge.id), ("drift", other.id), ("plugin", badge.id)}
     finding = found["plugin", badge.id]
@@ -415,14 +445,14 @@ def test_a_plugin_that_breaks_off_is_a_finding_and_the_audit_goes_on(world: Worl
     assert badge.reservations[1].id in finding.what
     assert "ValueError" in finding.what
     assert finding.mend is None
-    world = broken(world, Badges())
+    world = broken(world, BADGES)
     assert "plugin" not in {each.kind.value for each in findings(world)}
 
 
 def test_a_plugin_that_breaks_off_keeps_no_lease_from_being_shown(world: World) -> None:
     world = with_badges(world)
     lease = world.lease(badges(), hosts(), start=0, end=2)
-    world = broken(world, BrokenBadges())
+    world = broken(world, BROKEN_BADGES)
     shown: Any = show_lease(world.get(lease), world.service.types, Version(1, 1), EVERYTHING)
     assert [part["resource_type"] for part in shown["reservations"]] == [BADGE, "physical:host"]
     assert "min" in shown["reservations"][1]
@@ -433,7 +463,7 @@ def test_a_plugin_that_breaks_off_keeps_no_other_reservation_from_being_healed(w
     after = world.lease(instances(), start=0, end=2)
     run_manager(world)
     assert [world.holds(lease, 0), world.holds(lease, 1), world.holds(after)] == [{"cmp-01": 1}] * 3
-    world = broken(world, BrokenFlavors())
+    world = broken(world, ResourceType(BrokenFlavors(), FlavorDriver()))
     world.fail("cmp-01")
     assert [world.holds(lease, 0), world.holds(lease, 1), world.holds(after)] == [
         {"cmp-01": 1},
@@ -441,10 +471,19 @@ def test_a_plugin_that_breaks_off_keeps_no_other_reservation_from_being_healed(w
         {"cmp-02": 1},
     ]
     assert not world.part(lease, 0).missing_resources
-    world = broken(world, FlavorReservations())
+    world = broken(world, flavor.load())
     assert world.heal() == 1
     assert world.holds(lease, 0) == {"cmp-02": 1}
     audit(world)
+
+
+def test_a_request_that_cannot_be_loaded_keeps_nothing_else_from_being_healed_or_audited(world: World) -> None:
+    lease = world.lease(flavors(), instances(), start=0, end=2)
+    run_manager(world)
+    world = broken(world, ResourceType(Forgetful(), FlavorDriver()))
+    assert [(each.kind.value, each.subject) for each in findings(world)] == [("plugin", lease.id)]
+    world.fail("cmp-01")
+    assert [world.holds(lease, 0), world.holds(lease, 1)] == [{"cmp-01": 1}, {"cmp-02": 1}]
 
 
 def test_a_mend_that_breaks_off_leaves_the_others_to_be_mended(world: World, caplog: pytest.LogCaptureFixture) -> None:

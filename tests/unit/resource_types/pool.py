@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.calendar.index import Calendar
 from leasehold.model.refusal import Refusal
@@ -12,7 +13,7 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, Resource
 from leasehold.model.states import ReservationStatus
 from leasehold.model.windows import Window, to_seconds
-from leasehold.resource_types.base import Search
+from leasehold.resource_types.kind import Kind, Search
 from tests.unit.calendar.oracle import Row, columns
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
-    from leasehold.resource_types.base import ResourceType
+
+R = TypeVar("R")
 
 DAY = datetime(2031, 5, 1, tzinfo=UTC)
 OTHER = "00000000-0000-0000-0000-00000000000f"
@@ -79,18 +81,26 @@ def pool_of(resources: Iterable[Resource], promises: Sequence[Row] = (), now: da
     return calendar.snapshot(now)
 
 
-def search(snapshot: Snapshot, window: Window | None = None, **more: Any) -> Search:
+def search(snapshot: Snapshot, window: Window | None = None, **more: Any) -> Search[Any]:
     """Return a search in a window, from the first to the second hour unless it is given."""
     wanted = window or hours(1, 2)
     return Search(snapshot, wanted, more.pop("length", wanted.duration), **more)
 
 
-def reservation(kind: ResourceType, request: Mapping[str, Any], **fields: Any) -> Reservation:
+def reservation(kind: Kind[R], request: R, **fields: Any) -> Reservation:
     """Return a pending reservation with this request."""
-    return Reservation(OURS, "lease", kind.name, "resource", request, **fields)
+    return Reservation(OURS, "lease", kind.name, "resource", kind.store(request), **fields)
 
 
-def active(kind: ResourceType, request: Mapping[str, Any]) -> Reservation:
+def from_database(kind: Kind[R], request: R) -> dict[str, Any]:
+    """Return what the database keeps of a request: JSON that says all of what `store` returned."""
+    stored = kind.store(request)
+    kept: dict[str, Any] = json.loads(json.dumps(stored))
+    assert kept == stored
+    return kept
+
+
+def active(kind: Kind[R], request: R) -> Reservation:
     """Return a reservation that is in use."""
     return reservation(kind, request, status=ReservationStatus.ACTIVE)
 

@@ -13,17 +13,16 @@ from leasehold.cloud.sandbox import seed, tables
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import reading, writing
-from leasehold.resource_types.base import Holding, Job
+from leasehold.resource_types.driver import Holding, Job
 from tests.contract.lab import new_sandbox
 from tests.factory import Clock
 from tests.unit.resource_types.pool import address, host, reservation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sqlalchemy import Engine
 
-    from leasehold.resource_types.base import ResourceType, Wanted
+    from leasehold.resource_types.driver import Wanted
+    from leasehold.resource_types.registry import ResourceType
 
 FREEPOOL = "freepool"
 PROJECT = "demo"
@@ -83,13 +82,13 @@ class Scene:
             "addresses": {last: replace(found, id="") for last, found in at.items() if found},
         }
 
-    def interrupted(self, kind: ResourceType, job: Job, wanted: Wanted, call: int, error: Any) -> bool:
+    def interrupted(self, resource_type: ResourceType, job: Job[Any], wanted: Wanted, call: int, error: Any) -> bool:
         """Converge while the given call to the cloud fails, and say whether it came that far."""
         if call > 1:
             self.cloud.faults.set(Fault("*", remaining=call - 1))
         self.cloud.faults.set(Fault("*", error=error, remaining=1))
         try:
-            kind.converge(self.cloud, job, wanted)
+            resource_type.driver.converge(self.cloud, job, wanted)
         except CloudError:
             return True
         else:
@@ -113,7 +112,7 @@ def holding_address(last: int) -> Holding:
 
 
 def job(
-    kind: ResourceType, request: Mapping[str, Any], *held: Holding, former: tuple[Holding, ...] = (), **more: Any
-) -> Job:
+    resource_type: ResourceType, request: Any, *held: Holding, former: tuple[Holding, ...] = (), **more: Any
+) -> Job[Any]:
     """Return our reservation with what it holds and held; its warning is `more`."""
-    return Job(PROJECT, reservation(kind, request), held, former, **more)
+    return Job(PROJECT, reservation(resource_type.kind, request), resource_type.kind, held, former, **more)

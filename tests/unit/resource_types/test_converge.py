@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,8 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.model.caller import Caller
-from leasehold.resource_types.base import Wanted
-from leasehold.resource_types.flavor import FlavorReservations
-from leasehold.resource_types.floatingip import FloatingIpReservations
-from leasehold.resource_types.host import HostReservations
-from leasehold.resource_types.instance import InstanceReservations
+from leasehold.resource_types import flavor, floatingip, host, instance
+from leasehold.resource_types.driver import Wanted
 from tests.unit.resource_types.pool import OURS
 from tests.unit.resource_types.scene import ADDRESSES, FREEPOOL, PROJECT, Scene, holding, holding_address, job
 
@@ -25,19 +22,15 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.resource_types.base import Job, ResourceType
+    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.registry import ResourceType
 
 PREPARED, ACTIVE, ENDED = Wanted.PREPARED, Wanted.ACTIVE, Wanted.ENDED
-HOSTS, INSTANCES, FLAVORS, ADDRESSED = (
-    HostReservations(),
-    InstanceReservations(),
-    FlavorReservations(),
-    FloatingIpReservations(),
-)
-HOST_REQUEST = HOSTS.parse({"min": 1, "max": 2, "hypervisor_properties": "", "resource_properties": ""})
+HOSTS, INSTANCES, FLAVORS, ADDRESSED = host.load(), instance.load(), flavor.load(), floatingip.load()
+HOST_REQUEST = HOSTS.kind.parse({"min": 1, "max": 2, "hypervisor_properties": "", "resource_properties": ""})
 SIZES = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1}
-INSTANCE_REQUEST = INSTANCES.parse({"amount": 3, "affinity": None, "resource_properties": "", **SIZES})
-ADDRESS_REQUEST = ADDRESSED.parse({"network_id": seed.NETWORK_ID, "amount": 2})
+INSTANCE_REQUEST = INSTANCES.kind.parse({"amount": 3, "affinity": None, "resource_properties": "", **SIZES})
+ADDRESS_REQUEST = ADDRESSED.kind.parse({"network_id": seed.NETWORK_ID, "amount": 2})
 CLASS = f"CUSTOM_RESERVATION_{OURS.upper().replace('-', '_')}"
 
 
@@ -67,7 +60,7 @@ class Step:
     """One moment in the life of a reservation: what happens in the cloud before, and what is wanted then."""
 
     wanted: Wanted
-    job: Callable[[Scene], Job]
+    job: Callable[[Scene], Job[Any]]
     before: Callable[[Scene], None] = nothing
 
 
@@ -75,19 +68,19 @@ class Step:
 class Life:
     """A kind of reservation from its preparation to its end, a failed host or a changed amount in between."""
 
-    kind: ResourceType
+    type: ResourceType
     steps: tuple[Step, ...]
 
 
-def flavor_job(scene: Scene, *held: Any, **more: Any) -> Job:
+def flavor_job(scene: Scene, *held: Any, **more: Any) -> Job[Any]:
     raw = {"flavor_id": "g1.large", "amount": 3, "affinity": None}
-    request = FLAVORS.resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.parse(raw))
+    request = FLAVORS.driver.resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.kind.parse(raw))
     # The hosts of the scene have no GPU: what the source flavor asks for does not matter here.
-    plain = {**request["flavor"], "extra_specs": {"hw:numa_nodes": "1"}, "vcpus": 1, "memory_mb": 512, "disk_gb": 1}
-    return job(FLAVORS, {**request, "flavor": plain}, *held, **more)
+    plain = replace(request.source, extra_specs={"hw:numa_nodes": "1"}, vcpus=1, memory_mb=512, disk_gb=1)
+    return job(FLAVORS, replace(request, source=plain), *held, **more)
 
 
-def slots_life(kind: ResourceType, make: Callable[..., Job]) -> Life:
+def slots_life(kind: ResourceType, make: Callable[..., Job[Any]]) -> Life:
     return Life(
         kind,
         (
@@ -132,7 +125,7 @@ LIVES = {
 lives = pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
 
 
-def pictures(scene: Scene, life: Life, converge: Callable[[Job, Wanted], None]) -> list[dict[str, Any]]:
+def pictures(scene: Scene, life: Life, converge: Callable[[Job[Any], Wanted], None]) -> list[dict[str, Any]]:
     """Live a life and return what the cloud looks like after every step."""
     seen = []
     for step in life.steps:
@@ -149,10 +142,10 @@ def pictures(scene: Scene, life: Life, converge: Callable[[Job, Wanted], None]) 
 def test_converging_again_changes_nothing(scene_engine: Engine, life: Life) -> None:
     scene = Scene(scene_engine)
 
-    def twice(each: Job, wanted: Wanted) -> None:
-        facts = life.kind.converge(scene.cloud, each, wanted)
+    def twice(each: Job[Any], wanted: Wanted) -> None:
+        facts = life.type.driver.converge(scene.cloud, each, wanted)
         before = scene.picture()
-        assert life.kind.converge(scene.cloud, each, wanted) == facts
+        assert life.type.driver.converge(scene.cloud, each, wanted) == facts
         assert scene.picture() == before
 
     pictures(scene, life, twice)
@@ -165,7 +158,7 @@ def test_an_attempt_that_breaks_off_anywhere_is_completed_by_the_next(
     scene_engine: Engine, life: Life, error: str
 ) -> None:
     scene = Scene(scene_engine)
-    undisturbed = pictures(scene, life, lambda each, wanted: void(life.kind.converge(scene.cloud, each, wanted)))
+    undisturbed = pictures(scene, life, lambda each, wanted: void(life.type.driver.converge(scene.cloud, each, wanted)))
     for call in count(1):
         hits, seen = disturbed(Scene(scene_engine), life, call, error)
         assert seen == undisturbed, f"call {call}"
@@ -178,10 +171,10 @@ def disturbed(scene: Scene, life: Life, call: int, error: str) -> tuple[int, lis
     """Live a life whose every step breaks off at the given call; return how many came that far, and the pictures."""
     hits = 0
 
-    def at_second_try(each: Job, wanted: Wanted) -> None:
+    def at_second_try(each: Job[Any], wanted: Wanted) -> None:
         nonlocal hits
-        hits += scene.interrupted(life.kind, each, wanted, call, error)
-        life.kind.converge(scene.cloud, each, wanted)
+        hits += scene.interrupted(life.type, each, wanted, call, error)
+        life.type.driver.converge(scene.cloud, each, wanted)
 
     seen = pictures(scene, life, at_second_try)
     return hits, seen
@@ -194,55 +187,55 @@ def void(_: object) -> None:
 @lives
 def test_the_end_leaves_nothing_of_the_reservation(scene: Scene, life: Life) -> None:
     before = scene.picture()
-    last = pictures(scene, life, lambda each, wanted: void(life.kind.converge(scene.cloud, each, wanted)))[-1]
-    others = [("another's", "cmp-02")] if life.kind in (INSTANCES, FLAVORS) else []
+    last = pictures(scene, life, lambda each, wanted: void(life.type.driver.converge(scene.cloud, each, wanted)))[-1]
+    others = [("another's", "cmp-02")] if life.type in (INSTANCES, FLAVORS) else []
     assert last == {**before, "servers": others}
 
 
 @lives
 def test_the_end_of_what_never_began_is_fine(scene: Scene, life: Life) -> None:
     before = scene.picture()
-    life.kind.converge(scene.cloud, life.steps[-1].job(scene), ENDED)
+    life.type.driver.converge(scene.cloud, life.steps[-1].job(scene), ENDED)
     assert scene.picture() == before
 
 
 # ---------------------------------------------------------------- hosts
 
 
-def hosts_job(*numbers: int, former: tuple[int, ...] = ()) -> Job:
+def hosts_job(*numbers: int, former: tuple[int, ...] = ()) -> Job[Any]:
     return job(HOSTS, HOST_REQUEST, *map(holding, numbers), former=tuple(map(holding, former)))
 
 
 def test_hosts_move_from_the_free_pool_when_active_and_back_at_the_end(scene: Scene) -> None:
-    facts = HOSTS.converge(scene.cloud, hosts_job(1, 3), PREPARED)
+    facts = HOSTS.driver.converge(scene.cloud, hosts_job(1, 3), PREPARED)
     prepared = scene.cloud.aggregates.get(OURS)
     assert prepared is not None
     assert (prepared.zone, dict(prepared.metadata)) == (f"blazar_{OURS}", {"blazar:owner": PROJECT})
     assert facts == {"aggregate_id": prepared.id}
     assert (scene.members(OURS), scene.members(FREEPOOL)) == (set(), {"cmp-01", "cmp-02", "cmp-03"})
-    assert HOSTS.converge(scene.cloud, hosts_job(1, 3), ACTIVE) == facts
+    assert HOSTS.driver.converge(scene.cloud, hosts_job(1, 3), ACTIVE) == facts
     assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-01", "cmp-03"}, {"cmp-02"})
-    HOSTS.converge(scene.cloud, hosts_job(1, 3), ENDED)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 3), ENDED)
     assert (scene.members(OURS), scene.members(FREEPOOL)) == (None, {"cmp-01", "cmp-02", "cmp-03"})
 
 
 def test_preemptible_servers_make_room_on_the_hosts_and_elsewhere_stay(scene: Scene) -> None:
     preemptible_servers(scene)
-    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     assert scene.servers() == {"preemptible-3"}
 
 
 def test_a_start_that_broke_off_sweeps_again_what_landed_meanwhile(scene: Scene) -> None:
-    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     preemptible_servers(scene)
-    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     assert scene.servers() == {"preemptible-3"}
 
 
 def test_a_start_waits_for_other_servers_and_leaves_them_alone(scene: Scene) -> None:
     scene.put_server("another's", 1)
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, hosts_job(1), ACTIVE)
+        HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     assert scene.servers() == {"another's"}
     assert scene.members(FREEPOOL) == {"cmp-01", "cmp-02", "cmp-03"}
 
@@ -250,15 +243,15 @@ def test_a_start_waits_for_other_servers_and_leaves_them_alone(scene: Scene) -> 
 def test_a_host_that_has_to_wait_delays_no_other(scene: Scene) -> None:
     scene.put_server("another's", 1)
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+        HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     assert scene.members(OURS) == {"cmp-02"}
     scene.cloud.servers.take_to_delete(30)
     scene.put_server("ours", 2)
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, hosts_job(3, former=(2,)), ACTIVE)
+        HOSTS.driver.converge(scene.cloud, hosts_job(3, former=(2,)), ACTIVE)
     assert scene.members(OURS) == {"cmp-02", "cmp-03"}
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, hosts_job(2, 3), ENDED)
+        HOSTS.driver.converge(scene.cloud, hosts_job(2, 3), ENDED)
     assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-02"}, {"cmp-01", "cmp-03"})
 
 
@@ -266,55 +259,55 @@ def test_what_can_never_work_is_said_before_what_may_work_later(scene: Scene) ->
     scene.put_server("another's", 1)
     scene.cloud.faults.set(Fault("aggregates.remove_host", error="before", permanent=True, remaining=1))
     with pytest.raises(CloudPermanentError):
-        HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+        HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
 
 
 def test_preemptible_servers_that_go_slowly_make_a_start_wait(scene: Scene) -> None:
     scene.cloud.servers.take_to_delete(30)
     scene.put_server("preemptible", 1, preemptible=True)
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, hosts_job(1), ACTIVE)
+        HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     scene.clock.advance(seconds=30)
-    HOSTS.converge(scene.cloud, hosts_job(1), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     assert scene.members(OURS) == {"cmp-01"}
 
 
 def test_the_end_removes_every_server_on_the_hosts_and_no_other(scene: Scene) -> None:
-    HOSTS.converge(scene.cloud, hosts_job(1), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     servers_on_the_hosts(scene)
-    HOSTS.converge(scene.cloud, hosts_job(1), ENDED)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1), ENDED)
     assert scene.servers() == {"ours-2"}
 
 
 def test_hosts_are_given_back_only_when_their_servers_are_gone(scene: Scene) -> None:
     scene.cloud.servers.take_to_delete(30)
-    HOSTS.converge(scene.cloud, hosts_job(1), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     servers_on_the_hosts(scene)
     for _ in range(2):
         with pytest.raises(CloudTransientError, match="1 servers on cmp-01 are still being removed"):
-            HOSTS.converge(scene.cloud, hosts_job(1), ENDED)
+            HOSTS.driver.converge(scene.cloud, hosts_job(1), ENDED)
         assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-01"}, {"cmp-02", "cmp-03"})
     scene.clock.advance(seconds=30)
-    HOSTS.converge(scene.cloud, hosts_job(1), ENDED)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1), ENDED)
     assert (scene.members(OURS), scene.members(FREEPOOL)) == (None, {"cmp-01", "cmp-02", "cmp-03"})
 
 
 def test_a_former_host_is_vacated(scene: Scene) -> None:
-    HOSTS.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 2), ACTIVE)
     servers_on_the_hosts(scene)
-    HOSTS.converge(scene.cloud, hosts_job(1, 3, former=(2,)), ACTIVE)
+    HOSTS.driver.converge(scene.cloud, hosts_job(1, 3, former=(2,)), ACTIVE)
     assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-01", "cmp-03"}, {"cmp-02"})
     assert scene.servers() == {"ours-1"}
 
 
 @pytest.mark.parametrize(("action", "made"), [("snapshot", ["reserved_ours-1"]), ("default", []), ("", [])])
 def test_snapshots_are_taken_before_the_end_when_asked_for(scene: Scene, action: str, made: list[str]) -> None:
-    each = job(HOSTS, {**HOST_REQUEST, "before_end": action}, holding(1))
-    HOSTS.before_end(scene.cloud, each)
-    HOSTS.converge(scene.cloud, each, ACTIVE)
+    each = job(HOSTS, replace(HOST_REQUEST, before_end=action), holding(1))
+    HOSTS.driver.before_end(scene.cloud, each)
+    HOSTS.driver.converge(scene.cloud, each, ACTIVE)
     servers_on_the_hosts(scene)
     for _ in range(2):
-        HOSTS.before_end(scene.cloud, each)
+        HOSTS.driver.before_end(scene.cloud, each)
     ours, other = (scene.cloud.servers.on_host(name)[0] for name in ("cmp-01", "cmp-02"))
     assert [image.name for image in scene.cloud.images.of_server(ours.id)] == made
     assert not scene.cloud.images.of_server(other.id)
@@ -323,13 +316,13 @@ def test_snapshots_are_taken_before_the_end_when_asked_for(scene: Scene, action:
 # ---------------------------------------------------------------- instances
 
 
-def instances_job(*held: Any, former: tuple[Any, ...] = ()) -> Job:
+def instances_job(*held: Any, former: tuple[Any, ...] = ()) -> Job[Any]:
     return job(INSTANCES, INSTANCE_REQUEST, *held, former=former)
 
 
 def test_a_private_flavor_fits_as_often_as_there_are_slots(scene: Scene) -> None:
     two = holding(1, 2), holding(3, 1)
-    facts = INSTANCES.converge(scene.cloud, instances_job(*two), PREPARED)
+    facts = INSTANCES.driver.converge(scene.cloud, instances_job(*two), PREPARED)
     flavor, aggregate = scene.cloud.flavors.get(OURS), scene.cloud.aggregates.get(OURS)
     assert flavor is not None
     assert aggregate is not None
@@ -341,7 +334,7 @@ def test_a_private_flavor_fits_as_often_as_there_are_slots(scene: Scene) -> None
     assert aggregate.zone is None
     owner = {"reservation": OURS, "filter_tenant_id": PROJECT, "blazar:owner": PROJECT}
     assert (aggregate.metadata, aggregate.hosts) == (owner, frozenset())
-    INSTANCES.converge(scene.cloud, instances_job(*two), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(*two), ACTIVE)
     assert scene.members(OURS) == {"cmp-01", "cmp-03"}
     assert scene.members(FREEPOOL) == {"cmp-01", "cmp-02", "cmp-03"}
     assert [scene.slots(number) for number in (1, 2, 3)] == [2, None, 1]
@@ -350,51 +343,51 @@ def test_a_private_flavor_fits_as_often_as_there_are_slots(scene: Scene) -> None
 
 
 def test_promises_on_the_same_host_add_up(scene: Scene) -> None:
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 2), holding(1, 1)), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2), holding(1, 1)), ACTIVE)
     assert scene.slots(1) == 3
 
 
 def test_a_changed_size_replaces_the_flavor(scene: Scene) -> None:
-    INSTANCES.converge(scene.cloud, instances_job(), PREPARED)
-    INSTANCES.converge(scene.cloud, job(INSTANCES, {**INSTANCE_REQUEST, "vcpus": 4}), PREPARED)
+    INSTANCES.driver.converge(scene.cloud, instances_job(), PREPARED)
+    INSTANCES.driver.converge(scene.cloud, job(INSTANCES, replace(INSTANCE_REQUEST, vcpus=4)), PREPARED)
     flavor = scene.cloud.flavors.get(OURS)
     assert flavor is not None
     assert flavor.vcpus == 4
 
 
 def test_the_end_removes_the_servers_of_the_flavor_and_no_other(scene: Scene) -> None:
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ACTIVE)
     servers_of_the_flavor(scene)
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ENDED)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ENDED)
     assert scene.picture()["servers"] == [("another's", "cmp-02")]
 
 
 def test_slots_are_given_back_only_when_their_servers_are_gone(scene: Scene) -> None:
     scene.cloud.servers.take_to_delete(30)
     each = instances_job(holding(1, 2), holding(2, 1))
-    INSTANCES.converge(scene.cloud, each, ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, each, ACTIVE)
     servers_of_the_flavor(scene)
     for _ in range(2):
         with pytest.raises(CloudTransientError, match=f"servers of reservation {OURS} are still being removed"):
-            INSTANCES.converge(scene.cloud, each, ENDED)
+            INSTANCES.driver.converge(scene.cloud, each, ENDED)
         assert [scene.slots(number) for number in (1, 2)] == [2, 1]
     scene.clock.advance(seconds=30)
-    INSTANCES.converge(scene.cloud, each, ENDED)
+    INSTANCES.driver.converge(scene.cloud, each, ENDED)
     assert [scene.slots(number) for number in (1, 2)] == [None, None]
     assert (scene.members(OURS), scene.cloud.flavors.get(OURS)) == (None, None)
 
 
 def test_a_former_host_loses_its_slots_and_its_servers_of_the_flavor(scene: Scene) -> None:
     scene.cloud.servers.take_to_delete(30)
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2), holding(2, 1)), ACTIVE)
     servers_of_the_flavor(scene)
     healed = instances_job(holding(1, 2), holding(3, 1), former=(holding(2, 1),))
     with pytest.raises(CloudTransientError):
-        INSTANCES.converge(scene.cloud, healed, ACTIVE)
+        INSTANCES.driver.converge(scene.cloud, healed, ACTIVE)
     assert scene.members(OURS) == {"cmp-01", "cmp-03"}
     assert [scene.slots(number) for number in (1, 3)] == [2, 1]
     scene.clock.advance(seconds=30)
-    INSTANCES.converge(scene.cloud, healed, ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, healed, ACTIVE)
     assert scene.slots(2) is None
     there = [len(scene.cloud.servers.on_host(name)) for name in ("cmp-01", "cmp-02", "cmp-03")]
     assert there == [2, 1, 0]
@@ -402,8 +395,8 @@ def test_a_former_host_loses_its_slots_and_its_servers_of_the_flavor(scene: Scen
 
 
 def test_a_former_host_that_is_held_again_keeps_its_slots(scene: Scene) -> None:
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 2)), ACTIVE)
-    INSTANCES.converge(scene.cloud, instances_job(holding(1, 1), former=(holding(1, 2),)), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 2)), ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, instances_job(holding(1, 1), former=(holding(1, 2),)), ACTIVE)
     assert (scene.slots(1), scene.members(OURS)) == (1, {"cmp-01"})
 
 
@@ -412,14 +405,14 @@ def test_a_former_host_that_is_held_again_keeps_its_slots(scene: Scene) -> None:
 
 def test_addresses_are_in_the_project_while_active(scene: Scene) -> None:
     each = job(ADDRESSED, ADDRESS_REQUEST, holding_address(201), holding_address(202))
-    ADDRESSED.converge(scene.cloud, each, PREPARED)
+    ADDRESSED.driver.converge(scene.cloud, each, PREPARED)
     assert not scene.picture()["addresses"]
-    ADDRESSED.converge(scene.cloud, each, ACTIVE)
+    ADDRESSED.driver.converge(scene.cloud, each, ACTIVE)
     there = scene.picture()["addresses"]
     assert set(there) == {201, 202}
     assert {found.project_id for found in there.values()} == {PROJECT}
     assert {found.tags for found in there.values()} == {frozenset({"blazar", f"reservation:{OURS}"})}
-    ADDRESSED.converge(scene.cloud, each, ENDED)
+    ADDRESSED.driver.converge(scene.cloud, each, ENDED)
     assert not scene.picture()["addresses"]
 
 
@@ -427,47 +420,47 @@ def test_a_start_waits_for_an_address_that_somebody_else_has(scene: Scene) -> No
     scene.cloud.networks.create_floating_ip(seed.NETWORK_ID, seed.SUBNET_ID, "203.0.113.201", "alt", frozenset())
     each = job(ADDRESSED, ADDRESS_REQUEST, holding_address(201))
     with pytest.raises(CloudTransientError):
-        ADDRESSED.converge(scene.cloud, each, ACTIVE)
-    ADDRESSED.converge(scene.cloud, each, ENDED)
+        ADDRESSED.driver.converge(scene.cloud, each, ACTIVE)
+    ADDRESSED.driver.converge(scene.cloud, each, ENDED)
     assert set(scene.picture()["addresses"]) == {201}
 
 
 def test_an_address_that_was_created_but_never_tagged_goes_at_the_end(scene: Scene) -> None:
     scene.cloud.networks.create_floating_ip(seed.NETWORK_ID, seed.SUBNET_ID, "203.0.113.201", PROJECT, frozenset())
-    ADDRESSED.converge(scene.cloud, job(ADDRESSED, ADDRESS_REQUEST, holding_address(201)), ENDED)
+    ADDRESSED.driver.converge(scene.cloud, job(ADDRESSED, ADDRESS_REQUEST, holding_address(201)), ENDED)
     assert not scene.picture()["addresses"]
 
 
 def test_a_snapshot_that_fails_prevents_no_other(scene: Scene) -> None:
-    request = {**HOST_REQUEST, "before_end": "snapshot"}
+    request = replace(HOST_REQUEST, before_end="snapshot")
     mine = job(HOSTS, request, holding(1), holding(2))
-    HOSTS.converge(scene.cloud, mine, ACTIVE)
+    HOSTS.driver.converge(scene.cloud, mine, ACTIVE)
     servers_on_the_hosts(scene)
     there = [server for host in ("cmp-01", "cmp-02") for server in scene.cloud.servers.on_host(host)]
     scene.cloud.faults.set(Fault("images.snapshot", error="before", remaining=1))
     with pytest.raises(CloudTransientError):
-        HOSTS.before_end(scene.cloud, mine)
+        HOSTS.driver.before_end(scene.cloud, mine)
     assert sorted(len(scene.cloud.images.of_server(server.id)) for server in there) == [0, 1]
-    HOSTS.before_end(scene.cloud, mine)
+    HOSTS.driver.before_end(scene.cloud, mine)
     assert [len(scene.cloud.images.of_server(server.id)) for server in there] == [1, 1]
 
 
 def test_an_end_is_tried_again_while_one_host_may_still_be_given_back(scene: Scene) -> None:
     mine = job(HOSTS, HOST_REQUEST, holding(1), holding(2))
-    HOSTS.converge(scene.cloud, mine, ACTIVE)
+    HOSTS.driver.converge(scene.cloud, mine, ACTIVE)
     scene.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True, remaining=1))
     scene.cloud.faults.set(Fault("aggregates.add_host", error="before", remaining=1))
     with pytest.raises(CloudTransientError):
-        HOSTS.converge(scene.cloud, mine, ENDED)
+        HOSTS.driver.converge(scene.cloud, mine, ENDED)
 
 
 def test_the_end_of_slots_removes_all_that_can_be_removed(scene: Scene) -> None:
     mine = instances_job(holding(1, 2), holding(2, 1))
-    INSTANCES.converge(scene.cloud, mine, ACTIVE)
+    INSTANCES.driver.converge(scene.cloud, mine, ACTIVE)
     scene.cloud.faults.set(Fault("aggregates.delete", error="before", permanent=True, remaining=1))
     with pytest.raises(CloudPermanentError):
-        INSTANCES.converge(scene.cloud, mine, ENDED)
+        INSTANCES.driver.converge(scene.cloud, mine, ENDED)
     assert scene.cloud.flavors.get(OURS) is None
     assert [scene.slots(number) for number in (1, 2)] == [None, None]
-    INSTANCES.converge(scene.cloud, mine, ENDED)
+    INSTANCES.driver.converge(scene.cloud, mine, ENDED)
     assert scene.cloud.aggregates.get(OURS) is None

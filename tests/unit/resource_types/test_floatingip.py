@@ -6,15 +6,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError
-from leasehold.resource_types.floatingip import FloatingIpReservations
+from leasehold.resource_types.fields import MOST
+from leasehold.resource_types.floatingip.kind import FloatingIpKind, FloatingIpRequest
 from tests.unit.resource_types.pool import (
     NETWORK,
     active,
     address,
     booked,
+    from_database,
     hours,
     numbers,
     pool_of,
@@ -24,11 +28,11 @@ from tests.unit.resource_types.pool import (
     steps,
 )
 
-KIND = FloatingIpReservations()
+KIND = FloatingIpKind()
 THREE = [address(1), address(2), address(3)]
 
 
-def request(amount: object = 1, *lasts: int, network: object = NETWORK, **more: Any) -> dict[str, Any]:
+def request(amount: object = 1, *lasts: int, network: object = NETWORK, **more: Any) -> FloatingIpRequest:
     named = [f"203.0.113.{last}" for last in lasts]
     return KIND.parse({"network_id": network, "amount": amount, "required_floatingips": named, **more})
 
@@ -42,12 +46,13 @@ def held(*which: int) -> tuple[Pick, ...]:
 
 def test_a_request_is_kept_without_unknown_keys() -> None:
     parsed = KIND.parse({"network_id": 7, "amount": "2", "colour": "red"})
-    assert parsed == {"network_id": "7", "amount": 2, "required_floatingips": []}
+    assert parsed == FloatingIpRequest("7", 2, ())
+    assert KIND.store(parsed) == {"network_id": "7", "amount": 2, "required_floatingips": []}
 
 
 def test_named_addresses_are_kept_once_and_in_their_one_spelling() -> None:
     parsed = request(3, required_floatingips=["2001:DB8:0::1", "203.0.113.9", "2001:db8::1"])
-    assert parsed["required_floatingips"] == ["2001:db8::1", "203.0.113.9"]
+    assert parsed.required_floatingips == ("2001:db8::1", "203.0.113.9")
 
 
 def test_required_keys_are_named_together_when_missing() -> None:
@@ -63,7 +68,7 @@ def test_the_amount_is_a_whole_number_from_one(amount: object) -> None:
 
 
 def test_no_more_addresses_are_named_than_asked_for() -> None:
-    assert request(2, 1, 2)["required_floatingips"] == ["203.0.113.1", "203.0.113.2"]
+    assert request(2, 1, 2).required_floatingips == ("203.0.113.1", "203.0.113.2")
     with pytest.raises(InvalidInputError) as caught:
         request(1, 1, 2)
     assert caught.value.field == "required_floatingips"
@@ -87,7 +92,20 @@ def test_named_addresses_are_a_list_of_texts(value: object) -> None:
 
 def test_exactly_changes_the_amount_and_the_view_is_the_request() -> None:
     assert KIND.exactly(request(1), 3) == request(3)
-    assert KIND.view(reservation(KIND, request(2, 1))) == request(2, 1)
+    view = {"network_id": NETWORK, "amount": 2, "required_floatingips": ["203.0.113.1"]}
+    assert KIND.view(reservation(KIND, request(2, 1))) == view
+
+
+@given(
+    st.builds(
+        FloatingIpRequest,
+        network_id=st.text(min_size=1),
+        amount=st.integers(1, MOST),
+        required_floatingips=st.lists(st.ip_addresses().map(str), unique=True).map(sorted).map(tuple),
+    )
+)
+def test_a_request_comes_back_from_the_database_as_it_was(request: FloatingIpRequest) -> None:
+    assert KIND.load(from_database(KIND, request)) == request
 
 
 # ---------------------------------------------------------------- amendments as requests

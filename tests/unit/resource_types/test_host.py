@@ -6,12 +6,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError, InvalidInputError, MalformedExpressionError, MissingParameterError
-from leasehold.resource_types.host import HostReservations
+from leasehold.resource_types.fields import MOST
+from leasehold.resource_types.host.kind import HostKind, HostRequest
 from tests.unit.resource_types.pool import (
     booked,
+    from_database,
     host,
     hours,
     numbers,
@@ -22,7 +26,7 @@ from tests.unit.resource_types.pool import (
     steps,
 )
 
-KIND = HostReservations()
+KIND = HostKind()
 THREE = [host(1), host(2), host(3)]
 
 
@@ -30,7 +34,7 @@ def asked(least: object = 1, most: object = 1, **more: Any) -> dict[str, Any]:
     return {"min": least, "max": most, "hypervisor_properties": "", "resource_properties": "", **more}
 
 
-def request(least: int = 1, most: int = 1, **more: Any) -> dict[str, Any]:
+def request(least: int = 1, most: int = 1, **more: Any) -> HostRequest:
     return KIND.parse(asked(least, most, **more))
 
 
@@ -42,11 +46,13 @@ def held(*which: int) -> tuple[Pick, ...]:
 
 
 def test_a_request_is_kept_with_its_defaults_and_without_unknown_keys() -> None:
-    assert KIND.parse(asked(1, 2, colour="red")) == asked(1, 2, before_end="default")
+    parsed = KIND.parse(asked(1, 2, colour="red"))
+    assert parsed == HostRequest(1, 2, "", "", "default")
+    assert KIND.store(parsed) == asked(1, 2, before_end="default")
 
 
 def test_numbers_may_be_text() -> None:
-    assert KIND.parse(asked("1", "12")) == asked(1, 12, before_end="default")
+    assert KIND.store(KIND.parse(asked("1", "12"))) == asked(1, 12, before_end="default")
 
 
 @pytest.mark.parametrize("field", ["min", "max"])
@@ -90,7 +96,7 @@ def test_properties_are_text(value: object) -> None:
 
 @pytest.mark.parametrize("value", ["", "snapshot", "default"])
 def test_before_end_is_one_of_three(value: str) -> None:
-    assert KIND.parse(asked(before_end=value))["before_end"] == value
+    assert KIND.parse(asked(before_end=value)).before_end == value
 
 
 @pytest.mark.parametrize("value", ["email", None, 1])
@@ -116,7 +122,21 @@ def test_exactly_asks_for_neither_more_nor_less() -> None:
 
 
 def test_the_view_is_the_request() -> None:
-    assert KIND.view(reservation(KIND, request(1, 2))) == request(1, 2)
+    assert KIND.view(reservation(KIND, request(1, 2))) == asked(1, 2, before_end="default")
+
+
+@given(
+    st.builds(
+        HostRequest,
+        min=st.integers(1, MOST),
+        max=st.integers(1, MOST),
+        hypervisor_properties=st.text(),
+        resource_properties=st.text(),
+        before_end=st.sampled_from(["", "snapshot", "default"]),
+    )
+)
+def test_a_request_comes_back_from_the_database_as_it_was(request: HostRequest) -> None:
+    assert KIND.load(from_database(KIND, request)) == request
 
 
 # ---------------------------------------------------------------- which hosts are picked

@@ -6,15 +6,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import ConflictError, InUseError, InvalidInputError, MissingParameterError
 from leasehold.model.states import ReservationStatus
-from leasehold.resource_types.instance import InstanceReservations
+from leasehold.resource_types.fields import MOST
+from leasehold.resource_types.instance.kind import InstanceKind, InstanceRequest
 from tests.unit.resource_types.pool import (
     OURS,
     active,
     booked,
+    from_database,
     host,
     hours,
     placed,
@@ -25,7 +29,7 @@ from tests.unit.resource_types.pool import (
     steps,
 )
 
-KIND = InstanceReservations()
+KIND = InstanceKind()
 FIELDS = ("amount", "vcpus", "memory_mb", "disk_gb", "affinity", "resource_properties")
 
 
@@ -34,7 +38,7 @@ def asked(amount: object = 1, vcpus: object = 2, affinity: object = None, **more
     return {"amount": amount, "affinity": affinity, "resource_properties": "", **sizes, **more}
 
 
-def request(amount: int = 1, vcpus: int = 2, **more: Any) -> dict[str, Any]:
+def request(amount: int = 1, vcpus: int = 2, **more: Any) -> InstanceRequest:
     return KIND.parse(asked(amount, vcpus, **more))
 
 
@@ -51,7 +55,9 @@ def held(**slots: int) -> tuple[Pick, ...]:
 
 
 def test_a_request_is_kept_without_unknown_keys() -> None:
-    assert KIND.parse(asked("2", "1", "none", colour="red")) == asked(2, 1, None)
+    parsed = KIND.parse(asked("2", "1", "none", colour="red"))
+    assert parsed == InstanceRequest(2, 1, 1024, 10, None, "")
+    assert KIND.store(parsed) == asked(2, 1, None)
 
 
 def test_required_keys_are_named_together_when_missing() -> None:
@@ -69,14 +75,14 @@ def test_amount_and_sizes_are_whole_numbers_from_one(field: str, value: object) 
 
 
 def test_an_instance_may_do_without_a_disk() -> None:
-    assert KIND.parse(asked(disk_gb=0))["disk_gb"] == 0
+    assert KIND.parse(asked(disk_gb=0)).disk_gb == 0
 
 
 @pytest.mark.parametrize(
     ("spelling", "meaning"), [(True, True), ("True", True), ("no", False), (0, False), ("", None), ("None", None)]
 )
 def test_affinity_comes_in_many_spellings(*, spelling: object, meaning: bool | None) -> None:
-    assert KIND.parse(asked(affinity=spelling))["affinity"] is meaning
+    assert KIND.parse(asked(affinity=spelling)).affinity is meaning
 
 
 def test_exactly_changes_the_amount() -> None:
@@ -86,8 +92,32 @@ def test_exactly_changes_the_amount() -> None:
 def test_the_view_leads_to_the_flavor() -> None:
     part = reservation(KIND, request(2), cloud={"aggregate_id": 7})
     names = {"flavor_id": OURS, "server_group_id": None, "aggregate_id": 7}
-    assert KIND.view(part) == {**request(2), **names}
+    assert KIND.view(part) == {**asked(2), **names}
     assert KIND.view(reservation(KIND, request(2)))["aggregate_id"] is None
+
+
+@given(
+    st.builds(
+        InstanceRequest,
+        amount=st.integers(1, MOST),
+        vcpus=st.integers(1, MOST),
+        memory_mb=st.integers(1, MOST),
+        disk_gb=st.integers(0, MOST),
+        affinity=st.sampled_from([None, True, False]),
+        resource_properties=st.text(),
+        server_group_id=st.none() | st.uuids().map(str),
+    )
+)
+def test_a_request_comes_back_from_the_database_as_it_was(request: InstanceRequest) -> None:
+    assert KIND.load(from_database(KIND, request)) == request
+
+
+@pytest.mark.parametrize("group", [{}, {"server_group_id": "group"}], ids=["of its own", "taken over"])
+def test_a_request_of_an_older_version_is_read_and_kept_as_it_is(group: dict[str, Any]) -> None:
+    stored = asked(2, 1, True, **group)
+    assert KIND.load(stored) == InstanceRequest(2, 1, 1024, 10, True, "", group.get("server_group_id"))
+    assert from_database(KIND, KIND.load(stored)) == stored
+    assert KIND.load({**stored, "colour": "red"}) == KIND.load(stored)
 
 
 # ---------------------------------------------------------------- amendments as requests
@@ -95,7 +125,7 @@ def test_the_view_leads_to_the_flavor() -> None:
 
 def test_everything_may_change_while_pending() -> None:
     changes = asked(1, 4, True, disk_gb=20, resource_properties='["==", "$vcpus", "8"]')
-    assert KIND.amend(reservation(KIND, request(3)), changes) == changes
+    assert KIND.store(KIND.amend(reservation(KIND, request(3)), changes)) == changes
 
 
 def test_only_the_amount_grows_once_active() -> None:

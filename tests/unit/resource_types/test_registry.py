@@ -12,6 +12,7 @@ import pytest
 
 from leasehold.conf.settings import Settings
 from leasehold.model.errors import InvalidInputError, MissingPluginError
+from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.registry import PluginError, ResourceTypes, load_types
 from tests.unit.resource_types.pool import reservation
 
@@ -108,11 +109,12 @@ def test_a_long_unknown_type_is_not_repeated_in_full(types: ResourceTypes) -> No
 
 
 def test_a_type_that_is_switched_off_is_not_offered_and_serves_the_reservations_it_has(types: ResourceTypes) -> None:
-    part = reservation(types.get("physical:host"), {"min": 1, "max": 1})
+    part = reservation(types.get("physical:host").kind, HostRequest(1, 1, "", ""))
+    shown = {"min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": "", "before_end": "default"}
     without = load_types(["virtual:floatingip"])
     with pytest.raises(InvalidInputError, match="'physical:host' is switched off; use one of virtual:floatingip"):
         without.offered("physical:host")
-    assert types.view(part) == without.view(part) == {"min": 1, "max": 1}
+    assert types.view(part) == without.view(part) == shown
     assert without.get("physical:host") is without.get("physical:host")
     assert without.pools() == {"floatingips"}
     assert set(without.schemas()) == {"virtual:floatingip"}
@@ -124,7 +126,7 @@ def test_a_type_that_is_not_installed_is_an_error_of_its_own(types: ResourceType
             types.get("site:gone")
         assert caught.value.under("reservations[0]").field == "reservations[0]"
     assert types.find("site:gone") is None
-    part = replace(reservation(types.get("physical:host"), {}), resource_type="site:gone")
+    part = replace(reservation(types.get("physical:host").kind, HostRequest(1, 1, "", "")), resource_type="site:gone")
     assert types.view(part) == {}
 
 

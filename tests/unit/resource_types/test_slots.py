@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ from leasehold.calendar.search import Spread
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.windows import EPOCH, Window, from_seconds
-from leasehold.resource_types.base import Search
-from leasehold.resource_types.slots import explain, place
+from leasehold.resource_types.kind import Search
+from leasehold.resource_types.slots.placing import explain, place
 from tests.unit.calendar.oracle import Oracle, latest
 from tests.unit.calendar.strategies import allocations, demands, moments, pools
 from tests.unit.resource_types.pool import granted, pool_of
@@ -58,19 +58,19 @@ class Case:
         margin = data.draw(st.sampled_from([0, 0, 2]))
         self.snapshot = pool_of(self.pool, rows, EPOCH)
         window = Window(*map(from_seconds, self.times))
-        self.search = Search(self.snapshot, window, window.duration, margin=timedelta(seconds=margin))
+        self.search: Search[Any] = Search(self.snapshot, window, window.duration, margin=timedelta(seconds=margin))
         padded = (self.times[0] - margin, self.times[1] + margin)
         oracle = Oracle(self.pool, latest(rows), 0)
         self.room = [min(count, MOST) for count in oracle.slots(padded, self.demand)]
         self.bookable = [each.bookable for each in self.pool]
 
-    def holding(self, mine: Sequence[int], *, firm: bool) -> Search:
+    def holding(self, mine: Sequence[int], *, firm: bool) -> Search[Any]:
         picks = tuple(Pick(each.number, n, self.demand) for each, n in zip(self.pool, mine, strict=True) if n)
         return Search(
             self.snapshot, self.search.window, self.search.length, picks, firm=firm, margin=self.search.margin
         )
 
-    def places(self, where: Search) -> list[int] | None:
+    def places(self, where: Search[Any]) -> list[int] | None:
         """Return the slots that each host gets, or None."""
         found = place(self.demand, self.amount, self.spread, where, self.snapshot.enrolled())
         if found is None:

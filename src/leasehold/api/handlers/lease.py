@@ -17,9 +17,9 @@ from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
-from leasehold.leasing.group import share_groups
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
 
@@ -58,7 +58,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
     draft, key = _draft(call, body), _idempotency_key(call)
     with _asking_once(call) as service:
-        lease = _share_groups(call, service, create_lease(service, call.caller, draft, key, call.sight))
+        lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
 
 
@@ -67,14 +67,14 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     generation = _wanted_generation(call, lease)
     changes = _changes(call, body)
     with _asking_once(call) as service:
-        amended = _share_groups(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
+        amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
     return _reply(call, amended)
 
 
-def _share_groups(call: Call, service: Service, lease: Lease) -> Lease:
+def _in_callers_name(call: Call, service: Service, lease: Lease) -> Lease:
     """Return the lease with its server groups. The lease is committed, so its answer needs no permit any more."""
     call.permit.needed = False
-    return share_groups(service, lease, call.token, call.caller.project_id)
+    return act_in_callers_name(service, lease, call.token, call.caller.project_id)
 
 
 @contextmanager

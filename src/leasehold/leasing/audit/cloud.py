@@ -139,11 +139,11 @@ def _changes(service: Service, observation: Observation, step: Step, bugs: list[
     for job in step.jobs:
         name = job.reservation.resource_type
         # A plugin that is missing is named once for all leases, see `audit_plugins`.
-        kind = None if name in service.settings.manager.forgotten_plugins else service.types.find(name)
-        if kind is None:
+        plugin = None if name in service.settings.manager.forgotten_plugins else service.types.find(name)
+        if plugin is None:
             continue
         try:
-            found += observation.changes(partial(kind.converge, job=job, wanted=step.wanted))
+            found += observation.changes(partial(plugin.driver.converge, job=job, wanted=step.wanted))
         except CloudError:
             raise
         except Exception as error:

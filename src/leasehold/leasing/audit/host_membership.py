@@ -16,7 +16,7 @@ from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import is_of_hosts
 from leasehold.leasing.host import HOST_TASK
 from leasehold.model.resource import HOST
-from leasehold.resource_types.slots import child_provider
+from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

@@ -18,9 +18,9 @@ from leasehold.db.resource import list_resources
 from leasehold.db.task import LEASE
 from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
 from leasehold.model.resource import FLOATING_IP
-from leasehold.resource_types.base import MARK, mark_of
-from leasehold.resource_types.floatingip import TAG
-from leasehold.resource_types.slots import FLAVOR_KEY, RESERVATION_KEY, resource_class
+from leasehold.resource_types.driver import MARK, mark_of
+from leasehold.resource_types.floatingip.driver import TAG
+from leasehold.resource_types.slots.names import FLAVOR_KEY, RESERVATION_KEY, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

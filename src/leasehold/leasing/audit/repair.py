@@ -17,16 +17,17 @@ from leasehold.db.allocation import unreleased_on
 from leasehold.db.audit import IDLE, owners, work_of
 from leasehold.db.lease import find_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.resource import last_resource, list_resources
+from leasehold.db.resource import find_resource, last_resource, list_resources
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.leasing.audit.finding import Finding, Kind, Mend
 from leasehold.leasing.audit.leftovers import Sort, Thing, is_of_hosts, things_of_ours
 from leasehold.leasing.host import HOST_TASK
-from leasehold.leasing.late_addresses import free_address
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
-from leasehold.model.resource import HOST
-from leasehold.resource_types.slots import child_provider
+from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
+from leasehold.resource_types.history import History
+from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,9 +182,21 @@ _REMOVERS: dict[Sort, Callable[[Service, Observation, Thing], None]] = {
     Sort.GROUP: _remove_group,
     Sort.ADDRESS: lambda service, _, thing: service.cloud.networks.delete_floating_ip(thing.key),
 }
+
+
+def _free_address(service: Service, finding: Finding) -> str | None:
+    with service.db.reading() as connection:
+        resource = find_resource(connection, FLOATING_IP, finding.subject)
+    found = None if resource is None else service.cloud.networks.floating_ip(*place_of(resource))
+    history = History(service.db, service.now)
+    if resource is None or found is None or not remove_if_kept(service.cloud, history, resource, found):
+        return None
+    return f"Removed: floating IP {found.address} of project {found.project_id}."
+
+
 _MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
     Mend.LEASE: _hurry_lease,
     Mend.HOST: _hurry_host,
     Mend.REMOVAL: lambda service, finding: remove_leftovers(service, finding.subject),
-    Mend.ADDRESS: lambda service, finding: free_address(service, finding.subject),
+    Mend.ADDRESS: _free_address,
 }

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import FAILED, RESERVATION_OF_IMAGE, SAVING, CloudPermanentError, CloudTransientError
 from leasehold.resource_types.attempts import for_each
-from leasehold.resource_types.base import LearnedError
+from leasehold.resource_types.driver import LearnedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from leasehold.cloud.ports import Cloud, Image, Server
-    from leasehold.resource_types.base import Job
+    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.host.kind import HostRequest
 
 log = logging.getLogger(__name__)
 
@@ -30,13 +31,13 @@ _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
 """Statuses of servers of which Nova makes images; others may get there, which is not worth an end's waiting."""
 
 
-def asks_for_images(job: Job) -> bool:
+def asks_for_images(job: Job[HostRequest]) -> bool:
     """Say whether the servers are to be copied before the end."""
-    action = job.reservation.request["before_end"]
+    action = job.request.before_end
     return (job.settings.default_before_end if action == "default" else action) == "snapshot"
 
 
-def take_images(cloud: Cloud, job: Job, hosts: Iterable[str]) -> None:
+def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> None:
     """Start what is missing of the warning's images; raises CloudTransientError until all of them are complete."""
     if not asks_for_images(job):
         return
@@ -48,7 +49,7 @@ def take_images(cloud: Cloud, job: Job, hosts: Iterable[str]) -> None:
         raise CloudTransientError(message)
 
 
-def spared(cloud: Cloud, job: Job, hosts: Iterable[str]) -> frozenset[str]:
+def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozenset[str]:
     """Return the servers whose images the end still waits for; none when it has waited long enough.
 
     What the warning has left to do is done now. Raises LearnedError, once, before the end goes on without images.
@@ -70,7 +71,7 @@ def spared(cloud: Cloud, job: Job, hosts: Iterable[str]) -> frozenset[str]:
     return frozenset()
 
 
-def say_waiting(job: Job, servers: Collection[str]) -> None:
+def say_waiting(job: Job[HostRequest], servers: Collection[str]) -> None:
     """Raise CloudTransientError, which says for how many images the end waits and until when; none is fine."""
     if servers:
         message = f"{len(servers)} images of servers are still being uploaded"
@@ -81,14 +82,14 @@ def _on(cloud: Cloud, hosts: Iterable[str]) -> list[Server]:
     return [server for host in sorted(hosts) for server in cloud.servers.on_host(host)]
 
 
-def _metadata(job: Job) -> dict[str, str]:
+def _metadata(job: Job[HostRequest]) -> dict[str, str]:
     return {
         RESERVATION_OF_IMAGE: job.name,
         WARNING_OF_IMAGE: "" if job.warned is None else job.warned.isoformat(),
     }
 
 
-def _lacking(cloud: Cloud, job: Job, servers: Sequence[Server]) -> list[str]:
+def _lacking(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
     """Return the servers that have no image of this warning, or only failed ones."""
     metadata = _metadata(job)
     there = cloud.images.of_reservation(job.name) if servers else ()
@@ -96,7 +97,7 @@ def _lacking(cloud: Cloud, job: Job, servers: Sequence[Server]) -> list[str]:
     return [server.id for server in servers if server.id not in have]
 
 
-def _take(cloud: Cloud, job: Job, servers: Sequence[Server], server_id: str) -> None:
+def _take(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server], server_id: str) -> None:
     """Start one image. A refusal is tried again as long as the warning stands: its server may be gone by then."""
     name = next(server.name for server in servers if server.id == server_id)
     try:
@@ -105,7 +106,7 @@ def _take(cloud: Cloud, job: Job, servers: Sequence[Server], server_id: str) -> 
         raise CloudTransientError(str(error)) from error
 
 
-def _take_late(cloud: Cloud, job: Job, servers: Sequence[Server]) -> frozenset[str]:
+def _take_late(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> frozenset[str]:
     """Start at the end what the warning could not, and return the servers of which the cloud makes none just now."""
     if job.warned is None or job.wait_until is None:
         return frozenset()
@@ -119,7 +120,7 @@ def _take_late(cloud: Cloud, job: Job, servers: Sequence[Server]) -> frozenset[s
     return frozenset(refused)
 
 
-def _without(cloud: Cloud, job: Job, servers: Sequence[Server]) -> list[str]:
+def _without(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
     """Return the servers that have no complete image although one was begun or due."""
     if job.warned is not None:
         metadata = _metadata(job)

@@ -11,8 +11,8 @@ import pytest
 from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudTransientError, ServerGroup
-from leasehold.leasing.group import share_groups
-from leasehold.resource_types.slots import group_of
+from leasehold.leasing.callers_name import act_in_callers_name
+from leasehold.resource_types.slots.names import group_of
 from tests.factory import instances, run_manager
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def service(world: World, groups: Groups) -> Service:
 
 def shared(service: Service, lease: Lease, project: str) -> Lease:
     """Do what a request does after its decision, for a caller in this project."""
-    return share_groups(service, lease, project, project)
+    return act_in_callers_name(service, lease, project, project)
 
 
 def affinity(world: World, lease: Lease, *, wanted: bool | None) -> Lease:
@@ -128,4 +128,4 @@ def test_a_silent_nova_costs_one_deadline_whatever_the_number_of_parts(
     assert (nova.asked, nova.seconds) == (1, 120.0)
     assert world.exists(lease)
     assert [group_of(part) for part in world.get(lease).reservations] == [None] * 8
-    assert f"Lease {lease.id}: 7 reservations have no server group of their own" in caplog.messages[-1]
+    assert f"Lease {lease.id}: 7 reservations lack what is made in the caller's name" in caplog.messages[-1]

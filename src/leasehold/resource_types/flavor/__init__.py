@@ -1,0 +1,10 @@
+"""`flavor:instance`: room for instances of a flavor that exists."""
+
+from leasehold.resource_types.flavor.driver import FlavorDriver
+from leasehold.resource_types.flavor.kind import FlavorKind
+from leasehold.resource_types.registry import ResourceType
+
+
+def load() -> ResourceType:
+    """Return the resource type."""
+    return ResourceType(FlavorKind(), FlavorDriver())

@@ -1,0 +1,64 @@
+"""`flavor:instance`, the half that acts: a private copy of the source flavor (contract resources §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudError, Flavor
+from leasehold.model.errors import CloudUnavailableError, NotFoundError
+from leasehold.resource_types.driver import Driver, mark_of
+from leasehold.resource_types.flavor.kind import FlavorRequest, capture
+from leasehold.resource_types.slots.driver import clear_late_boots, converge_slots, occupied_slots
+from leasehold.resource_types.slots.names import extra_specs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.cloud.ports import Cloud
+    from leasehold.model.caller import Caller
+    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.history import History
+
+
+class FlavorDriver(Driver[FlavorRequest]):
+    """Keeps a flavor, an aggregate and a resource class for each reservation."""
+
+    def resolve(self, cloud: Cloud, caller: Caller, request: FlavorRequest) -> FlavorRequest:
+        """Add the source flavor and what one instance takes; raises NotFoundError when the caller cannot see it."""
+        if request.source is not None:
+            return request
+        flavor = _find(cloud, request.flavor_id)
+        if flavor is None or not (flavor.public or caller.project_id in flavor.projects):
+            raise NotFoundError("flavor_id", request.flavor_id)
+        return capture(request, flavor)
+
+    def converge(self, cloud: Cloud, job: Job[FlavorRequest], wanted: Wanted) -> Mapping[str, Any]:
+        """Make the cloud match, with a private copy of the source flavor."""
+        source = job.request.source
+        assert source is not None  # noqa: S101 - `resolve` added it before the lease was decided.
+        flavor = Flavor(
+            id=job.name,
+            name=mark_of(job.name),
+            vcpus=source.vcpus,
+            memory_mb=source.memory_mb,
+            disk_gb=source.disk_gb,
+            ephemeral_gb=source.ephemeral_gb,
+            extra_specs={**source.extra_specs, **extra_specs(job.name)},
+        )
+        return converge_slots(cloud, job, wanted, flavor)
+
+    def started(self, cloud: Cloud, job: Job[FlavorRequest], history: History) -> None:
+        """Delete servers of leases that are over from the hosts."""
+        clear_late_boots(cloud, job, history)
+
+    def occupied(self, cloud: Cloud, job: Job[FlavorRequest]) -> frozenset[int]:
+        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        return occupied_slots(cloud, job)
+
+
+def _find(cloud: Cloud, flavor_id: str) -> Flavor | None:
+    try:
+        return cloud.flavors.get(flavor_id)
+    except CloudError as error:
+        message = f"The cloud cannot be asked about flavor {flavor_id} now: {error}. Try again later."
+        raise CloudUnavailableError(message, field="flavor_id") from error

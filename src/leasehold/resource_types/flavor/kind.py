@@ -1,0 +1,173 @@
+"""`flavor:instance`, the pure half: room for instances of a flavor that exists (contract resources §4)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import Flavor
+from leasehold.model.errors import ConflictError, InvalidInputError
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.use import Use
+from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, known_fields, read
+from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.slots.changes import check_only_more
+from leasehold.resource_types.slots.names import cloud_names
+from leasehold.resource_types.slots.placing import explain, place, spread_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.model.allocation import Pick
+    from leasehold.model.refusal import Refusal
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.kind import Search
+
+
+class FlavorBody(RequestBody):
+    """Room for `amount` instances of the flavor `flavor_id`."""
+
+    flavor_id: Identifier
+    amount: Amount
+    affinity: Affinity
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorRequest:
+    """`FlavorBody` as it was read, and what `capture` adds: the source flavor as it was then.
+
+    `demand` is what one instance takes, by resource class; `required` and `forbidden` are traits. `captured` is the
+    text in which Blazar kept the source flavor of a lease that was taken over.
+    """
+
+    flavor_id: str
+    amount: int
+    affinity: bool | None = None
+    source: Flavor | None = None
+    demand: Mapping[str, int] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    captured: str | None = None
+
+
+class FlavorKind(Kind[FlavorRequest]):
+    """Slots of an existing flavor's size, with its traits and custom resource classes."""
+
+    name = "flavor:instance"
+    pool = HOST_POOL
+    noun = "instances of flavors"
+    schema = FlavorBody
+    request_type = FlavorRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> FlavorRequest:
+        """Read a request; affinity has to be none."""
+        request = FlavorRequest(**read(FlavorBody, raw).model_dump())
+        if request.affinity is not None:
+            message = "A flavor reservation has no affinity; leave it out or use virtual:instance."
+            raise ConflictError(message, field="affinity")
+        return request
+
+    def store(self, request: FlavorRequest) -> dict[str, Any]:
+        """Return what was asked, and the source flavor where it is known, as JSON values."""
+        stored = {"flavor_id": request.flavor_id, "amount": request.amount, "affinity": request.affinity}
+        if request.source is not None:
+            stored |= {
+                "flavor": _store_flavor(request.source),
+                "demand": dict(request.demand),
+                "required": list(request.required),
+                "forbidden": list(request.forbidden),
+            }
+        return stored if request.captured is None else {**stored, "captured": request.captured}
+
+    def load(self, stored: Mapping[str, Any]) -> FlavorRequest:
+        """Return the stored request."""
+        found = known_fields(FlavorRequest, stored)
+        if "flavor" in stored:
+            source = known_fields(Flavor, stored["flavor"])
+            found["source"] = Flavor(**{**source, "projects": frozenset(source.get("projects", ()))})
+            found |= {"required": tuple(stored["required"]), "forbidden": tuple(stored["forbidden"])}
+        return FlavorRequest(**found)
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> FlavorRequest:
+        """Return the request with the given keys changed; another flavor is looked up again (ours: upstream cannot)."""
+        before = self.load(reservation.request)
+        asked = {"flavor_id": before.flavor_id, "amount": before.amount, "affinity": before.affinity}
+        request = self.parse({**asked, **raw})
+        if request.flavor_id == before.flavor_id:
+            request = replace(before, amount=request.amount)
+        check_only_more(reservation, self.store(request))
+        return request
+
+    def use(self, request: FlavorRequest) -> Use:
+        """Return the vCPUs and the memory of all instances."""
+        return Use.of_slots(request.demand, request.amount)
+
+    def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
+        """Place the slots on hosts that have the flavor's classes and traits."""
+        snapshot = search.snapshot
+        traits = snapshot.with_traits(frozenset(request.required), frozenset(request.forbidden))
+        matches = snapshot.enrolled() & traits
+        demand, amount, spread = request.demand, request.amount, spread_of(None)
+        picks = place(demand, amount, spread, search, matches)
+        return explain(self.name, demand, amount, spread, search, matches) if picks is None else picks
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        """Return the same fields as an instance reservation; the source flavor is text in `resource_properties`."""
+        request = reservation.request
+        source = request["flavor"]
+        return {
+            "amount": request["amount"],
+            "vcpus": source["vcpus"],
+            "memory_mb": source["memory_mb"],
+            "disk_gb": source["disk_gb"],
+            "affinity": None,
+            "resource_properties": request.get("captured") or json.dumps(source, sort_keys=True),
+            **cloud_names(reservation),
+        }
+
+
+def capture(request: FlavorRequest, flavor: Flavor) -> FlavorRequest:
+    """Return the request with the source flavor as it is now, and with what one instance of it takes.
+
+    Raises InvalidInputError for extra specs that mean nothing.
+    """
+    required, forbidden = _traits(flavor)
+    source = replace(flavor, projects=frozenset())
+    return replace(request, source=source, demand=_demand(flavor), required=required, forbidden=forbidden)
+
+
+def _store_flavor(flavor: Flavor) -> dict[str, Any]:
+    return asdict(flavor) | {"projects": [], "extra_specs": dict(flavor.extra_specs)}
+
+
+def _demand(flavor: Flavor) -> dict[str, int]:
+    """Return what one instance takes, by resource class (contract resources §4)."""
+    specs = flavor.extra_specs
+    dedicated = specs.get("hw:cpu_policy") == "dedicated"
+    demand = {
+        "PCPU" if dedicated else "VCPU": flavor.vcpus,
+        "MEMORY_MB": flavor.memory_mb,
+        "DISK_GB": flavor.disk_gb + flavor.ephemeral_gb,
+    }
+    for key, value in specs.items():
+        prefix, _, resource_class = key.partition(":")
+        if prefix == "resources" and resource_class:
+            if not value.isdecimal():
+                message = f"The flavor's extra spec {key} is {value!r}; it has to be a whole number."
+                raise InvalidInputError(message, field="flavor_id")
+            demand[resource_class] = int(value)
+    return {name: amount for name, amount in demand.items() if amount}
+
+
+def _traits(flavor: Flavor) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the traits that the flavor requires, and those that it forbids."""
+    found: dict[str, list[str]] = {"required": [], "forbidden": []}
+    for key, value in flavor.extra_specs.items():
+        prefix, _, trait = key.partition(":")
+        if prefix == "trait" and trait:
+            if value not in found:
+                message = f"The flavor's extra spec {key} is {value!r}; it has to be required or forbidden."
+                raise InvalidInputError(message, field="flavor_id")
+            found[value].append(trait)
+    return tuple(found["required"]), tuple(found["forbidden"])

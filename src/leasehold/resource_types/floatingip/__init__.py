@@ -1,0 +1,10 @@
+"""`virtual:floatingip`: public addresses of a network."""
+
+from leasehold.resource_types.floatingip.driver import FloatingIpDriver
+from leasehold.resource_types.floatingip.kind import FloatingIpKind
+from leasehold.resource_types.registry import ResourceType
+
+
+def load() -> ResourceType:
+    """Return the resource type."""
+    return ResourceType(FloatingIpKind(), FloatingIpDriver())

@@ -1,0 +1,84 @@
+"""`virtual:floatingip`, the half that acts: addresses in the project of the lease (contract resources §5)."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import HeldError
+from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.driver import Driver, Wanted, mark_of
+from leasehold.resource_types.floatingip.kind import FloatingIpRequest
+from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.cloud.ports import Cloud, CloudTransientError, FloatingIp
+    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.history import History
+
+log = logging.getLogger(__name__)
+
+TAG = "blazar"
+
+
+class FloatingIpDriver(Driver[FloatingIpRequest]):
+    """Creates the addresses in the project at the start, and removes them at the end."""
+
+    def converge(self, cloud: Cloud, job: Job[FloatingIpRequest], wanted: Wanted) -> Mapping[str, Any]:
+        """Keep exactly the held addresses in the project while active, and none afterwards."""
+        if wanted is Wanted.PREPARED:
+            return {}
+        tag = mark_of(job.name)
+        tagged = {_key(found): found for found in cloud.networks.list_floating_ips(tag)}
+        there = {key: found for key, found in tagged.items() if found.project_id == job.project_id}
+        holdings = job.holdings if wanted is Wanted.ACTIVE else ()
+        due = {place_of(holding.resource): holding.resource.attributes for holding in holdings}
+        do_all(
+            [
+                *(partial(cloud.networks.delete_floating_ip, there[each].id) for each in sorted(there.keys() - due)),
+                *(partial(_obtain, cloud, job, due[each]) for each in sorted(due.keys() - there)),
+                *(partial(_remove, cloud, job, key) for key in sorted(_over(job, wanted) - there.keys())),
+            ]
+        )
+        return {}
+
+    def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, history: History) -> None:
+        """Remove an address that the project of a lease which is over has kept; otherwise log who has it."""
+        if not isinstance(error, HeldError):
+            return
+        found = error.holder
+        wanted = {place_of(holding.resource): holding.resource for holding in job.holdings}
+        resource = wanted.get(_key(found))
+        if resource is None or not remove_if_kept(cloud, history, resource, found):
+            text = "Reservation %s waits for address %s, which project %s has; no lease says so"
+            log.warning(text, job.name, found.address, found.project_id)
+
+
+def _key(found: FloatingIp) -> tuple[str, str]:
+    return found.network_id, found.address
+
+
+def _over(job: Job[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
+    """Return where the addresses are that the reservation held and holds no more."""
+    over = {place_of(holding.resource) for holding in job.former}
+    held = {place_of(holding.resource) for holding in job.holdings}
+    return over | held if wanted is Wanted.ENDED else over - held
+
+
+def _obtain(cloud: Cloud, job: Job[FloatingIpRequest], where: Mapping[str, Any]) -> None:
+    network, subnet, address = (where[key] for key in ("floating_network_id", "subnet_id", "floating_ip_address"))
+    tags = frozenset({TAG, mark_of(job.name)})
+    cloud.networks.create_floating_ip(network, subnet, address, job.project_id, tags)
+
+
+def _remove(cloud: Cloud, job: Job[FloatingIpRequest], key: tuple[str, str]) -> None:
+    """Remove an address from the lease's project whatever its tags are.
+
+    It was leased to the project: the cloud itself never hands out an address that is enrolled.
+    """
+    found = cloud.networks.floating_ip(*key)
+    if found is not None and found.project_id == job.project_id:
+        cloud.networks.delete_floating_ip(found.id)

@@ -1,0 +1,187 @@
+"""`virtual:floatingip`, the pure half: public addresses of a network (contract resources §5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+from leasehold.calendar.search import earliest_free
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import InUseError, InvalidInputError
+from leasehold.model.properties import Comparison
+from leasehold.model.refusal import FilterCount, Refusal
+from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
+from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.fields import Amount, Identifier, RequestBody, read
+from leasehold.resource_types.kind import Explain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.model.properties import Expression
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+    from leasehold.resource_types.kind import Search
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        message = f"{text[:60]!r} is not an IPv4 or IPv6 address"
+        raise ValueError(message) from None
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class FloatingIpBody(RequestBody):
+    """`amount` addresses of a network, of which `required_floatingips` are named."""
+
+    network_id: Identifier
+    amount: Amount
+    required_floatingips: Annotated[list[Address], Field(max_length=1024, default_factory=list)]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatingIpRequest:
+    """`FloatingIpBody` as it was read, the addresses sorted and each named once."""
+
+    network_id: str
+    amount: int
+    required_floatingips: tuple[str, ...] = ()
+
+
+class FloatingIpKind(Kind[FloatingIpRequest]):
+    """Addresses, picked exclusively."""
+
+    name = FLOATING_IP
+    pool = FLOATING_IP_POOL
+    noun = "floating IPs"
+    whole = "floating_ips"
+    schema = FloatingIpBody
+    request_type = FloatingIpRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> FloatingIpRequest:
+        """Read a request; more named addresses than `amount` are refused."""
+        body = read(FloatingIpBody, raw)
+        named = tuple(sorted(set(body.required_floatingips)))
+        if len(named) > body.amount:
+            message = (
+                f"required_floatingips names {len(named)} addresses, more than the amount "
+                f"of {body.amount}; raise amount or name fewer."
+            )
+            raise InvalidInputError(message, field="required_floatingips")
+        return FloatingIpRequest(body.network_id, body.amount, named)
+
+    def store(self, request: FloatingIpRequest) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return super().store(request) | {"required_floatingips": list(request.required_floatingips)}
+
+    def load(self, stored: Mapping[str, Any]) -> FloatingIpRequest:
+        """Return the stored request."""
+        return FloatingIpRequest(stored["network_id"], stored["amount"], tuple(stored["required_floatingips"]))
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> FloatingIpRequest:
+        """Return the request with the given keys changed; `network_id` stays, `amount` only grows once active."""
+        before = self.load(reservation.request)
+        request = self.parse({**reservation.request, **raw})
+        if request.network_id != before.network_id:
+            message = "network_id of a reservation cannot change; make another lease for the other network."
+            raise InvalidInputError(message, field="network_id")
+        if request.required_floatingips not in ((), before.required_floatingips):
+            message = "required_floatingips of a reservation can only be emptied, with []."
+            raise InvalidInputError(message, field="required_floatingips")
+        if reservation.status is not ReservationStatus.PENDING and request.amount < before.amount:
+            message = f"The reservation is active, so amount cannot shrink below {before.amount}."
+            raise InvalidInputError(message, field="amount")
+        return request
+
+    def conditions(self, request: FloatingIpRequest) -> Collection[Expression]:
+        """Return what says which addresses are of the network, and which are named."""
+        return (_of_network(request), _of_names(request))
+
+    def comparisons(self, request: FloatingIpRequest) -> int:
+        """Return how many addresses are named."""
+        return len(request.required_floatingips)
+
+    def allocate(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Sequence[Pick] | Refusal:
+        """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
+        snapshot = search.snapshot
+        of_network = snapshot.enrolled() & snapshot.matching(_of_network(request), search.check)
+        free = snapshot.free(search.padded)
+        held = np.zeros(len(free), dtype=np.bool_)
+        held[snapshot.rows(pick.resource_number for pick in search.held)] = True
+        if search.firm and bool((held & ~free).any()):
+            message = "An address in use is promised to others in the new window. Ask for an earlier end."
+            raise InUseError(message, field="end_date")
+        usable = of_network & free & (snapshot.bookable() | held)
+        named = snapshot.matching(_of_names(request), search.check)
+        if int((usable & named).sum()) < len(request.required_floatingips):
+            return _refusal(request, search, of_network, usable, named, held)
+        order = np.lexsort((snapshot.numbers, ~held, ~named))
+        chosen = order[usable[order]][: request.amount]
+        if len(chosen) < request.amount:
+            return _refusal(request, search, of_network, usable, named, held)
+        return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+
+def _of_network(request: FloatingIpRequest) -> Comparison:
+    return Comparison("==", "floating_network_id", (request.network_id,))
+
+
+def _of_names(request: FloatingIpRequest) -> Comparison:
+    return Comparison("in", "floating_ip_address", request.required_floatingips)
+
+
+def _refusal(
+    request: FloatingIpRequest,
+    search: Search[FloatingIpRequest],
+    of_network: NDArray[np.bool_],
+    usable: NDArray[np.bool_],
+    named: NDArray[np.bool_],
+    held: NDArray[np.bool_],
+) -> Refusal:
+    required = len(request.required_floatingips)
+    short = required > int((usable & named).sum())
+    steps = [
+        FilterCount("enrolled in the network", int(of_network.sum())),
+        FilterCount("free in the window", int(usable.sum())),
+    ]
+    if required:
+        steps.append(FilterCount(f"of the {required} named ones free", int((usable & named).sum())))
+    healthy = of_network & (search.snapshot.bookable() | held)
+    return Refusal(
+        resource_type=FLOATING_IP,
+        noun="floating IPs",
+        asked=request.amount,
+        largest=0 if short else int(usable.sum()),
+        window=search.window,
+        nearest=_nearest(search, healthy & named, required, healthy, request.amount),
+        steps=tuple(steps),
+    )
+
+
+def _nearest(
+    search: Search[FloatingIpRequest], named: NDArray[np.bool_], required: int, healthy: NDArray[np.bool_], amount: int
+) -> Window | None:
+    """Return the first window in which both the named addresses and the whole amount are free."""
+    if search.explain < Explain.WINDOW:
+        return None
+    start = search.window.start
+    while True:
+        of_named, of_all = (
+            earliest_free(
+                search.snapshot, candidates, count, start, search.length, margin=search.margin, check=search.check
+            )
+            for candidates, count in ((named, required), (healthy, amount))
+        )
+        if of_named is None or of_all is None or of_named == of_all:
+            return of_named and of_all
+        start = max(of_named.start, of_all.start)

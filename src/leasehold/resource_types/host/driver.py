@@ -1,0 +1,177 @@
+"""`physical:host`, the half that acts: hosts move from the free pool into an aggregate named after the reservation.
+
+Contract resources §2.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
+from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.attempts import do_all, for_each
+from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.host.images import asks_for_images, say_waiting, spared, take_images
+from leasehold.resource_types.host.kind import HostRequest
+from leasehold.resource_types.late_boots import delete_late_boots
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from leasehold.cloud.ports import Aggregate, Cloud, Server
+    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.history import History
+
+
+class HostDriver(Driver[HostRequest]):
+    """Keeps an aggregate for each reservation, and in it the hosts that the reservation holds."""
+
+    def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
+        """Keep the reservation's aggregate, and in it exactly the hosts it holds while it is active."""
+        if wanted is Wanted.ENDED:
+            _dissolve(cloud, job)
+            return {}
+        settings = job.settings
+        zone = f"{settings.zone_prefix}{job.name}"
+        aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
+        if wanted is Wanted.ACTIVE:
+            hosts = _names(job.holdings)
+            arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
+            steps = [partial(_occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
+            steps += [partial(_release, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
+            do_all(steps, patient=False)
+        return {"aggregate_id": aggregate.id}
+
+    def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, history: History) -> None:
+        """Delete the servers in the way that certainly belonged to a lease which is over."""
+        if isinstance(error, StrangersError):
+            numbers = {held.resource.attributes["service_name"]: held.resource.number for held in job.holdings}
+            delete_late_boots(cloud, history, {error.service_host: numbers[error.service_host]}, error.servers)
+
+    def occupied(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+        """Return the holdings on hosts that failed and have not left the aggregate: there are servers on them."""
+        aggregate = cloud.aggregates.get(job.name)
+        members = aggregate.hosts if aggregate else frozenset[str]()
+        return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
+
+    def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> None:
+        """Take a snapshot of every server on the reservation's hosts, when the reservation asks for it."""
+        if asks_for_images(job):
+            aggregate = cloud.aggregates.get(job.name)
+            take_images(cloud, job, aggregate.hosts if aggregate else ())
+
+
+def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:
+    """Return the members that may not have arrived completely: an earlier attempt may have broken off anywhere.
+
+    Until the start has succeeded that is all of them; later, those that are in the free pool still.
+    """
+    if job.reservation.status is ReservationStatus.PENDING or not aggregate.hosts:
+        return aggregate.hosts
+    pool = cloud.aggregates.get(job.settings.freepool)
+    return pool.hosts if pool else frozenset()
+
+
+def _release(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+    """Bring a host out of the reservation, unless it failed and has servers."""
+    if host not in _names(job.left):
+        _vacate(cloud, job, host)
+    elif not cloud.servers.on_host(host):
+        _give_back(cloud, job, host)
+
+
+def _occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[str]) -> None:
+    """Move a host from the free pool into the aggregate.
+
+    The reservation's aggregate comes first: a host in no pool at all would be open to everybody's servers (contract
+    nova-filter §3, row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
+    """
+    there = _sweep_preemptible(cloud, host)
+    if host not in members:
+        _refuse_strangers(job, host, there)
+    cloud.aggregates.add_host(job.name, host)
+    cloud.aggregates.remove_host(job.settings.freepool, host)
+    _sweep_preemptible(cloud, host)
+
+
+def _refuse_strangers(job: Job[HostRequest], host: str, servers: Sequence[Server]) -> None:
+    """Raise StrangersError for servers that were there before the reservation; one that runs has its own back."""
+    running = job.reservation.status is ReservationStatus.ACTIVE
+    strangers = [each for each in servers if not (running and each.project_id == job.project_id)]
+    if strangers:
+        own = sum(each.project_id == job.project_id for each in strangers)
+        what = f"{len(strangers)} servers that are not this lease's are still on one of its hosts"
+        message = f"{what}: {own} of this project, {len(strangers) - own} of others"
+        raise StrangersError(message, host, strangers)
+
+
+def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
+    """Delete the preemptible servers of a host, and return the others."""
+    there = cloud.servers.on_host(host)
+    for server in there:
+        if server.preemptible:
+            cloud.servers.delete(server.id)
+    return [server for server in there if not server.preemptible]
+
+
+def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str] = ()) -> None:
+    """Remove the reservation's servers from a host, then give it back to the free pool: released last.
+
+    A host that the reservation was never promised came in by hand: its servers are not the reservation's, and whether
+    it belongs into the free pool is the audit's affair. The servers in `kept` stay, and the host with them.
+    """
+    if host not in _names(job.all_holdings):
+        _expel(cloud, job, host)
+        return
+    _remove_servers(cloud, host, cloud.servers.on_host(host), kept)
+    _give_back(cloud, job, host)
+
+
+def _give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+    """Move an empty host from the aggregate into the free pool; a host in neither would be open to anybody."""
+    cloud.aggregates.add_host(job.settings.freepool, host)
+    cloud.aggregates.remove_host(job.name, host)
+
+
+def _expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+    """Take out a host that is not the reservation's; raises CloudPermanentError while there are servers on it."""
+    if cloud.servers.on_host(host):
+        message = (
+            f"host {host} was put into aggregate {job.name} by hand, and servers run on it: "
+            "move them away, or take the host out"
+        )
+        raise CloudPermanentError(message)
+    cloud.aggregates.remove_host(job.name, host)
+
+
+def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server], kept: Collection[str] = ()) -> None:
+    for server in servers:
+        if server.id not in kept:
+            cloud.servers.delete(server.id)
+    left = cloud.servers.on_host(host) if servers else ()
+    if left:
+        message = f"{len(left)} servers on {host} are still being removed"
+        raise CloudTransientError(message)
+
+
+def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
+    aggregate = cloud.aggregates.get(job.name)
+    if aggregate is not None:
+        kept = spared(cloud, job, aggregate.hosts)
+        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
+        do_all([partial(say_waiting, job, kept), *steps])
+    cloud.aggregates.delete(job.name)
+    # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
+    # yet, so whatever is on it and not preemptible is this reservation's.
+    hosts = _names(job.all_holdings)
+    for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
+
+
+def _names(holdings: Sequence[Holding]) -> set[str]:
+    """Return the holdings as the cloud's aggregates know them."""
+    return {holding.resource.attributes["service_name"] for holding in holdings}
+
+
+def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:
+    return [server for server in cloud.servers.on_host(host) if not server.preemptible]

@@ -1,0 +1,10 @@
+"""`virtual:instance`: room for instances of one size."""
+
+from leasehold.resource_types.instance.driver import InstanceDriver
+from leasehold.resource_types.instance.kind import InstanceKind
+from leasehold.resource_types.registry import ResourceType
+
+
+def load() -> ResourceType:
+    """Return the resource type."""
+    return ResourceType(InstanceKind(), InstanceDriver())

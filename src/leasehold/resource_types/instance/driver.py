@@ -1,0 +1,59 @@
+"""`virtual:instance`, the half that acts: a private flavor of the asked size (contract resources §3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import Flavor
+from leasehold.resource_types.driver import Driver, mark_of
+from leasehold.resource_types.instance.groups import lacks_group, make_group, remove_group
+from leasehold.resource_types.instance.kind import InstanceRequest
+from leasehold.resource_types.slots.driver import clear_late_boots, converge_slots, occupied_slots
+from leasehold.resource_types.slots.names import affinity_key, extra_specs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.cloud.ports import Cloud
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.history import History
+
+
+class InstanceDriver(Driver[InstanceRequest]):
+    """Keeps a flavor, an aggregate and a resource class for each reservation."""
+
+    def converge(self, cloud: Cloud, job: Job[InstanceRequest], wanted: Wanted) -> Mapping[str, Any]:
+        """Make the cloud match, with a private flavor of the asked size."""
+        request = job.request
+        flavor = Flavor(
+            id=job.name,
+            name=mark_of(job.name),
+            vcpus=request.vcpus,
+            memory_mb=request.memory_mb,
+            disk_gb=request.disk_gb,
+            extra_specs=extra_specs(job.name) | affinity_key(request.server_group_id),
+        )
+        return converge_slots(cloud, job, wanted, flavor, request.server_group_id)
+
+    def wants_caller(self, cloud: Cloud, reservation: Reservation, request: InstanceRequest) -> bool:
+        """Say whether the reservation needs another server group, or none."""
+        return cloud.server_groups is not None and lacks_group(reservation, request.affinity)
+
+    def act_for_caller(
+        self, cloud: Cloud, reservation: Reservation, request: InstanceRequest, token: str | None
+    ) -> Mapping[str, Any]:
+        """Make a server group for the affinity."""
+        return make_group(cloud, reservation, request.affinity, token)
+
+    def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
+        """Remove a server group."""
+        remove_group(cloud, facts)
+
+    def started(self, cloud: Cloud, job: Job[InstanceRequest], history: History) -> None:
+        """Delete servers of leases that are over from the hosts."""
+        clear_late_boots(cloud, job, history)
+
+    def occupied(self, cloud: Cloud, job: Job[InstanceRequest]) -> frozenset[int]:
+        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        return occupied_slots(cloud, job)

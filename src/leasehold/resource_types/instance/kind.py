@@ -1,0 +1,101 @@
+"""`virtual:instance`, the pure half: room for virtual machines of one size (contract resources §3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.use import Use
+from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
+from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.slots.changes import check_only_more
+from leasehold.resource_types.slots.names import SERVER_GROUP, cloud_names
+from leasehold.resource_types.slots.placing import explain, place, spread_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.model.allocation import Pick
+    from leasehold.model.refusal import Refusal
+    from leasehold.model.reservation import Reservation
+    from leasehold.resource_types.kind import Search
+
+
+class InstanceBody(RequestBody):
+    """Room for `amount` instances of one size."""
+
+    amount: Amount
+    vcpus: Amount
+    memory_mb: Amount
+    disk_gb: Size
+    affinity: Affinity
+    resource_properties: ExpressionText
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRequest:
+    """`InstanceBody` as it was read.
+
+    `server_group_id` is the server group that Blazar made for a lease which was taken over from it; ours need none.
+    """
+
+    amount: int
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    affinity: bool | None
+    resource_properties: str
+    server_group_id: str | None = None
+
+    @property
+    def demand(self) -> dict[str, int]:
+        """What one instance takes, by resource class."""
+        return {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.disk_gb}
+
+
+class InstanceKind(Kind[InstanceRequest]):
+    """Slots of one size, on hosts that instance and flavor reservations share."""
+
+    name = "virtual:instance"
+    pool = HOST_POOL
+    noun = "instances"
+    schema = InstanceBody
+    request_type = InstanceRequest
+
+    def parse(self, raw: Mapping[str, Any]) -> InstanceRequest:
+        """Read a request."""
+        return InstanceRequest(**read(InstanceBody, raw).model_dump())
+
+    def store(self, request: InstanceRequest) -> dict[str, Any]:
+        """Return the fields as JSON values; without a server group there is no key for it."""
+        stored = super().store(request)
+        if request.server_group_id is None:
+            del stored[SERVER_GROUP]
+        return stored
+
+    def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> InstanceRequest:
+        """Return the request with the given keys changed; once active only `amount` may change, upward."""
+        before = self.load(reservation.request)
+        request = replace(self.parse({**reservation.request, **raw}), server_group_id=before.server_group_id)
+        check_only_more(reservation, self.store(request))
+        return request
+
+    def expressions(self, request: InstanceRequest) -> Mapping[str, str]:
+        """Return the one expression."""
+        return {"resource_properties": request.resource_properties}
+
+    def use(self, request: InstanceRequest) -> Use:
+        """Return the vCPUs and the memory of all instances."""
+        return Use.of_slots(request.demand, request.amount)
+
+    def allocate(self, request: InstanceRequest, search: Search[InstanceRequest]) -> Sequence[Pick] | Refusal:
+        """Place the slots, keeping those held where they are."""
+        matches = self.matching(request, search)
+        spread = spread_of(request.affinity)
+        picks = place(request.demand, request.amount, spread, search, matches)
+        return explain(self.name, request.demand, request.amount, spread, search, matches) if picks is None else picks
+
+    def view(self, reservation: Reservation) -> dict[str, Any]:
+        """Return the request and the names under which the cloud knows it."""
+        return {**reservation.request, **cloud_names(reservation)}

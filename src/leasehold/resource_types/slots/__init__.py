@@ -1,0 +1,1 @@
+"""What instance and flavor reservations share: slots on hosts."""

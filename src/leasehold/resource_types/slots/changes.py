@@ -1,0 +1,33 @@
+"""What may change in a reservation of slots that is in use (contract http-api §5.4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.errors import ConflictError, InvalidInputError
+from leasehold.model.states import ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.model.reservation import Reservation
+
+
+def check_only_more(reservation: Reservation, changed: Mapping[str, Any]) -> None:
+    """Raise unless the changed request, as it is stored, differs in nothing but a larger `amount`.
+
+    A reservation that is pending may change in any way.
+    """
+    if reservation.status is ReservationStatus.PENDING:
+        return
+    if reservation.status is ReservationStatus.ERROR:
+        message = "The reservation is in error and cannot be changed; delete the lease, or change only its dates."
+        raise ConflictError(message)
+    before = reservation.request
+    others = sorted(key for key in changed if key != "amount" and before.get(key) != changed[key])
+    if others:
+        message = f"The reservation is active, so {', '.join(others)} cannot change; only amount may grow."
+        raise InvalidInputError(message, field=others[0])
+    if changed["amount"] < before["amount"]:
+        message = f"The reservation is active, so amount cannot shrink below {before['amount']}."
+        raise InvalidInputError(message, field="amount")

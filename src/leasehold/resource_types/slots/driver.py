@@ -1,0 +1,164 @@
+"""How slots on hosts are enforced in a cloud, for instance and flavor reservations (contract resources §3, §4).
+
+A private flavor gives access, an aggregate says where, and a custom resource class with one unit a slot limits how
+many servers fit; no server group is needed (design §2).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudTransientError, Inventory
+from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.driver import Wanted
+from leasehold.resource_types.late_boots import delete_late_boots
+from leasehold.resource_types.slots.names import (
+    RESERVATION_KEY,
+    TENANT_KEY,
+    affinity_key,
+    child_provider,
+    group_of,
+    resource_class,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.cloud.ports import Cloud, Flavor
+    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.history import History
+
+
+def converge_slots(
+    cloud: Cloud, job: Job[Any], wanted: Wanted, flavor: Flavor, server_group: str | None = None
+) -> Mapping[str, Any]:
+    """Make flavor, aggregate, resource class and inventories match what the reservation holds."""
+    if wanted is Wanted.ENDED:
+        _dissolve(cloud, job)
+        return {}
+    name = job.name
+    cloud.providers.ensure_class(resource_class(name))
+    cloud.flavors.ensure(flavor)
+    metadata = {RESERVATION_KEY: name, TENANT_KEY: job.project_id, job.settings.owner_key: job.project_id}
+    metadata |= affinity_key(server_group)
+    aggregate = cloud.aggregates.ensure(name, None, metadata)
+    if wanted is Wanted.ACTIVE:
+        slots: Counter[tuple[str, str]] = Counter()
+        for holding in job.holdings:
+            # Healing may have added slots on a host that the reservation held already, as a promise of its own.
+            attributes = holding.resource.attributes
+            slots[attributes["service_name"], attributes["hypervisor_hostname"]] += holding.slots
+        hosts = {host for host, _ in slots}
+        for (host, hostname), total in sorted(slots.items()):
+            _offer(cloud, job, hostname, total)
+            if host not in aggregate.hosts:
+                cloud.aggregates.add_host(name, host)
+        cloud.flavors.grant(name, job.project_id)
+        for holding in job.former:
+            if holding.resource.attributes["service_name"] not in hosts:
+                _withdraw(cloud, job, holding.resource.attributes)
+        for holding in job.left:
+            if holding.resource.attributes["service_name"] not in hosts:
+                _leave(cloud, job, holding)
+    return {"aggregate_id": aggregate.id}
+
+
+def _offer(cloud: Cloud, job: Job[Any], hostname: str, slots: int) -> None:
+    provider = child_provider(hostname)
+    cloud.providers.ensure_child(hostname, provider)
+    cloud.providers.set_inventory(provider, resource_class(job.name), Inventory(total=slots, max_unit=1))
+
+
+def _withdraw(cloud: Cloud, job: Job[Any], attributes: Mapping[str, Any]) -> None:
+    """Take a host out of the reservation, its servers of this reservation included."""
+    host = attributes["service_name"]
+    cloud.aggregates.remove_host(job.name, host)
+    _remove_servers(cloud, job, host)
+    cloud.providers.remove_inventory(child_provider(attributes["hypervisor_hostname"]), resource_class(job.name))
+
+
+def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
+    """Keep new servers from a host that failed, and leave those that are there alone.
+
+    Placement does not let go of an inventory that servers use, so it stays, with all of it reserved, until they are
+    gone.
+    """
+    attributes = left.resource.attributes
+    host, provider, name = attributes["service_name"], child_provider(attributes["hypervisor_hostname"]), job.name
+    cloud.aggregates.remove_host(name, host)
+    there = cloud.providers.inventories(provider).get(resource_class(name))
+    if there is None:
+        return
+    if any(server.service_host == host for server in cloud.servers.with_flavor(name)):
+        closed = replace(there, reserved=there.total)
+        if there != closed:
+            cloud.providers.set_inventory(provider, resource_class(name), closed)
+    else:
+        cloud.providers.remove_inventory(provider, resource_class(name))
+
+
+def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
+    """Return the allocation ids of the holdings on failed hosts whose servers are not gone: their inventory remains."""
+    live = {holding.resource.number for holding in job.holdings}
+    wanted = resource_class(job.name)
+    return frozenset(
+        left.allocation_id
+        for left in job.left
+        if left.resource.number not in live
+        and wanted in cloud.providers.inventories(child_provider(left.resource.attributes["hypervisor_hostname"]))
+    )
+
+
+def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> None:
+    """Delete the servers booted with the reservation's flavor, on one host or everywhere; raise while some are left."""
+
+    def ours() -> int:
+        servers = [server for server in cloud.servers.with_flavor(job.name) if host in (None, server.service_host)]
+        for server in servers:
+            cloud.servers.delete(server.id)
+        return len(servers)
+
+    if ours() and (left := ours()):
+        message = f"{left} servers of reservation {job.name} are still being removed"
+        raise CloudTransientError(message)
+
+
+def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
+    """Remove all that the reservation has in the cloud; what is left when its servers are gone goes in any case."""
+    name = job.name
+    do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
+    aggregate = cloud.aggregates.get(name)
+    members = sorted(aggregate.hosts) if aggregate else []
+    names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
+    providers = sorted(child_provider(hostname) for hostname in names)
+    group = group_of(job.reservation)
+    do_all(
+        [
+            *(partial(cloud.aggregates.remove_host, name, host) for host in members),
+            partial(cloud.aggregates.delete, name),
+            *(partial(cloud.providers.remove_inventory, provider, resource_class(name)) for provider in providers),
+            *([partial(cloud.server_groups.delete, group)] if group and cloud.server_groups else ()),
+            partial(cloud.flavors.delete, name),
+            partial(cloud.providers.delete_class, resource_class(name)),
+        ]
+    )
+
+
+def clear_late_boots(cloud: Cloud, job: Job[Any], history: History) -> None:
+    """Delete what certainly landed late on the hosts of slots that begin; raises CloudError.
+
+    Slots do not wait for the other servers there: those of other slots belong there, and about the rest the operator
+    decides.
+    """
+    in_slots = {held.id for held in job.reservation.allocations if held.demand is not None}
+    numbers = {
+        holding.resource.attributes["service_name"]: holding.resource.number
+        for holding in job.holdings
+        if holding.allocation_id in in_slots
+    }
+    if numbers:
+        there = cloud.servers.on_hosts(numbers.keys())
+        delete_late_boots(cloud, history, numbers, [each for each in there if each.flavor_id != job.name])

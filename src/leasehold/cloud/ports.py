@@ -28,7 +28,7 @@ class CloudTransientError(CloudError):
 
 
 class CloudPermanentError(CloudError):
-    """Refused with 400, 403 or 404. The cause may still go away, so retries go on with a longer backoff (design §5)."""
+    """Refused, as with 400 or 403. The cause may still go away, so retries go on with a longer backoff (design §5)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Calls to one OpenStack service: JSON over HTTP, an explicit microversion, and the port's two kinds of errors.
 
-Transient are: unreachable, timed out, a failed login, 409, 429, 5xx. Any other 4xx is permanent. After a blip (no
-connection, 502 to 504), a call that may be repeated is retried a few times at once.
+Transient are: unreachable, timed out, a failed login (401), 408, 409, 413, 425, 429, 5xx. Any other 4xx is permanent.
+After a blip (no connection, 502 to 504), a call that may be repeated is retried a few times at once.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ def test_what_a_lease_wants_and_the_cloud_cannot_give(world: World, lease: Lease
         connection.execute(delete(providers).where(providers.c.id == number))
     found = [each for each in findings(world) if each.kind == "drift"]
     assert [(each.subject, each.mend) for each in found] == [(lease.id, None)]
-    assert "the cloud cannot give it what it wants: there is no provider" in found[0].what
+    assert "the cloud refuses to converge it: there is no provider" in found[0].what
 
 
 # ---------------------------------------------------------------- what moves

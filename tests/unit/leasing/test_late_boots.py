@@ -158,7 +158,7 @@ def test_a_late_boot_on_an_idle_host_is_named(world: World) -> None:
     run_until(world, world.hour(1.1))
     late = land(world, 0.99)
     [found] = findings(world)
-    assert found.what == f"Host cmp-01 carries servers of nobody: {late} of project demo."
+    assert found.what == f"Host cmp-01 has servers without a lease: {late} of project demo."
     assert found.mend is None
     run_for(world, hours=5)
     assert there(world) == {late}

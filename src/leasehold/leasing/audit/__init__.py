@@ -1,1 +1,1 @@
-"""Does everything agree? The database with itself, the cloud with the database; and what can be done about the rest."""
+"""The audit: check the database for consistency, compare the cloud with it, and repair differences where possible."""

@@ -1,4 +1,4 @@
-"""Where the enrolled addresses are: in the project that has them by a lease, or nowhere."""
+"""Check that an enrolled address exists only in the project that leases it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
 
-_BY_HAND = "Remove it there, or take the address out of service: no lease of it can start before."
+_BY_HAND = "Remove it there, or take the address out of service: until then no lease of it can start."
 
 
 def audit_addresses(service: Service) -> Iterator[Finding]:
-    """Yield the enrolled addresses that a project has without a lease of them; the cloud is read first.
+    """Yield the enrolled addresses that a project has without a lease of them; reads the cloud first.
 
-    Those whose tags name a reservation that is over, or that nobody knows, are left to `audit_leftovers`.
+    `audit_leftovers` reports those whose tags name a reservation that is over or unknown.
     """
     if not leases_addresses(service):
         return

@@ -1,8 +1,8 @@
-"""The audit's other half: what exists in the cloud equals what the database wants (feature E9, idea 19).
+"""The cloud half of the audit: compare the cloud with what the database wants (feature E9, idea 19).
 
-What should exist is nowhere written a second time: the plugins' own converge runs against a cloud that only notes what
-it would change. What moves is left alone: a lease or a host with work under way is that work's affair. And because
-people work while we look, only what is found twice, a moment apart, is a finding.
+The wanted state is not defined a second time: the drivers' own `converge` runs against a cloud that only records what
+it would change. Leases and hosts with work in progress are skipped. Users work during the audit, so only a difference
+that is found twice, `Pace.between_looks` apart, is a finding.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MOST_NAMED = 8
-"""Differences that a finding spells out; the rest it counts."""
+"""The most differences that a finding lists; it counts the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How gently to look: seconds after each lease, and between the two looks; `wait` may raise to break off."""
+    """The rate of the audit: seconds to pause after each lease and between the two looks; `wait` may raise to abort."""
 
     after_lease: float = 0.0
     between_looks: float = 2.0
@@ -48,9 +48,9 @@ class Pace:
 
 
 def audit_cloud(service: Service, pace: Pace) -> list[Finding]:
-    """Return where the cloud is not what the database wants.
+    """Return the differences between the cloud and the database.
 
-    Raises CloudError when the cloud cannot be asked; nothing is known then.
+    Raises CloudError when the cloud cannot be asked; there are no partial results then.
     """
     suspected = {(found.kind, found.subject) for found in _first_look(service, pace)}
     if not suspected:
@@ -74,7 +74,7 @@ def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
 
 
 def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator[Finding]:
-    """Look again at what was suspected, each lease with eyes of its own: an old listing would accuse the innocent."""
+    """Check the suspects again, each with a fresh listing: a stale one gives false positives."""
     kinds = {kind for kind, _ in suspected}
     if Kind.PLACE in kinds:
         yield from audit_host_membership(service, Observation(service.cloud))
@@ -84,15 +84,15 @@ def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator
         yield from audit_addresses(service)
     if Kind.PLUGIN in kinds:
         yield from audit_plugins(service)
-    # A plugin that breaks off is a finding about the lease where it did.
+    # A plugin that raises is a finding with the lease as its subject.
     for subject in sorted({subject for kind, subject in suspected if kind in (Kind.DRIFT, Kind.PLUGIN)}):
         yield from audit_drift(service, Observation(service.cloud), subject)
 
 
 def audit_drift(service: Service, observation: Observation, lease_id: str) -> Iterator[Finding]:
-    """Yield what in the cloud is not as a lease wants it, if it has come to rest and still is as it was afterwards.
+    """Yield the differences between the cloud and an idle lease, unless the lease changes during the comparison.
 
-    A plugin that breaks off is a finding of its own; the lease's other reservations are compared all the same.
+    A plugin that raises is a finding of its own; the lease's other reservations are still compared.
     """
     step = _standing(service, lease_id)
     if step is None:
@@ -103,11 +103,11 @@ def audit_drift(service: Service, observation: Observation, lease_id: str) -> It
     try:
         changes = _changes(service, observation, step, bugs)
     except StrangersError:
-        # They are named by host, see `audit_strangers`.
+        # `audit_strangers` reports them, by host.
         changes = []
     except CloudPermanentError as error:
         changes = []
-        found.append(Finding(Kind.DRIFT, lease_id, f"{subject} the cloud cannot give it what it wants: {error}.", _ASK))
+        found.append(Finding(Kind.DRIFT, lease_id, f"{subject} the cloud refuses to converge it: {error}.", _ASK))
     if changes:
         found.append(_drift(lease_id, subject, changes))
     if bugs:
@@ -118,7 +118,8 @@ def audit_drift(service: Service, observation: Observation, lease_id: str) -> It
 
 _ASK = "Bring back what is missing, or delete the lease."
 _BUG = (
-    "This is a defect of that plugin; its traceback is in the log. Nothing else is known of what it has in the cloud."
+    "This is a defect of that plugin; its traceback is in the log. The reservation's objects in the cloud were not "
+    "compared."
 )
 
 
@@ -128,17 +129,17 @@ def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
         said.append(f"and {len(changes) - MOST_NAMED} more")
     what = f"{subject} {'; '.join(said)}."
     if any(change.hurts for change in changes):
-        remedy = "To mend it would delete servers that somebody booted: move them away first, or delete the lease."
+        remedy = "A repair would delete servers that users booted: move them away first, or delete the lease."
         return Finding(Kind.DRIFT, lease_id, what, remedy)
     return Finding(Kind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
 
 
 def _changes(service: Service, observation: Observation, step: Step, bugs: list[str]) -> list[Change]:
-    """Return what would be changed, and add to `bugs` which plugins broke off with what the contract does not allow."""
+    """Return the changes that converge would make; add to `bugs` the plugins that raise what their contract forbids."""
     found: list[Change] = []
     for job in step.jobs:
         name = job.reservation.resource_type
-        # A plugin that is missing is named once for all leases, see `audit_plugins`.
+        # `audit_plugins` reports a missing plugin once for all leases.
         plugin = None if name in service.settings.manager.forgotten_plugins else service.types.find(name)
         if plugin is None:
             continue
@@ -150,12 +151,12 @@ def _changes(service: Service, observation: Observation, step: Step, bugs: list[
             log.exception(
                 "A bug in %s: reservation %s of lease %s could not be compared", name, job.name, step.lease.id
             )
-            bugs.append(f"the plugin of {name!r} breaks off at reservation {job.name} ({type(error).__name__})")
+            bugs.append(f"the plugin of {name!r} fails at reservation {job.name} ({type(error).__name__})")
     return found
 
 
 def _standing(service: Service, lease_id: str) -> Step | None:
-    """Return what the manager would do to keep the lease as it is; None while it moves or nothing is to be kept."""
+    """Return the KEEP step of an idle lease; None while the lease has work in progress or needs another step."""
     now = service.now()
     with service.db.reading() as connection:
         lease, work = find_lease(connection, lease_id), work_of(connection, LEASE, lease_id)

@@ -1,4 +1,4 @@
-"""The database half: do all tables agree? Recomputed from the rows, without the calendar (feature E9)."""
+"""The database half of the audit: check the rows for consistency, without the calendar (feature E9)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 LATE = timedelta(minutes=5)
-"""Work that nobody has taken up for so long is waiting for a manager that does not come."""
+"""If due work is unclaimed for this long, probably no manager runs."""
 STUCK = timedelta(minutes=15)
-"""So long after a lease's end what it keeps is worth a look: servers do not take that long to be removed."""
+"""Resources that a lease still keeps this long after its end are a finding: servers are normally removed sooner."""
 PATIENCE = timedelta(hours=1)
-"""Work that is due already waits for another try, but never for so long."""
+"""An upper bound for the pause before due work is retried."""
 
 _PARTS = ReservationStatus
 _ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
@@ -66,19 +66,19 @@ AGREEING: Mapping[LeaseStatus, tuple[frozenset[ReservationStatus], frozenset[Eve
     ),
     LeaseStatus.DELETING: (_ANY_PART, _ANY_EVENT, _ANY_EVENT),
 }
-"""What the reservations, the start and the end of a lease may be in each of its statuses (contract lifecycle §1.1)."""
+"""The allowed statuses of the reservations, the start and the end, by lease status (contract lifecycle §1.1)."""
 
 
 def audit_database(connection: Connection, now: datetime) -> list[Finding]:
-    """Return all that does not agree in the database; an empty list when all is well.
+    """Return all inconsistencies in the database; an empty list if there are none.
 
-    The connection should see one moment only, or what others change meanwhile looks like a disagreement.
+    The connection should read a consistent snapshot: concurrent changes would look like inconsistencies.
     """
     return [*_overbooked(connection, now), *audit_leases(connection, now)]
 
 
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
-    """Return what does not agree in the leases and their work; unlike all that is promised it is read in no time."""
+    """Return the inconsistencies in the leases and their tasks; much faster than checking all allocations."""
     found: list[Finding] = []
     leases = each_lease(connection, None)
     while chunk := list(islice(leases, CHUNK)):
@@ -98,7 +98,7 @@ def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
 
 
 def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | None:
-    """Go through the promises on a resource by their starts, and return the first instant that has too many."""
+    """Return a finding for the first time at which the allocations, sorted by start, exceed the resource's capacity."""
     there: list[Allocation] = []
     for each in held:
         there = [other for other in there if other.window.end > each.window.start]
@@ -106,7 +106,7 @@ def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | No
         excess = _excess(resource, there)
         if excess:
             names = ", ".join(sorted({other.reservation_id for other in there}))
-            what = f"{resource.label} is promised beyond what it has from {each.window.start:%Y-%m-%d %H:%M}: {excess}"
+            what = f"{resource.label} is allocated beyond capacity from {each.window.start:%Y-%m-%d %H:%M}: {excess}"
             what = f"{what}, by the reservations {names}."
             return Finding(Kind.OVERBOOKED, resource.label, what, "Delete or move one of the leases.")
     return None
@@ -154,19 +154,19 @@ def _disagreement(lease: Lease, text: str, kind: Kind = Kind.STATUS) -> Finding:
 
 
 def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -> Iterator[Finding]:
-    """Nothing is lost: what is still to happen to a lease has a task that is due in time, and somebody to do it."""
+    """Check that a lease with a next step has exactly one task, that it is due in time, and that it gets claimed."""
     moment = now if lease.status is LeaseStatus.DELETING else next_moment(lease)
     tasks = work.get(lease.id, ())
     if len(tasks) > 1:
         yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", Kind.WORK)
     due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
     if moment is not None and (due is None or due > (moment if moment > now else now + PATIENCE)):
-        what = f"Lease {lease.id} is {lease.status}, but no task brings it to what is due next."
+        what = f"Lease {lease.id} is {lease.status}, but no task is due for its next step."
         yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
     for task in tasks:
         if task.due_at is not None and task.due_at < now - LATE and not task.claimed(now):
-            what = f"Nobody has taken up the work for lease {lease.id} that is due since {task.due_at:%Y-%m-%d %H:%M}."
-            yield Finding(Kind.LATE, lease.id, what, "Look whether a manager runs and reaches the database.")
+            what = f"No manager has taken up the work for lease {lease.id}, due since {task.due_at:%Y-%m-%d %H:%M}."
+            yield Finding(Kind.LATE, lease.id, what, "Check that a manager runs and reaches the database.")
 
 
 def _orphaned(connection: Connection) -> Iterator[Finding]:
@@ -176,7 +176,7 @@ def _orphaned(connection: Connection) -> Iterator[Finding]:
 
 
 def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
-    """Say what keeps resources that others may be waiting for, and why: they are not given back by themselves soon."""
+    """Yield the leases that are over and keep resources, with the reason: other leases may be waiting for these."""
     over_and_keeping = kept_by(connection, now)
     work = work_for(connection, LEASE, over_and_keeping)
     for lease_id, kept in over_and_keeping.items():
@@ -185,14 +185,14 @@ def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
         what = f"Lease {lease_id} of project {kept.project_id} is {over}, and still keeps {labels}"
         pending = [task for task in work.get(lease_id, ()) if task.due_at is not None]
         if not pending:
-            what = f"{what}, and no work is left that frees them."
+            what = f"{what}, and no task is left that releases them."
             yield Finding(Kind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
         for task in pending:
             if _is_stuck(task, kept.since, now):
-                again = f"Mend what it says; it is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
+                again = f"Fix that cause; this is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
                 yield Finding(Kind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
 
 
 def _is_stuck(task: Work, since: datetime, now: datetime) -> bool:
-    """Say whether the cloud refuses to take resources back, or does not come to it for long."""
+    """Return whether the cloud refuses the release, or the release takes longer than STUCK."""
     return task.refusals >= REFUSALS_TO_SHOW or (task.attempts > 0 and since < now - STUCK)

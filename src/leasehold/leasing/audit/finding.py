@@ -1,4 +1,4 @@
-"""What an audit says: what is wrong, what it is about, and who can mend it."""
+"""A finding of the audit: its kind, its subject, what is wrong, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REPAIR = "leasehold-manage audit --repair mends it."
 
 
 class Kind(StrEnum):
-    """What can be wrong; these words never change."""
+    """The kinds of findings; scripts and metrics use these words, so they never change."""
 
     OVERBOOKED = "overbooked"
     STATUS = "status"
@@ -24,23 +24,23 @@ class Kind(StrEnum):
 
 
 class Mend(StrEnum):
-    """What the service can do about a finding by itself."""
+    """The repairs that the service may do by itself."""
 
     LEASE = "lease"
-    """The lease's own task is made due, so its one worker brings it, and the cloud, to where they should be."""
+    """Make the lease's task due; its worker converges the lease and the cloud."""
     HOST = "host"
-    """The host's own task is made due, which brings it into its place or out of ours."""
+    """Make the host's task due; it puts an enrolled host into the right aggregate, and releases a removed one."""
     REMOVAL = "removal"
-    """What a reservation that is over has left in the cloud is removed."""
+    """Remove the cloud objects of a reservation that is over."""
     ADDRESS = "address"
-    """An address that the project of a lease which is over has kept is removed."""
+    """Remove an address from a project whose lease of it is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that must not be: what it is about, what is wrong, and what to do.
+    """One fault: `subject` is the id of what is affected, `what` says what is wrong, `remedy` what to do.
 
-    `mend` is None for what only a person can decide.
+    `mend` is the automatic repair; None if only an operator can decide.
     """
 
     kind: Kind

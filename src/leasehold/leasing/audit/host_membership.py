@@ -1,7 +1,7 @@
-"""Where the hosts are: each enrolled one in its place, and none but enrolled ones in ours (design §5).
+"""Check that each enrolled host is in the right aggregate, and each host in our aggregates is enrolled (design §5).
 
-A host is in the free pool or in the aggregate of the host reservation that has it. What a lease does to its hosts is
-the lease's affair; here is what no lease would ever mend.
+A host is in the free pool or in the aggregate of the host reservation that has it. Differences that the task of a lease
+repairs are not checked here.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
 
-_UNKNOWN = "Enrol the host, or take it out by hand: nothing here has ever had it."
-_GONE = "The cloud does not know its hypervisor: bring that back, or remove the host."
+_UNKNOWN = "Enrol the host, or take it out by hand: it was never enrolled in this database."
+_GONE = "The cloud does not know its hypervisor: restore the hypervisor, or take the host out of service."
 
 
 @dataclass(frozen=True, slots=True)
 class _Cloud:
-    """What the cloud says about hosts: who is in the free pool, in reservations by name, and who there is at all."""
+    """The hosts in the cloud: members of the free pool, reservations by service host, providers, and hypervisors."""
 
     pool: frozenset[str]
     leased: Mapping[str, Collection[str]]
@@ -42,14 +42,14 @@ class _Cloud:
         name, provider = host.attributes["service_name"], child_provider(host.label)
         placed = name in self.pool or name in self.leased
         return [
-            *([] if placed else ["is in no aggregate of ours, so that anybody's servers may land on it"]),
+            *([] if placed else ["is in no aggregate of ours, so that servers of any project may land on it"]),
             *([] if provider in self.providers else [f"has no provider {provider}"]),
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Database:
-    """What the database says: the enrolled hosts, those that were once, and whose place is being seen to."""
+    """The hosts in the database: the enrolled and the removed ones, those with work in progress, and those leased."""
 
     enrolled: list[Resource]
     removed: Mapping[str, Mapping[str, Any]]
@@ -58,7 +58,7 @@ class _Database:
 
 
 def audit_host_membership(service: Service, observation: Observation) -> Iterator[Finding]:
-    """Yield the hosts that are in no place or in two, and those that are in ours without being enrolled."""
+    """Yield enrolled hosts in no aggregate or in several, hosts that share a service, and hosts not enrolled."""
     cloud = _see(service, observation)
     db = _read(service)
     for host in db.enrolled:
@@ -75,13 +75,13 @@ def _see(service: Service, observation: Observation) -> _Cloud:
             for host in aggregate.hosts:
                 leased.setdefault(host, []).append(aggregate.name)
     pool = observation.aggregates.get(service.settings.cloud.freepool)
-    # Numbers repeat from cell to cell, hostnames do not.
+    # Hypervisor numbers repeat from cell to cell; hostnames do not.
     hypervisors = frozenset(hypervisor.hypervisor_hostname for hypervisor in service.cloud.hypervisors.list())
     return _Cloud(pool.hosts if pool else frozenset(), leased, observation.providers, hypervisors)
 
 
 def _read(service: Service) -> _Database:
-    """Read the database after the cloud: what was enrolled or removed meanwhile is looked at again anyway."""
+    """Read the database, after the cloud; the second look discards hosts that were enrolled or removed meanwhile."""
     now = service.now()
     with service.db.reading() as connection:
         enrolled = list_resources(connection, HOST)
@@ -101,7 +101,7 @@ def _enrolled(host: Resource, cloud: _Cloud, db: _Database) -> Iterator[Finding]
         what = f"Host {host.label} is in the aggregates of several reservations: {', '.join(several)}."
         yield Finding(Kind.PLACE, host.id, what, "Take it out of those that do not hold it; its lease does the rest.")
         return
-    # Where a lease has it, the lease's own work brings it back.
+    # The task of a lease that has the host puts it back.
     lacking = [] if host.number in db.held else cloud.lacks(host)
     if lacking:
         known = host.label in cloud.hypervisors and host.label in cloud.providers
@@ -110,14 +110,14 @@ def _enrolled(host: Resource, cloud: _Cloud, db: _Database) -> Iterator[Finding]
 
 
 def _shared(enrolled: list[Resource]) -> Iterator[Finding]:
-    """Yield the hosts that cannot be leased apart, because one compute service has several of them."""
+    """Yield the hosts that can only be leased together, because one compute service has several of them."""
     behind: dict[str, list[Resource]] = {}
     for host in enrolled:
         behind.setdefault(host.attributes["service_name"], []).append(host)
     for service_host, hosts in sorted(behind.items()):
         if len(hosts) > 1:
             names = ", ".join(host.label for host in hosts)
-            what = f"The hosts {names} are behind one compute service, {service_host}: who leases one gets all of them."
+            what = f"The hosts {names} are behind one compute service, {service_host}: a lease of one gets all of them."
             yield Finding(Kind.PLACE, service_host, what, "Remove all but one, or give each a nova-compute of its own.")
 
 

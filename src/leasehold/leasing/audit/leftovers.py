@@ -1,9 +1,9 @@
-"""What reservations that are over, or that nobody knows, have left in the cloud.
+"""Find cloud objects of reservations that are over or unknown.
 
-A thing is ours when it has both our name and our mark: an aggregate named by a reservation's id with the owner's key, a
-flavor of that id with our extra spec, a floating IP with our tags; of a resource class or a server group the name is
-all there is. Only what belongs to a reservation that the database knows to be over is ever removed, and it never comes
-back. The others may be another installation's, or of before a restore of the database.
+An object is ours if it has both our name and our mark: an aggregate named by a reservation's id with the owner's key, a
+flavor of that id with our extra spec, a floating IP with our tags. A resource class or a server group has only the
+name. Only objects of a reservation that is over in the database are removed: such a reservation never comes back.
+Objects of unknown reservations may belong to another installation, or date from before a restore of the database.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 IDENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CLASS_OF = resource_class("")
 _UNKNOWN = (
-    "Another installation may use it, or it is of before a restore of the database. If nobody does, remove it by hand."
+    "Another installation may use it, or it dates from before a restore of the database. If it is unused, remove it by "
+    "hand."
 )
 
 
 class Sort(StrEnum):
-    """Sorts of things that reservations have in the cloud."""
+    """The sorts of objects that reservations have in the cloud."""
 
     AGGREGATE = "aggregate"
     FLAVOR = "flavor"
@@ -48,7 +49,7 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something in the cloud, and the reservation that it is of; `key` is how the cloud knows it, `label` people."""
+    """A cloud object of a reservation; `key` identifies it in the cloud, and `label` is its name for people."""
 
     sort: Sort
     key: str
@@ -56,12 +57,12 @@ class Thing:
     label: str = ""
 
     def __str__(self) -> str:
-        """Return what a person looks for in the cloud."""
+        """Return the sort and the name by which an operator finds it in the cloud."""
         return f"{self.sort} {self.label or self.key}"
 
 
 def audit_leftovers(service: Service, observation: Observation) -> Iterator[Finding]:
-    """Yield, by reservation, what is left in the cloud of those that are over or unknown; the cloud is read first."""
+    """Yield a finding for each reservation that is over or unknown and has cloud objects; reads the cloud first."""
     things: dict[str, list[Thing]] = {}
     for thing in things_of_ours(service, observation):
         things.setdefault(thing.reservation_id, []).append(thing)
@@ -74,15 +75,15 @@ def audit_leftovers(service: Service, observation: Observation) -> Iterator[Find
     for ident, found in sorted(things.items()):
         has = ", ".join(map(str, found))
         if ident not in known:
-            what = f"Nobody knows the reservation {ident}, of which there is: {has}."
+            what = f"The reservation {ident} is not in the database, but the cloud has: {has}."
             yield Finding(Kind.LEFTOVER, ident, what, _UNKNOWN)
         elif ident in over and over[ident] not in busy:
-            what = f"The reservation {ident} of lease {over[ident]} is over, and there still is: {has}."
+            what = f"The reservation {ident} of lease {over[ident]} is over, but the cloud still has: {has}."
             yield Finding(Kind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)
 
 
 def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing]:
-    """Yield everything that has a reservation's name and our mark."""
+    """Yield all cloud objects that have a reservation's name and our mark."""
     for aggregate in observation.aggregates.values():
         if is_of_hosts(service, aggregate) or _is_of_slots(aggregate):
             yield Thing(Sort.AGGREGATE, aggregate.name, aggregate.name)
@@ -102,9 +103,9 @@ def things_of_ours(service: Service, observation: Observation) -> Iterator[Thing
 
 
 def leases_addresses(service: Service) -> bool:
-    """Say whether the cloud is asked about floating IPs: they are leased, or were and addresses are still enrolled.
+    """Return whether to ask the cloud about floating IPs: the type is switched on, or addresses are still enrolled.
 
-    A cloud without a network service has neither; one that has lost it says so by `forgotten_plugins`.
+    A cloud without a network service has neither; if it once had one, the operator sets `forgotten_plugins`.
     """
     if FLOATING_IP in service.types.by_name:
         return True
@@ -115,7 +116,7 @@ def leases_addresses(service: Service) -> bool:
 
 
 def is_of_hosts(service: Service, aggregate: Aggregate) -> bool:
-    """Say whether an aggregate has the name and the mark of a host reservation."""
+    """Return whether an aggregate has the name and the mark of a host reservation."""
     marked = service.settings.cloud.owner_key in aggregate.metadata and RESERVATION_KEY not in aggregate.metadata
     return marked and IDENT.fullmatch(aggregate.name) is not None
 
@@ -132,6 +133,6 @@ def _addresses(service: Service) -> Iterator[Thing]:
 
 
 def reservation_of(address: FloatingIp) -> str | None:
-    """Return the reservation that the tags of a floating IP name; None where they name none, or several."""
+    """Return the reservation that the tags of a floating IP name; None if they name none or several."""
     marks = [tag.removeprefix(MARK) for tag in address.tags if tag.startswith(MARK)]
     return marks[0] if TAG in address.tags and len(marks) == 1 and IDENT.fullmatch(marks[0]) else None

@@ -1,4 +1,4 @@
-"""Leases that need a plugin which cannot be used here: nothing brings them, or what they hold, to an end."""
+"""Find leases that need a plugin which cannot be used here: they cannot end, nor release their resources."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 MOST_NAMED = 8
-"""Leases that a finding names; the rest it counts."""
+"""The most leases that a finding names; it counts the rest."""
 _REMEDY = (
-    "Install the plugin again and restart the managers. When nothing of it is left in the cloud, name the type in "
+    "Install the plugin again and restart the managers. If none of its objects are left in the cloud, add the type to "
     "[manager] forgotten_plugins: leases of it can end then."
 )
 
 
 def audit_plugins(service: Service) -> Iterator[Finding]:
-    """Yield the resource types that unfinished reservations have, and whose plugins cannot be used."""
+    """Yield a finding for each resource type of unfinished reservations whose plugin cannot be used."""
     with service.db.reading() as connection:
         missing = [name for name in types_in_use(connection) if service.types.find(name) is None]
         using = {name: leases_using(connection, name) for name in missing}

@@ -1,7 +1,7 @@
-"""What is done about what an audit found, where a service may decide that by itself.
+"""Repair the findings of an audit that a service may repair by itself.
 
-A lease is mended by its own task, which has one worker, so that no two ever work on it; a host likewise. Nothing here
-deletes a server, takes a lease away, or moves a promise.
+A lease or a host is repaired by its own task, so that two workers never work on it. No repair deletes a server, deletes
+a lease, or moves an allocation.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REPAIRED = "lease.repair"
-"""What the outbox says of a lease whose place in the cloud somebody had changed."""
-HURRIED = "It is looked after again by the next manager that is free."
+"""The notification about a lease whose cloud objects were changed by hand."""
+HURRIED = "The next free manager repairs it."
 
 
 def repair(service: Service, finding: Finding) -> str | None:
-    """Mend what was found, and return a sentence that says how; None when it is left to a person or to another try.
+    """Repair a finding and return a sentence that says how; None if it is left to an operator or to another try.
 
-    Everything is looked at again first: what was mended meanwhile, or is being worked on, is left alone.
+    The subject is checked again first: it is left alone if it was repaired meanwhile or has work in progress.
     """
     if finding.mend is None:
         return None
     try:
         return _MENDERS[finding.mend](service, finding)
     except CloudError as error:
-        log.warning("What the audit found about %s could not be mended: %s", finding.subject, error)
+        log.warning("The audit's finding about %s could not be repaired: %s", finding.subject, error)
         return None
     except (SQLAlchemyError, UnknownOutcomeError):
         raise
     except Exception:
-        # One finding never keeps the others from being mended.
-        log.exception("A bug: what the audit found about %s could not be mended", finding.subject)
+        # A failed repair must not prevent the repair of other findings.
+        log.exception("A bug: the audit's finding about %s could not be repaired", finding.subject)
         return None
 
 
@@ -100,20 +100,20 @@ def _hurry_host(service: Service, finding: Finding) -> str | None:
     return done
 
 
-# ------------------------------------------------------------ by removing what nobody wants
+# ------------------------------------------------------------ by removing leftovers
 
 
 def remove_leftovers(service: Service, reservation_id: str) -> str | None:
-    """Remove what a reservation that is over has left, unless servers are on it: those somebody may still want.
+    """Remove the cloud objects of a reservation that is over, unless servers use them: their owner may need them.
 
-    Returns a sentence that says what was removed, None when it is not for us; raises CloudError.
+    Returns a sentence that says what was removed, or None if nothing may be removed. Raises CloudError.
     """
 
     def is_over(connection: Connection) -> bool:
         owner = owners(connection, {reservation_id}).get(reservation_id)
         if owner is None or not owner.over:
             return False
-        # Under the lease's lock: nobody begins to work on it between this look and that one.
+        # Lock the lease, so that no worker begins a step of it between the two checks.
         find_lease(connection, owner.lease_id, lock=True, gone=True)
         return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
 
@@ -129,7 +129,7 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
 
 
 def _serves(service: Service, observation: Observation, thing: Thing) -> bool:
-    """Say whether servers run by way of this thing."""
+    """Return whether servers use this thing."""
     cloud = service.cloud
     if thing.sort is Sort.GROUP:
         return bool(observation.groups[thing.key].members)
@@ -141,7 +141,7 @@ def _serves(service: Service, observation: Observation, thing: Thing) -> bool:
 
 
 def _leaving(service: Service, observation: Observation, thing: Thing) -> list[str]:
-    """Return the hosts that have no other place than this aggregate: neither the free pool nor a host reservation."""
+    """Return the hosts of this aggregate that are in neither the free pool nor another host reservation's aggregate."""
     pool = service.settings.cloud.freepool
     others = [each for each in observation.aggregates.values() if each.name != thing.key]
     places = [each for each in others if each.name == pool or is_of_hosts(service, each)]
@@ -149,7 +149,7 @@ def _leaving(service: Service, observation: Observation, thing: Thing) -> list[s
 
 
 def _remove_aggregate(service: Service, observation: Observation, thing: Thing) -> None:
-    """Remove an aggregate; the enrolled hosts in it go back to the free pool first, unless a lease has them."""
+    """Remove an aggregate; first put its enrolled hosts back into the free pool, unless a lease has them."""
     aggregates, pool = service.cloud.aggregates, service.settings.cloud.freepool
     with service.db.reading() as connection:
         enrolled = {host.number: host.attributes["service_name"] for host in list_resources(connection, HOST)}

@@ -1,7 +1,7 @@
-"""Servers that are nobody's on enrolled hosts: in the free pool, under slots, or where a lease is about to start.
+"""Find leftover servers: servers without a lease on enrolled hosts that are in no host reservation.
 
-A host of a host reservation is its owner's. On all others there are preemptible servers, which make room by themselves,
-and those of slots, which are somebody's until their reservation is over.
+Such hosts are in the free pool, carry slots, or are about to be leased. Two kinds of servers are allowed on them:
+preemptible ones, which are deleted when a lease starts, and those of slots whose reservation is not over.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 AHEAD = timedelta(hours=1)
-"""How long before its start a lease of the whole host is mentioned."""
+"""How long before its start a lease of the whole host is mentioned in the finding."""
 _REMEDY = (
-    "The lease starts when they are gone. Those that landed after the end of the lease they were booted in go by "
-    "themselves at the start, where that is certain; ask the owners of the others, and move or delete them."
+    "The lease starts when they are gone. Servers that certainly belonged to a lease that is over are deleted at the "
+    "start; ask the owners of the others, and move or delete them."
 )
 _REMEDY_ELSEWHERE = (
-    "They take room that leases are promised. Those that landed after the end of the lease they were booted in go by "
-    "themselves when the next lease starts here, where that is certain; ask the owners of the others, and move or "
-    "delete them."
+    "They use capacity that may be allocated to leases. Servers that certainly belonged to a lease that is over are "
+    "deleted when the next lease starts here; ask the owners of the others, and move or delete them."
 )
 
 
 def audit_strangers(service: Service, observation: Observation) -> Iterator[Finding]:
-    """Yield the enrolled hosts that are in no host reservation and carry servers of nobody.
+    """Yield the enrolled hosts that are in no host reservation and have servers without a lease.
 
-    The servers of all of them are listed together.
+    One call lists the servers of all these hosts.
     """
     ours = [each for each in observation.aggregates.values() if is_of_hosts(service, each)]
     arrived = {host for each in ours for host in each.hosts}
@@ -56,13 +55,13 @@ def audit_strangers(service: Service, observation: Observation) -> Iterator[Find
             f"{each.id} of project {each.project_id}" for each in found[host.attributes["service_name"]]
         )
         promised = host.number in whole
-        to_a_lease = "is promised to a lease as a whole, and " if promised else ""
-        what = f"Host {host.label} {to_a_lease}carries servers of nobody: {servers}."
+        to_a_lease = "is allocated to a lease as a whole, and " if promised else ""
+        what = f"Host {host.label} {to_a_lease}has servers without a lease: {servers}."
         yield Finding(Kind.PLACE, f"servers on {host.id}", what, _REMEDY if promised else _REMEDY_ELSEWHERE)
 
 
 def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
-    """Return the numbers of those of these hosts that are to be a lease's alone, from now on or soon."""
+    """Return the numbers of those of these hosts that are allocated as a whole, now or within AHEAD."""
     if not hosts:
         return frozenset()
     with service.db.reading() as connection:
@@ -71,7 +70,7 @@ def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
 
 
 def _nobodys(service: Service, names: Collection[str]) -> Mapping[str, list[Server]]:
-    """Return, by service host, the servers that no reservation accounts for."""
+    """Return, by service host, the servers that are not preemptible and belong to no current slot reservation."""
     there = [each for each in service.cloud.servers.on_hosts(names) if not each.preemptible]
     with service.db.reading() as connection:
         known = owners(connection, {server.flavor_id for server in there})

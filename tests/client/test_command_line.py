@@ -352,7 +352,7 @@ def test_a_host_in_use_is_not_removed(blazar: Shell, booked: Callable[..., dict[
     booked("uses it", {**HOST, "hypervisor_properties": '["==", "$hypervisor_hostname", "cmp-05"]'})
     said = blazar("host delete", "cmp-05")
     assert said.status == 1
-    assert said.err.startswith("ERROR: The host cmp-05 is promised to leases")
+    assert said.err.startswith("ERROR: The host cmp-05 is allocated to leases")
 
 
 # ---------------------------------------------------------------- with a password

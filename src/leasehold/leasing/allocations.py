@@ -1,4 +1,4 @@
-"""Which of a reservation's promises still count, and how they move when the lease is amended."""
+"""Which of a reservation's allocations still count, and how an amendment moves them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def lasts(held: Allocation, lease: Lease) -> bool:
-    """Say whether a promise lasts to the end of its lease.
+    """Return whether an allocation lasts to the end of its lease.
 
-    One that was ended before, as by an amendment, may still wait for its release; it is never prolonged with the
-    lease. One whose host failed and was left is no longer used. Promises are kept in whole seconds.
+    One that ended earlier, as by an amendment, may still wait for its release; it is never prolonged with the lease.
+    One on a vacated host is no longer used. Times are compared in whole seconds, as allocations store them.
     """
     if held.released_at is not None or held.left_at is not None:
         return False
@@ -37,9 +37,9 @@ def lasts(held: Allocation, lease: Lease) -> bool:
 
 
 def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
-    """Return the pool that a reservation takes from: what it has, or had, says so without its plugin.
+    """Return the pool of a reservation: its allocations name it, also without its plugin.
 
-    None for one that has never had anything, and whose plugin cannot be used: it can get nothing.
+    None for one that never had an allocation and whose plugin cannot be used: it can get none.
     """
     if part.allocations:
         return part.allocations[0].pool
@@ -48,36 +48,36 @@ def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
 
 
 def pools_of(lease: Lease, types: ResourceTypes) -> set[str]:
-    """Return the pools that the reservations of a lease book from."""
+    """Return the pools of a lease's reservations."""
     found = (pool_of(part, types) for part in lease.reservations)
     return {pool for pool in found if pool is not None}
 
 
 def held_by(part: Reservation, lease: Lease) -> list[Allocation]:
-    """Return the promises of a reservation that last to the end of its lease."""
+    """Return the allocations of a reservation that last to the end of its lease."""
     return [held for held in part.allocations if lasts(held, lease)]
 
 
 def leaving(part: Reservation, lease: Lease) -> list[Allocation]:
-    """Return the promises that ended before their lease did, and whose resources are not given back yet."""
+    """Return the allocations that ended before their lease did, and are not released yet."""
     over = [held for held in part.allocations if held.released_at is None and not lasts(held, lease)]
     return [held for held in over if held.left_at is None]
 
 
 def left_by(part: Reservation) -> list[Allocation]:
-    """Return the promises on hosts that failed and were left, and that may still carry the reservation's servers."""
+    """Return the unreleased allocations on vacated hosts, which may still have the reservation's servers."""
     return [held for held in part.allocations if held.released_at is None and held.left_at is not None]
 
 
 def whole_left_by(part: Reservation) -> list[Allocation]:
-    """Return those of `left_by` that are whole hosts: the reservation may take them back with what runs there."""
+    """Return those of `left_by` that are whole hosts: the reservation may take them back with their servers."""
     return [held for held in left_by(part) if held.demand is None]
 
 
 def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapshot, window: Window) -> None:
-    """Raise InUseError where servers are left on a failed host that others are promised in the window.
+    """Raise InUseError if a vacated host may have servers and is allocated to other leases in the window.
 
-    `others` are the promises of other leases. Hosts among the picks have been looked at.
+    `others` is a snapshot of the other leases' allocations. Hosts among the picks are already checked.
     """
     used = {pick.resource_number for pick in picks}
     for held in left:
@@ -87,15 +87,15 @@ def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapsh
         fits = others.free(window)[row] if held.demand is None else others.slots(window, held.demand)[row] >= held.slots
         if not fits:
             message = (
-                "Servers of the lease may be left on a host that failed and that is promised to others in the new "
-                "window. Delete those servers and ask again a few minutes later, or ask for an earlier end."
+                "Servers of the lease may be left on a host that failed and that is allocated to other leases in the "
+                "new window. Delete those servers and ask again a few minutes later, or ask for an earlier end."
             )
             raise InUseError(message, field="end_date")
 
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """One reservation whose promises move to another window, at a generation of its pool."""
+    """One reservation whose allocations move to another window, at a generation of its pool."""
 
     lease: Lease
     part: Reservation
@@ -109,10 +109,10 @@ class Rewriting:
         return promised_window(self.window.start, self.window.end, self.now)
 
     def moved(self, held: Allocation) -> Window:
-        """Return the new window of a promise that stays: it begins and ends elsewhere only where the lease does.
+        """Return the new window of an allocation that stays: a bound changes only if the lease's bound changes.
 
-        What has begun, with the lease or later, goes on from there. What is over stays so, even where nobody has seen
-        to it yet: what came after may be somebody else's.
+        An unchanged bound keeps the allocation's own time, which may be later than the lease's start. Time that has
+        passed is never allocated again: another lease may have had the resource since.
         """
         before = self.lease.window
         begin = held.window.start if self.window.start == before.start else self.ahead.start
@@ -121,7 +121,7 @@ class Rewriting:
 
 
 def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: str) -> None:
-    """Move the promises that stay, end those that go, write those that are new."""
+    """Move the allocations that stay, end those that go, and insert the new ones."""
     wanted = Counter(_key(pick) for pick in picks)
     stays: dict[Window, list[int]] = {}
     goes: list[Allocation] = []
@@ -135,7 +135,7 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
     for held in left_by(to.part):
         if held.resource_number not in used:
             stays.setdefault(to.moved(held), []).append(held.id)
-    # A host that failed and works again may be the reservation's own once more.
+    # The reservation may get a vacated host back when it works again.
     again = [held.id for held in left_by(to.part) if held.resource_number in used]
     if again:
         end_allocations(connection, again, to.generation, to.now, released=True)
@@ -151,10 +151,10 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
 
 
 def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
-    """End promises that go.
+    """End the allocations that go.
 
-    Nobody has to wait for a resource that was never touched, or that the reservation goes on holding with other slots.
-    One that a start may have touched is released when the cloud has let go of it.
+    A resource that was never touched, or that the reservation keeps with other slots, is released at once. One that a
+    start may have touched is released later, when its cloud objects are removed.
     """
     touched = to.lease.reached(EventType.START)
     for released in (True, False):

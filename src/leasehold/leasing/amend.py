@@ -1,6 +1,6 @@
-"""Amend a lease: the same transaction as creating one, with the lease's own promises taken out first (design §4).
+"""Amend a lease: the same transaction as for a new one, but the lease's own allocations count as free (design §4).
 
-It keeps what it holds wherever it can; all reservations change or none do; a refusal leaves no trace.
+The lease keeps the resources it holds if possible. All reservations change or none; a refusal changes nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TRIES = 5
 
 
 class _ChangedMeanwhileError(Exception):
-    """The lease is no longer the one that the request was prepared for."""
+    """The lease has changed since the amendment was prepared; prepare it again."""
 
 
 @decision("amend")
@@ -58,12 +58,13 @@ def amend_lease(
     if_generation: int | None = None,
     sight: Sight = EVERYTHING,
 ) -> Lease:
-    """Change a lease and return it as it is afterwards (rules: contract http-api §5.4).
+    """Change a lease and return the changed lease (rules: contract http-api §5.4).
 
-    `sight` is what the caller may ask about hosts.
+    `sight` says what the caller may ask about hosts.
 
-    Raises NotFoundError, StaleError when `if_generation` is no longer the lease's, BusyError while it is starting or
-    ending, InvalidInputError for what may not change, NotEnoughError or InUseError when it does not fit.
+    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
+    or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
+    NotEnoughError or InUseError when it does not fit.
     """
     for _attempt in range(TRIES):
         seen = _see(service, lease_id)
@@ -94,7 +95,7 @@ def _see(service: Service, lease_id: str) -> Lease:
 
 
 def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -> Amendment:
-    """Return the amendment with the requests that it changes; this may ask the cloud, so nothing is locked yet."""
+    """Return the amendment with its parsed requests; this may call the cloud, so it runs before any lock is taken."""
     by_id = {reservation.id: reservation for reservation in lease.reservations}
     changed = changes.reservations or ()
     if len(changed) > max(1, len(by_id)):
@@ -114,7 +115,7 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:
-    """Return what a decision about the whole lease asks; a part whose plugin is missing is not decided about."""
+    """Return the conditions of a decision about the whole lease, without reservations whose plugin is missing."""
     if amendment.changes.only_name:
         return ()
     found = [(service.types.find(part.resource_type), part) for part in lease.reservations]

@@ -1,4 +1,4 @@
-"""What an amendment makes of a lease, as values: its name, requests, dates and events."""
+"""The pure part of an amendment: the new name, requests, dates and events of the lease."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Amendment:
     """The changes that a client wants.
 
-    `requests` are the new requests by reservation id, as they are stored; `places` say where the client asked for them.
-
-    `hidden` are private properties that the client may not ask about.
+    `requests` holds the new requests in stored form, and `places` their paths in the client's request, both by
+    reservation id. `hidden` are the private properties that the client may not use.
     """
 
     changes: LeaseChanges
@@ -33,18 +32,18 @@ class Amendment:
     hidden: frozenset[str]
 
     def request(self, part: Reservation) -> Mapping[str, Any]:
-        """Return what a reservation of the lease asks for afterwards, as it is stored."""
+        """Return the stored request of a reservation after the amendment."""
         return self.requests.get(part.id, part.request)
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
-        """Return the lease as the client wants it; what had failed gets another try, unless the change ends it.
+        """Return the amended lease; a failed lease is started again, unless the new window is over.
 
         Raises OutOfWindowError for the time of the warning.
         """
         return self._applied(lease, window, new_warning(lease, self.changes, window), now)
 
     def offered(self, lease: Lease, window: Window, now: datetime) -> Lease:
-        """Return the lease as it would be in another window than the client wants, its warning left where it is."""
+        """Return the amended lease in another window than the client asked for, with its warning unchanged."""
         return self._applied(lease, window, None, now)
 
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
@@ -64,7 +63,7 @@ class Amendment:
 
 
 def _tried_again(lease: Lease) -> Lease:
-    """Return a failed lease with its start under way again: part of it may be in the cloud, so it is not pending."""
+    """Return a failed lease with its start in progress; not pending, because part of it may be in the cloud."""
     failed = {part.id for part in lease.reservations if part.status is ReservationStatus.ERROR}
     lease = lease.with_reservations(failed, status=ReservationStatus.PENDING)
     lease = lease.with_event(EventType.START, status=EventStatus.IN_PROGRESS)
@@ -72,7 +71,7 @@ def _tried_again(lease: Lease) -> Lease:
 
 
 def made_whole(lease: Lease) -> Lease:
-    """Take back the flag of what was missing (feature J4); that resources were exchanged stays true."""
+    """Clear `missing_resources` of all reservations (feature J4); `resources_changed` stays."""
     missing = {part.id for part in lease.reservations if part.missing_resources}
     if not missing:
         return lease

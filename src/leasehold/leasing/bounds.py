@@ -1,4 +1,4 @@
-"""What one request may contain: looked at before the cloud is asked or anything is locked."""
+"""Bounds on one request, checked before the cloud is called or a lock is taken."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 MOST_CONDITIONS: Final = 1024
-"""Values that the property expressions of one request compare with, and addresses that it names."""
+"""The most values in the property expressions of one request, plus addresses that it names."""
 MOST_TEXT: Final = 64 * 1024
-"""Characters of all texts in the reservations of one request: property expressions above all."""
+"""The most characters of all texts in the reservations of one request: mainly property expressions."""
 
 
 def check_texts(reservations: Iterable[Mapping[str, Any]]) -> None:
-    """Raise InvalidInputError for texts, such as property expressions, that are too long together to be read at all."""
+    """Raise InvalidInputError if the texts of a request, such as property expressions, are longer than MOST_TEXT."""
     length = 0
     for position, raw in enumerate(reservations):
         for field, text in raw.items():
@@ -38,7 +38,7 @@ class Conditions:
         self._count = 0
 
     def add(self, comparisons: int) -> None:
-        """Count those of one reservation; raises InvalidInputError for more than a request may have."""
+        """Add the count of one reservation; raises InvalidInputError above MOST_CONDITIONS."""
         self._count += comparisons
         if self._count > MOST_CONDITIONS:
             message = (

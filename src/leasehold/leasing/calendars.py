@@ -1,4 +1,4 @@
-"""The calendars of this process: one for each pool, brought up to date from the database before every decision."""
+"""The calendars of this process: one for each pool, updated from the database before every decision."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 Evaluated: TypeAlias = "Mapping[str, Answers]"
-"""Conditions by pool, with their answers."""
+"""The answers to conditions, by pool."""
 
 _NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
 STALE_AFTER = timedelta(hours=12)
-"""A calendar that was not asked for so long is loaded anew: rows that a purge removed (those over a day old) leave no
-trace by which it could catch up. So is one whose clock went back so far: what it has forgotten may matter again."""
+"""A calendar that was unused for this long is reloaded: an update cannot notice rows that a purge removed (those over a
+day old). The same holds if the clock went back this far: rows that the calendar has dropped may count again."""
 MOST_LOADS = 2
-"""After so many loads that were out of date when the pool was locked, the next one is done under the lock."""
+"""After this many loads that were outdated when the pool was locked, the next load runs under the lock."""
 
 
 class UnprovenCalendarError(Exception):
-    """A calendar cannot be proved to be an earlier state of its pool: load it, without the lock, and decide again."""
+    """A calendar is not provably an earlier state of its pool: load it without the lock, and decide again."""
 
     def __init__(self, pool: str, loads: int) -> None:
-        """`loads` is how often the calendar had been loaded when that was found."""
+        """`loads` is the calendar's number of loads when the error was raised."""
         super().__init__(pool)
         self.pool = pool
         self.loads = loads
@@ -50,9 +50,9 @@ class UnprovenCalendarError(Exception):
 
 @dataclass(slots=True)
 class _Kept:
-    """A pool's calendar, who may touch it, and what the database said when it was last brought up to date.
+    """A pool's calendar, its locks, and the pool's state in the database at the last update.
 
-    `loads` counts all loads, and `in_vain` those since a decision last found the calendar proved.
+    `loads` counts all loads, and `in_vain` those since the last successful `sync`.
     """
 
     pool: str
@@ -65,18 +65,18 @@ class _Kept:
     loading: Lock = field(default_factory=Lock)
 
     def sync(self, connection: Connection, state: PoolState, now: datetime) -> None:
-        """Bring the calendar from what it is to a later state, under its lock; raises UnprovenCalendarError."""
+        """Update the calendar to a later state, under its lock; raises UnprovenCalendarError."""
         if not self._proved(state, now):
             if self.in_vain < MOST_LOADS:
                 raise UnprovenCalendarError(self.pool, self.loads)
             self.calendar = Calendar(self.pool)
-        # Nothing is proved of a calendar for which this breaks off: it may have half of what is then lost.
+        # If the update fails, the calendar is unproven: it may contain half of the rows.
         self.state = None
         _catch_up(connection, self.calendar, state.generation, now)
         self.state, self.synced_at, self.in_vain = state, now, 0
 
     def load(self, connection: Connection, state: PoolState, now: datetime) -> None:
-        """Replace the calendar by one that is loaded meanwhile, so that nobody waits for the load."""
+        """Load a new calendar without the lock, so that no decision waits, and then replace the old one."""
         calendar = Calendar(self.pool)
         _catch_up(connection, calendar, state.generation, now)
         with self.lock:
@@ -91,14 +91,14 @@ class _Kept:
 
 
 class Calendars:
-    """A cache of the database, never the truth: what it holds was committed, and its state says up to when.
+    """A cache of committed allocations; the state of each calendar says up to which generation it is complete.
 
-    The pools' rows are locked in the database before a calendar is (`lock_pools`), so waiting for the lock here is
-    waiting for a decision of this process that is about to commit.
+    Lock order: the pool's row in the database (`lock_pools`), then its calendar. So a thread that waits for a calendar
+    waits for a decision of this process that is about to commit.
     """
 
     def __init__(self) -> None:
-        """Start with nothing loaded."""
+        """Start without any calendar."""
         self._guard = Lock()
         self._calendars: dict[str, _Kept] = {}
 
@@ -111,9 +111,9 @@ class Calendars:
     ) -> Result:
         """Run `work`, which uses `synced`, in one writing transaction (`Database.transact`).
 
-        It is given what `evaluate` returns, which is called before the transaction begins. When it meets a calendar
-        that cannot be proved, as in a new process or after the database was restored, the transaction is rolled back,
-        the calendar loaded while the pool is not locked, and all is done again.
+        `evaluate` is called before the transaction begins, and `work` gets its result. If a calendar is unproven, as in
+        a new process or after a restore of the database, the transaction is rolled back, the calendar is loaded without
+        the pool's lock, and everything runs again.
         """
         while True:
             evaluated = evaluate()
@@ -123,9 +123,9 @@ class Calendars:
                 self._load_once(db, error, now())
 
     def evaluate(self, conditions: Iterable[tuple[str, Expression]], check: Callable[[], None]) -> Evaluated:
-        """Evaluate conditions, each on the properties of its pool as this process knows them; nothing is locked.
+        """Evaluate conditions, each on the properties of its pool as this process knows them, without a lock.
 
-        `check` is called meanwhile, and may raise.
+        `check` is called between the steps, and may raise.
         """
         found: dict[str, Answers] = {}
         for pool, condition in conditions:
@@ -138,10 +138,10 @@ class Calendars:
     def synced(
         self, connection: Connection, locked: LockedPools, now: datetime, evaluated: Evaluated
     ) -> Iterator[dict[str, Snapshot]]:
-        """Yield a snapshot of each pool as it is under its lock, valid inside the block.
+        """Yield a snapshot of each locked pool, valid inside the block.
 
-        Of what was `evaluated`, all is right that is for properties which have not changed since; the rest is
-        evaluated anew when it is asked for. Raises UnprovenCalendarError, which `transact` understands.
+        An `evaluated` answer is used if the properties have not changed since; otherwise the condition is evaluated
+        again on use. Raises UnprovenCalendarError, which `transact` handles.
         """
         with ExitStack() as stack:
             snapshots = {}
@@ -153,9 +153,9 @@ class Calendars:
             yield snapshots
 
     def load(self, connection: Connection, now: datetime) -> None:
-        """Load every pool ahead of the first decision.
+        """Load every pool before the first decision.
 
-        The connection has to see one moment only, as one that reads does.
+        The connection has to read a consistent snapshot, as `Database.reading` provides.
         """
         for pool, state in read_pools(connection).items():
             self._kept(pool).load(connection, state, now)
@@ -179,9 +179,9 @@ def _catch_up(connection: Connection, calendar: Calendar, generation: int, now: 
         return
     resources = changed_resources(connection, pool, since)
     if resources:
-        # The old generation stays until the last chunk is in: a load that breaks off is begun again, not trusted.
+        # Keep the old generation until the last chunk is in, so that an interrupted load is repeated.
         calendar.update(since, resources, _NOTHING)
-    # What is over still matters: to the cleaning time of what comes after it, and when the clock goes back.
+    # Ended allocations still count: for the cleaning time after them, and when the clock goes back.
     for columns in changed_allocations(connection, pool, since, now - HISTORY):
         calendar.update(since, (), AllocationColumns(*columns))
     calendar.update(generation, (), _NOTHING)

@@ -1,7 +1,7 @@
-"""What only the caller may make in the cloud, made right after the decision, while their token is at hand.
+"""Make the cloud objects that only the caller may make, right after the decision, while the token is available.
 
-Nova, for example, accepts as a scheduler hint only a server group of the user's own project
-(docs/decisions/0009). The promise never depends on it.
+For example, Nova accepts as a scheduler hint only a server group of the user's own project (docs/decisions/0009). The
+allocations never depend on such objects.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ log = logging.getLogger(__name__)
 
 
 def act_in_callers_name(service: Service, lease: Lease, token: str | None, project_id: str) -> Lease:
-    """Return the lease with what its drivers make in the caller's name, whose token is for the project `project_id`.
+    """Let the drivers make objects with the caller's token, for project `project_id`; return the updated lease.
 
-    Where that is not the lease's project, as when an administrator amends it, nothing is made: what no longer fits is
-    removed, and the owner's next amendment makes another.
+    If that is not the lease's project (an administrator amends the lease), nothing is made: an object that no longer
+    fits is removed, and the owner's next amendment makes a new one.
 
-    A cloud that gives no answer within the request's deadline, or a database that goes away after the lease was
-    committed, leaves the lease as it is.
+    If the cloud does not answer within the request's deadline, or the database fails after the lease was committed,
+    the lease stays as it is.
     """
     if token is None:
         return lease
     parts = list(_lacking(service, lease))
     for done, (part, driver) in enumerate(parts):
         if time_left() == 0.0:
-            text = "Lease %s: %d reservations lack what is made in the caller's name: the cloud did not answer in time"
+            text = "Lease %s: %d reservations have no server group of their own: the cloud did not answer in time"
             log.warning(text, lease.id, len(parts) - done)
             break
         try:
             lease = _act(service, driver, lease, part, token if project_id == lease.project_id else None)
         except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
-            log.warning("Reservation %s lacks what is made in the caller's name: %s", part.id, error)
+            log.warning("Reservation %s has no server group of its own: %s", part.id, error)
     return lease
 
 
@@ -60,12 +60,12 @@ def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driv
             if found is not None and found.driver.wants_caller(service.cloud, part, found.kind.load(part.request)):
                 yield part, found.driver
         except Exception:
-            # The lease is committed, so a defect of a plugin is no answer to the request.
-            log.exception("A bug in %s: nothing is made in the caller's name for %s", part.resource_type, part.id)
+            # The lease is committed, so a bug in a plugin must not fail the request.
+            log.exception("A bug in %s: nothing is made with the caller's token for %s", part.resource_type, part.id)
 
 
 def _act(service: Service, driver: Driver[Any], lease: Lease, part: Reservation, token: str | None) -> Lease:
-    """Replace what a reservation has in a caller's name; without a token by nothing."""
+    """Replace the object that was made with a caller's token; without a token, only remove it."""
     request = service.types.get(part.resource_type).kind.load(part.request)
     made = driver.act_for_caller(service.cloud, part, request, token)
 

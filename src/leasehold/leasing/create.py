@@ -1,4 +1,4 @@
-"""Create a lease: decide and commit in one transaction; nothing is asked of the cloud meanwhile (design §4)."""
+"""Create a lease: decide and commit in one transaction, which makes no calls to the cloud (design §4)."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def create_lease(
     idempotency_key: str | None = None,
     sight: Sight = EVERYTHING,
 ) -> Lease:
-    """Grant the lease and return it, or raise and leave no trace; `sight` is what the caller may ask about hosts.
+    """Create the lease and return it, or raise and change nothing; `sight` says what the caller may ask about hosts.
 
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
-    of the warning, LimitExceededError from enforcement. The same key again returns the lease it made; with another
-    request it raises ConflictError.
+    of the warning, LimitExceededError from enforcement. A repeated idempotency key returns the lease that it made; with
+    another request it raises ConflictError.
     """
     service.enforcement.check_count(caller.project_id, len(draft.reservations))
     reading = read_requests(service, caller, sight, draft.reservations, partial(_read, service.types))
@@ -71,7 +71,7 @@ def create_lease(
     try:
         lease = service.decide(work, conditions)
     except IntegrityError:
-        # Two requests with one key at the same time: the other one has committed, so the key is found now.
+        # Another request with this key has committed at the same time, so the second try finds the key.
         if idempotency_key is None:
             raise
         lease = service.decide(work, conditions)
@@ -106,7 +106,7 @@ class _Creation:
         try:
             self.service.enforcement.check_create(lease, deciding)
         except LimitExceededError:
-            # The same request may have come twice at a time, and the other one waited for its turn first.
+            # A concurrent request with this key may have committed first, and used up the limit.
             if made := self._made_before(connection):
                 return made
             raise
@@ -158,7 +158,7 @@ class _Creation:
         if warning is not None:
             times[EventType.BEFORE_END] = warning
         ours = [Event(str(uuid4()), lease.id, kind, time, EventStatus.UNDONE, now, now) for kind, time in times.items()]
-        # A client's own events are kept for show only; one with a name of ours could start or end the lease.
+        # A client's own events are only stored for display; one with a name of ours could start or end the lease.
         shown = [name for name in self.draft.events if name not in set(EventType)]
         return (*ours, *(Event(str(uuid4()), lease.id, name, None, None, now, now) for name in shown))
 

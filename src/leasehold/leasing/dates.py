@@ -1,8 +1,8 @@
-"""The dates of a lease: what may be asked, and what an amendment makes of them (contract http-api §5.3, §5.4).
+"""Check the dates of new and amended leases (contract http-api §5.3, §5.4).
 
 Dates of v1 have no seconds, so a client's "now" is the minute in which it wrote the request. A request that arrives in
-the next minute still means now, so the earliest date accepted is the start of the previous minute. The lease shows the
-date that was asked; what is promised begins when the decision is made (`decide.promised_window`).
+the next minute still means now, so the earliest accepted date is the start of the previous minute. The lease shows the
+requested date; its allocations begin when the decision is made (`decide.promised_window`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def earliest(now: datetime) -> datetime:
 
 
 def asked_window(draft: LeaseDraft, now: datetime) -> Window:
-    """Return the asked window; raises InvalidDateError by the rules of contract http-api §5.3."""
+    """Return the requested window; raises InvalidDateError by the rules of contract http-api §5.3."""
     if draft.start < earliest(now):
         message = f"Start date must be later than the current date, {to_minute(now):%Y-%m-%d %H:%M} UTC."
         raise InvalidDateError(message, field="start_date")
@@ -60,7 +60,7 @@ def warning_time(window: Window, wanted: datetime | None, default: timedelta) ->
 def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     """Return the window after the change; raises InvalidInputError by the rules of contract http-api §5.4.
 
-    Starting or ending a lease "now" is legal, also when the request arrives a minute after it was written.
+    A lease may start or end "now", even if the request arrives a minute after it was written.
     """
     minute, first = to_minute(now), earliest(now)
     start, end = changes.start or lease.window.start, changes.end or lease.window.end
@@ -68,7 +68,7 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
         message = "Terminated leases can only be renamed."
         raise InvalidInputError(message, field="name")
     if end != lease.window.end <= now:
-        # Its resources may have been somebody else's since.
+        # Another lease may have had its resources since.
         message = "The lease has ended, so its end cannot be moved; ask for a new lease."
         raise InvalidInputError(message, field="end_date")
     if (lease.window.start < minute or lease.reached(EventType.START)) and start != lease.window.start:
@@ -84,7 +84,7 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
 
 
 def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime | None:
-    """Return when the warning is due after the change: as asked, else at its old distance to the end."""
+    """Return when the warning is due after the change: as requested, else at its old distance to the end."""
     if changes.before_end is not None:
         if not window.start < changes.before_end < window.end:
             message = "before_end_date must lie after the lease's start and before its end."
@@ -97,8 +97,8 @@ def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime
 
 
 def _before_end(window: Window, distance: timedelta) -> datetime:
-    """Return the moment that lies `distance` before the end, or the start where that is earlier.
+    """Return the time `distance` before the end, but not before the start.
 
-    The distance may be longer than the calendar: it is compared before it is subtracted.
+    The distance is compared before it is subtracted, because the result may lie outside the range of datetime.
     """
     return window.start if distance >= window.duration else window.end - distance

@@ -1,4 +1,4 @@
-"""The decision: which resources each reservation of a lease gets, all or none (design §4)."""
+"""Decide which resources each reservation of a lease gets: all reservations or none (design §4)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One reservation to decide about: what is asked, and what it holds already.
+    """One reservation to decide: its request, and the picks that it already holds.
 
     `firm` means that all it holds is in use; `touched`, that some of it may be, because a start failed half-way.
-    `leaving` is what it no longer holds, but has not given back when the window begins.
-    `place` is where the client's request speaks of it, such as `reservations[0]`; None where it does not.
-    `hidden` are private properties that the caller may not ask about.
+    `leaving` are picks that it no longer holds, but has not released when the window begins.
+    `place` is its path in the client's request, such as `reservations[0]`; None if the request does not mention it.
+    `hidden` are the private properties that the caller may not use.
     """
 
     kind: Kind[Any]
@@ -47,15 +47,15 @@ class Asked:
         return self.kind.store(self.request)
 
     def blame(self, error: LeaseholdError) -> LeaseholdError:
-        """Return the error with its field placed where the client can find it."""
+        """Return the error with its field prefixed by the reservation's path in the client's request."""
         return error if self.place is None else error.under(self.place)
 
 
 def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
-    """Return the part of a lease that still lies ahead, to the second.
+    """Return the part of a lease's window that still lies ahead, in whole seconds.
 
-    v1's "now" is the current minute, so a lease may begin a little in the past; what happened in those seconds, such
-    as somebody else's lease that ended, is no reason to refuse it.
+    v1's "now" is the current minute, so a lease may begin a little in the past. Those seconds are not allocated, so
+    another lease that ended in them is no reason for a refusal.
     """
     begin = max(start, from_seconds(to_seconds(now)))
     return Window(begin, max(begin, end))
@@ -63,9 +63,9 @@ def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """When the resources are wanted: `window` is what lies ahead of a lease of this `length`, with a cleaning `margin`.
+    """The terms of a decision: `window` is what lies ahead of a lease of this `length`; `margin` is the cleaning time.
 
-    The decision ends with TakesTooLongError when the `budget` is spent. `explain` is for refusals.
+    The decision raises TakesTooLongError when the `budget` is spent. `explain` says how much a refusal has to explain.
     """
 
     window: Window
@@ -78,11 +78,11 @@ class Terms:
 def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
     """Return the picks of every reservation of a lease.
 
-    Each reservation sees the picks of those before it, and none gets what another one has in use. What the others hold
-    without using it is left to them as well, unless the lease does not fit otherwise.
+    The reservations are decided in order: the picks of the earlier ones are taken. None gets what another one has in
+    use. None gets what another one holds unused either, unless the lease does not fit otherwise.
 
-    Raises RefusedError for the first that does not fit, and InvalidInputError for a request that cannot be understood,
-    which names the reservation's place in the client's request.
+    Raises RefusedError for the first reservation that does not fit, and InvalidInputError, with the reservation's path
+    in the client's request, for an invalid request.
     """
     decision = _Decision(snapshots, asked, terms)
     if any(part.held and not part.firm for part in asked[1:]):
@@ -92,7 +92,7 @@ def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Ter
 
 
 class RefusedError(Exception):
-    """A lease does not fit: which of its reservations is refused, and what could be had of its pool instead."""
+    """A lease does not fit: the position of the refused reservation, and the refusal, with what its pool could give."""
 
     def __init__(self, position: int, refusal: Refusal) -> None:
         """Keep the reservation's position in the lease."""
@@ -103,14 +103,14 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """One lease to decide about, which may take more than one try."""
+    """The decision about one lease, which may take two tries."""
 
     snapshots: Mapping[str, Snapshot]
     asked: Sequence[Asked]
     terms: Terms
 
     def made(self, *, considerate: bool) -> list[Sequence[Pick]]:
-        """Return the picks of all; with `considerate`, first leave the others what they hold unused."""
+        """Return the picks of all; with `considerate`, first avoid what other reservations hold but do not use."""
         views = dict(self.snapshots)
         decided: list[Sequence[Pick]] = []
         for position, part in enumerate(self.asked):
@@ -139,7 +139,7 @@ class _Decision:
         return outcome
 
     def _held_after(self, position: int, *, used: bool) -> list[Pick]:
-        """Return what those have that are decided later: what the cloud may hold for them, or the rest."""
+        """Return picks of the reservations decided later: those that may be in use (`used`), or those merely held."""
         pool = self.asked[position].kind.pool
         found: list[Pick] = []
         for part in self.asked[position + 1 :]:
@@ -150,7 +150,7 @@ class _Decision:
 
 
 def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
-    """Return what a plugin says about one reservation alone; raises its error with the reservation's place."""
+    """Return a plugin's decision about one reservation alone; raises its error with the reservation's path."""
     search = Search(
         view,
         terms.window,

@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 LOOK_AGAIN_SECONDS = 0.05
 UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED})
-"""Statuses in which no resource of the lease is in use, so it is gone at once; the cloud is tidied up afterwards."""
+"""Statuses in which no resource of the lease is in use: it is deleted at once, and the cloud is cleaned afterwards."""
 
 
 def delete_lease(service: Service, lease_id: str, if_generation: int | None = None) -> None:
-    """Commit that the lease has to go; its resources are released when the cloud has let go of them.
+    """Commit the deletion of a lease; its resources are released when its cloud objects are removed.
 
-    Deleting a lease that is being deleted already changes nothing. Raises NotFoundError and StaleError.
+    Deleting a lease in DELETING changes nothing. Raises NotFoundError, and StaleError for another generation.
     """
     with service.db.reading() as connection:
         seen = find_lease(connection, lease_id)
@@ -50,9 +50,9 @@ def delete_lease(service: Service, lease_id: str, if_generation: int | None = No
 
 
 def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
-    """Wait until the lease is gone and say whether it is; v1 clients expect a finished job (contract http-api §5.5).
+    """Wait until the lease is gone, and return whether it is; v1 clients expect this (contract http-api §5.5).
 
-    The deletion is committed, so a database that goes away meanwhile is no error: nobody knows, and that is all.
+    A database error returns False: the deletion is committed, so the request has not failed.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -61,7 +61,7 @@ def wait_until_gone(service: Service, lease_id: str, seconds: float) -> bool:
                 if find_lease(connection, lease_id) is None:
                     return True
         except SQLAlchemyError as error:
-            log.warning("Whether lease %s is gone cannot be read now: %s", lease_id, error)
+            log.warning("The database does not say whether lease %s is gone: %s", lease_id, error)
             return False
         if time.monotonic() >= deadline:
             return False
@@ -102,7 +102,7 @@ def end_promises(
     *,
     released: bool,
 ) -> None:
-    """End what the lease still holds; `released` says that nobody has to wait for the cloud."""
+    """End the lease's unreleased allocations; `released` also releases them, without waiting for the cloud."""
     for pool, generation in generations.items():
         ids = [
             held.id
@@ -115,7 +115,7 @@ def end_promises(
 
 
 def forget(connection: Connection, lease: Lease, now: datetime) -> None:
-    """Take the lease out of sight; its rows stay for history (feature L9)."""
+    """Mark the lease as deleted, so that queries no longer return it; its rows stay for history (feature L9)."""
     gone = replace(lease, status=LeaseStatus.DELETING, status_reason=None, deleted_at=now)
     gone = save_lease(connection, lease, gone.with_reservations(None, status=ReservationStatus.DELETED), now)
     put_event(connection, "lease.delete", gone, now)

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def enrol_floating_ip(service: Service, network_id: str, address: str) -> Resource:
-    """Enrol an address of a network that the cloud itself will never hand out.
+    """Enrol an address of a network, outside the allocation pools from which the cloud itself assigns addresses.
 
     Raises InvalidInputError for a bad address, an unknown network, or an address inside an allocation pool or equal
-    to the gateway; NotFoundError when no subnet holds it; DuplicateError.
+    to the gateway; NotFoundError when no subnet contains it; DuplicateError when it is enrolled.
     """
     try:
         wanted = ip_address(address)
@@ -95,7 +95,7 @@ def _insert(connection: Connection, values: dict[str, Any]) -> None:
 
 
 def remove_floating_ip(service: Service, ident: str) -> None:
-    """Take an address out of service; raises InUseError while it is promised to anybody."""
+    """Take an address out of service; raises InUseError while it is allocated to a lease."""
 
     def work(connection: Connection) -> None:
         generations = lock_pools(connection, {FLOATING_IP_POOL})
@@ -103,7 +103,7 @@ def remove_floating_ip(service: Service, ident: str) -> None:
         if enrolled is None:
             raise NotFoundError("floatingip_id", ident)
         if in_use(connection, enrolled.number, service.now()):
-            message = f"The address {enrolled.label} is promised to leases; delete them or wait for their end."
+            message = f"The address {enrolled.label} is allocated to leases; delete them or wait for their end."
             raise InUseError(message)
         remove_resource(connection, enrolled.number, generations[FLOATING_IP_POOL] + 1, service.now())
         bump_pools(connection, generations)

@@ -1,7 +1,7 @@
-"""Healing: when a host fails, other hosts take over its promises (contract resources §7, features J3, J4).
+"""Healing: when a host fails, other hosts take over its allocations (contract resources §7, features J3, J4).
 
-No server is deleted because its host failed. A reservation that is active, or whose start was begun, leaves the host,
-which goes to nobody else until its servers are gone: by their owner, or with the end of the lease.
+No server is deleted because its host failed. A reservation that is active, or whose start was begun, vacates the host.
+The host is allocated to no other lease until its servers are gone: the owner deletes them, or the lease ends.
 """
 
 from __future__ import annotations
@@ -49,20 +49,22 @@ R = TypeVar("R")
 
 
 class _PluginBugError(Exception):
-    """A plugin raised what the contract does not allow; nothing was written for its reservation."""
+    """A plugin raised an exception that its contract does not allow; nothing was written for its reservation."""
 
 
 HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE, LeaseStatus.ERROR})
-"""A start is tried again while the window lasts (decision 0026), so it moves; a lease that ends stays where it is."""
+"""STARTING and ERROR are included because a start is retried while the window lasts (decision 0026).
+
+A lease that is ending keeps its hosts."""
 _ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 
 
 def heal_leases(service: Service) -> int:
-    """Find other hosts for what is promised on failed ones within the healing interval; return how many leases changed.
+    """Replace the allocations on failed hosts within the healing interval; return how many leases changed.
 
-    Each lease is its own transaction, and one that cannot be healed stops no others. What cannot be replaced is given
-    up, and the reservation says so; a reservation whose plugin cannot be used, or breaks off, keeps what it has until
-    that is mended.
+    Each lease is its own transaction, and a failure for one does not stop the others. An allocation that cannot be
+    replaced is given up, and the reservation is flagged `missing_resources`. A reservation whose plugin cannot be used
+    or raises keeps its allocations until the plugin works again.
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
@@ -76,13 +78,13 @@ def heal_leases(service: Service) -> int:
 
 
 def _heal_lease(service: Service, lease_id: str, broken: frozenset[int]) -> bool:
-    """Heal one lease and say whether it changed; a database that is away is no affair of this lease alone."""
+    """Heal one lease and return whether it changed; database errors are raised, because they concern all leases."""
     try:
         return service.decide(_Healing(service, lease_id, broken))
     except (SQLAlchemyError, UnknownOutcomeError, GenerationRaceError):
         raise
     except Exception:
-        log.exception("Lease %s could not be healed; trying again at the next look", lease_id)
+        log.exception("Lease %s could not be healed; the next health check tries again", lease_id)
         return False
 
 
@@ -113,7 +115,7 @@ class _Healing:
                     healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation, now)
                 except _PluginBugError:
                     message = (
-                        "A bug in %s: reservation %s of lease %s could not be healed; trying again at the next look"
+                        "A bug in %s: reservation %s of lease %s could not be healed; the next health check tries again"
                     )
                     log.exception(message, part.resource_type, part.id, lease.id)
                     continue
@@ -126,13 +128,13 @@ class _Healing:
         return True
 
     def _healable(self, lease: Lease) -> list[Reservation]:
-        """Return the reservations whose plugins can say what replaces a host."""
+        """Return the reservations whose plugins can be used to choose replacements."""
         return [part for part in lease.reservations if self.service.types.find(part.resource_type) is not None]
 
     def _save(self, connection: Connection, lease: Lease, healed: Mapping[str, dict[str, bool]], now: datetime) -> None:
-        """Set the flags. The promises are read again so that the lease differs even where no flag does.
+        """Set the flags. The allocations are read again, so that the lease is saved even if no flag changes.
 
-        A step that is under way then sees that it worked for promises of the past.
+        A step in progress then sees a new generation, and knows that it worked with outdated allocations.
         """
         after = find_lease(connection, lease.id) or lease
         for ident, flags in healed.items():
@@ -150,16 +152,16 @@ class _Healing:
         generation: int,
         now: datetime,
     ) -> tuple[dict[str, bool], Sequence[Pick]]:
-        """Replace what the reservation lost; return its flags (contract lifecycle §7) and the new picks.
+        """Replace the lost allocations; return the reservation's flags (contract lifecycle §7) and the new picks.
 
-        `now` is the snapshot's: from a later moment on, hosts that wait for their release would look free.
+        `now` is the snapshot's: at a later time, hosts that wait for their release would look free.
         """
         window = promised_window(lease.window.start, lease.window.end, now)
         active = part.status is ReservationStatus.ACTIVE
         kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]
-        # A host that was left before and works again still has servers, which the promises do not count.
+        # A host that was vacated before and works again may still have servers, which no allocation counts.
         others = snapshot.without([part.id]).booked([Pick(each.resource_number) for each in left_by(part)], window)
-        # A start that was begun may have brought hosts in already, and their owner servers.
+        # A start that was begun may already have moved hosts, and the owner may have booted servers on them.
         touched = active or lease.reached(EventType.START)
         picks = self._replace(part, others, window, kept, lost, firm=touched)
         if touched:
@@ -186,7 +188,7 @@ class _Healing:
         *,
         firm: bool,
     ) -> Sequence[Pick]:
-        """Return the picks with as much of the lost amount as can be had elsewhere, down to what is left."""
+        """Return the kept picks plus replacements for as much of the lost amount as other hosts can take."""
         kind = self.service.types.get(part.resource_type).kind
         request = _load(kind, part)
         margin = self.service.settings.leases.cleaning_time
@@ -196,7 +198,7 @@ class _Healing:
         best: Sequence[Pick] = picks
         fits = sum(each.slots for each in kept)
         asked = most = fits + sum(each.slots for each in lost)
-        # What fits, fits in smaller amounts too: first all of it, then the middle of what is left open.
+        # If an amount fits, every smaller one does: try the whole amount first, then bisect.
         while fits < most:
             outcome = _allocate(kind, request, asked, search)
             if outcome is None:
@@ -227,7 +229,7 @@ def _allocate(kind: Kind[R], request: R, amount: int, search: Search[R]) -> Sequ
 
 
 def _added(kept: Sequence[Allocation], picks: Sequence[Pick]) -> list[Pick]:
-    """Return what the picks take beyond what is kept, host by host."""
+    """Return the picks less the kept allocations, host by host."""
     have: dict[int, int] = {}
     for each in kept:
         have[each.resource_number] = have.get(each.resource_number, 0) + each.slots

@@ -1,4 +1,4 @@
-"""Whether the enrolled hosts can be used, as the cloud says it: healthy, disabled, down, or failed (resources §7.2)."""
+"""Record the health of the enrolled hosts from the cloud: healthy, disabled, down, or failed (resources §7.2)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ log = logging.getLogger(__name__)
 
 
 def mark_hosts(service: Service, reports: Mapping[str, Hypervisor]) -> None:
-    """Write down what the cloud says of its hypervisors, given by hypervisor hostname, where that is news.
+    """Record the changed states of hosts; `reports` holds the cloud's hypervisors by hypervisor hostname.
 
-    Numbers repeat from cell to cell; hostnames do not, because Placement names its providers by them. A hypervisor
+    Hypervisor numbers repeat from cell to cell; hostnames do not, because Placement names its providers by them. A host
     that is missing from the reports keeps its state.
     """
     grace = service.settings.manager.failure_grace
@@ -52,7 +52,7 @@ def mark_hosts(service: Service, reports: Mapping[str, Hypervisor]) -> None:
 
 
 def _changes(hosts: Iterable[Resource], reports: Mapping[str, Hypervisor], now: datetime, grace: timedelta) -> Changes:
-    """Return the hosts whose state is another one now, by that state."""
+    """Return the hosts whose state has changed, by their new state."""
     found: Changes = defaultdict(list)
     for host in hosts:
         report = reports.get(host.attributes["hypervisor_hostname"])
@@ -65,7 +65,7 @@ def _changes(hosts: Iterable[Resource], reports: Mapping[str, Hypervisor], now: 
 
 
 def judge(report: Hypervisor, now: datetime, grace: timedelta, before: State = (Health.HEALTHY, None)) -> State:
-    """Return the health of a host and since when it is down: it has failed once it was seen down for the grace."""
+    """Return a host's health and since when it is down; a host seen down for `grace` has failed until it is up."""
     if report.up:
         return (Health.HEALTHY if report.enabled else Health.DISABLED), None
     health, since = before

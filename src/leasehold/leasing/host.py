@@ -50,15 +50,15 @@ log = logging.getLogger(__name__)
 
 HOST_TASK = "host"
 UNFINISHED = timedelta(seconds=30)
-"""How long after its beginning an enrolment that nobody completed is undone."""
+"""How long after its beginning an incomplete enrolment is undone."""
 
 
 def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) -> Resource:
     """Enrol the hypervisor with this exact hostname or id, and put it into the free pool.
 
-    The cloud comes first: every call there may be repeated, so a failure half-way leaves nothing that a second try
-    would trip over. The host's task is written before, for a process that dies here, and called off after. Where it
-    has begun by then, or a removal or another enrolment sees to the host's place meanwhile, it looks once more.
+    The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The host's
+    task is written before, in case this process dies, and called off afterwards. If the task has already begun, or a
+    removal or another enrolment changes the host's aggregates meanwhile, the task is made due once more.
     Raises NotFoundError, InUseError when it has servers, DuplicateError, SharedServiceHostError, CloudUnavailableError.
     """
     try:
@@ -74,11 +74,11 @@ def enrol_host(service: Service, reference: str, properties: Mapping[str, str]) 
     try:
         service.db.transact(lambda connection: _insert(connection, service, values, properties, by))
     except (IntegrityError, DuplicateError):
-        # Whoever was first may have gone on with the host before it was put into the free pool once more.
+        # The first enrolment may already be leased: our call may have put the host back into the free pool.
         service.db.transact(lambda connection: add_task_once(connection, HOST_TASK, values["id"], service.now()))
         raise _duplicate(reference) from None
     except SharedServiceHostError:
-        # Ours is let go of, and the place of the one that was first is looked at again.
+        # The tasks release this host, and restore the aggregates of the host that was enrolled first.
         service.db.transact(lambda connection: _hurry_behind(connection, values, service.now()))
         raise
     finally:
@@ -114,7 +114,7 @@ def _discover(service: Service, reference: str) -> dict[str, Any]:
 
 
 def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[str, int]:
-    """Return what can be promised: what Placement would admit, or the hypervisor's own figure where it has none."""
+    """Return what can be allocated: the capacity in Placement, or else the hypervisor's own figure."""
     raw = {"VCPU": host.vcpus, "MEMORY_MB": host.memory_mb, "DISK_GB": host.local_gb}
     return raw | {name: inventory.capacity for name, inventory in inventories.items()}
 
@@ -147,15 +147,15 @@ def _put_into_pool(service: Service, attributes: Mapping[str, Any]) -> None:
 
 
 def _refuse_duplicate(service: Service, values: Mapping[str, Any]) -> None:
-    """Raise before the cloud is touched: a host in use must not go back into the free pool."""
+    """Check before the cloud is changed: a host in use must not go back into the free pool."""
     with service.db.reading() as connection:
         _check_new(connection, values)
 
 
 def _check_new(connection: Connection, values: Mapping[str, Any]) -> None:
-    """Raise DuplicateError for a host that is enrolled, SharedServiceHostError for one whose compute service has one.
+    """Raise DuplicateError if the host is enrolled, SharedServiceHostError if its compute service has an enrolled host.
 
-    Aggregates hold compute services: all hypervisors of one (Ironic's nodes) would always be leased together.
+    Aggregates contain compute services: all hypervisors of one (Ironic's nodes) would always be leased together.
     """
     if find_resource(connection, HOST, values["id"]) is not None:
         raise _duplicate(values["reference"])
@@ -195,7 +195,7 @@ def _insert(
 
 
 def change_host(service: Service, host_id: str, properties: Mapping[str, str | None]) -> Resource:
-    """Set properties of a host, all or none; None takes one away.
+    """Set properties of a host, all or none; the value None removes a property.
 
     Raises InUseError for a property that a current or future lease on the host asked for.
     """
@@ -234,10 +234,10 @@ def _enrolled(connection: Connection, host_id: str) -> Resource:
 
 
 def remove_host(service: Service, host_id: str) -> None:
-    """Take a host out of service; raises InUseError while it is promised to anybody or has servers."""
+    """Take a host out of service; raises InUseError while it is allocated to a lease or has servers."""
     host = get_resource(service, HOST, host_id)
     with service.db.reading() as connection:
-        # Said before anything about servers: they are the leases'.
+        # Refuse because of leases first: the servers on the host are probably theirs.
         _refuse_promised(connection, host, service.now())
     try:
         servers = service.cloud.servers.on_host(host.attributes["service_name"])
@@ -262,18 +262,18 @@ def remove_host(service: Service, host_id: str) -> None:
 
 def _refuse_promised(connection: Connection, host: Resource, now: datetime) -> None:
     if in_use(connection, host.number, now):
-        raise InUseError(f"The host {host.label} is promised to leases; delete them or wait for their end.")
+        raise InUseError(f"The host {host.label} is allocated to leases; delete them or wait for their end.")
 
 
 Standing = tuple[int, bool]
-"""By which number a host was enrolled last, and whether it still is; every enrolment has a number of its own."""
+"""The number of a host's last enrolment, and whether it is still enrolled; every enrolment has a new number."""
 
 
 def converge_host(service: Service, host_id: str) -> Standing | None:
-    """Make the cloud agree about a host: one that was removed is let go of, one that is enrolled is in its place.
+    """Make the cloud match the database for a host: restore an enrolled host, release a removed one.
 
-    The names are those of the enrolment: the cloud may have forgotten the hypervisor since. Returns what the host was
-    when this began, to be compared with what it is at the end.
+    The names are those of the enrolment, because the cloud may have lost the hypervisor since. Returns the host's
+    standing when this began; the caller compares it with the standing afterwards.
     """
     with service.db.reading() as connection:
         host = last_resource(connection, HOST, host_id)
@@ -288,14 +288,17 @@ def converge_host(service: Service, host_id: str) -> Standing | None:
 
 
 def _undo_enrolment(service: Service, host_id: str) -> None:
-    """Let go of a host whose first enrolment broke off, by the names that the cloud has for it."""
+    """Release a host whose first enrolment was not completed, by its names in the cloud."""
     found = service.cloud.hypervisors.find(host_id)
     if found is not None:
         _let_go(service, found.service_host, found.hypervisor_hostname)
 
 
 def _let_go(service: Service, service_host: str, hostname: str) -> None:
-    """Take a host out of the free pool, unless another one behind the same service is enrolled, whose place that is."""
+    """Take a host out of the free pool, unless another host behind its compute service is enrolled; drop its provider.
+
+    The membership then belongs to that other host.
+    """
     with service.db.reading() as connection:
         others = [ident for ident, name in hosts_behind(connection, service_host) if name != hostname]
     if not others:
@@ -304,24 +307,24 @@ def _let_go(service: Service, service_host: str, hostname: str) -> None:
 
 
 def standing(connection: Connection, host_id: str) -> Standing | None:
-    """Return what a host is now; None when it was never enrolled."""
+    """Return the present standing of a host; None when it was never enrolled."""
     host = last_resource(connection, HOST, host_id)
     return None if host is None else (host.number, host.deleted_at is None)
 
 
 def _converge_enrolled(service: Service, host: Resource) -> None:
-    """Put an enrolled host into the free pool, unless it is in the aggregate of a lease, which brings it back itself.
+    """Put an enrolled host into the free pool, unless it is in the aggregate of a lease, which gives it back itself.
 
-    Whom it is promised to is not enough: such a lease may be deleted before it begins, and then nobody would move it.
-    A lease that takes it meanwhile looks once more, and takes it out of the free pool again.
+    An allocation is not enough: such a lease may be deleted before it begins, and then nothing would move the host. A
+    lease that takes the host meanwhile is made due, and removes it from the free pool again.
     """
     try:
         _give_provider(service, host.attributes)
         if not _is_in_lease(service, host):
             _put_into_pool(service, host.attributes)
     except CloudPermanentError as error:
-        # Nothing waits for it, and the audit says it again; trying on and on would not bring the hypervisor back.
-        log.warning("The enrolled host %s could not be put into its place: %s", host.label, error)
+        # No retry: nothing waits for it, a retry would not restore the hypervisor, and the audit reports it again.
+        log.warning("The enrolled host %s could not be put into the free pool: %s", host.label, error)
         return
 
     def hurry(connection: Connection) -> None:
@@ -332,7 +335,7 @@ def _converge_enrolled(service: Service, host: Resource) -> None:
 
 
 def _is_in_lease(service: Service, host: Resource) -> bool:
-    """Say whether the host is in the aggregate of a reservation that has it."""
+    """Return whether the host is in the aggregate of a reservation to which it is allocated."""
     with service.db.reading() as connection:
         names = [held.reservation_id for held in _whole(connection, host, service.now())]
     aggregates = (service.cloud.aggregates.get(name) for name in names)
@@ -340,7 +343,7 @@ def _is_in_lease(service: Service, host: Resource) -> bool:
 
 
 def holders(connection: Connection, host: Resource, now: datetime) -> set[str]:
-    """Return the leases that have the whole host and have not given it back."""
+    """Return the leases that have the whole host and have not released it."""
     return {held.lease_id for held in _whole(connection, host, now)}
 
 

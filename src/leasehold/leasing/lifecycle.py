@@ -1,7 +1,7 @@
-"""The steps of a lease's life, each begun and completed in a transaction, with the cloud called in between (design §5).
+"""The steps of a lease: a transaction begins each step, another completes it; the cloud is called between (design §5).
 
-`begin` says what the clock and the database want done now; `outcome.complete` writes down how it went. Both may be
-run by any manager, and again after a crash: a step that was begun and not completed is simply begun again.
+`begin` determines the next step from the clock and the database; `outcome.complete` records its result. Any manager may
+run both, also after a crash: a step that was begun and not completed is begun again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Phase(StrEnum):
-    """What a lease needs now."""
+    """The kind of step that a lease needs now."""
 
     REMOVE = "remove"
     END = "end"
@@ -43,11 +43,11 @@ class Phase(StrEnum):
     BEFORE_END = "before_end"
     KEEP = "keep"
     RELEASE = "release"
-    """The lease is over and still keeps resources, which must not be: what it has in the cloud is removed again."""
+    """The lease is over and still has unreleased resources, a fault: its cloud objects are removed again."""
 
 
 class Result(StrEnum):
-    """How one reservation fared."""
+    """The result of a step for one reservation."""
 
     DONE = "done"
     WAITING = "waiting"
@@ -56,9 +56,9 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one reservation in a step; `reason` is a sentence for the lease's owner.
+    """The outcome of a step for one reservation; `reason` is a sentence for the lease's owner.
 
-    `occupied` are the promises on failed hosts that cannot be released yet, because servers are left there.
+    `occupied` are the allocations on vacated hosts that cannot be released yet, because servers remain there.
     """
 
     reservation_id: str
@@ -70,9 +70,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What has to be done for a lease now: a job for each reservation, and what the cloud should hold after it.
+    """One step of a lease: a job for each reservation, and why reservations are `blocked`, by their id.
 
-    `first` says that this is the first try of a start, a warning or an end: failures of before do not count.
+    `first` says that this is the first try of a start, a warning or an end: earlier failures do not count.
     """
 
     phase: Phase
@@ -83,7 +83,7 @@ class Step:
 
     @property
     def wanted(self) -> Wanted:
-        """What the cloud should hold for the reservations after this step."""
+        """The state that the cloud should have for the reservations after this step."""
         if self.phase in (Phase.REMOVE, Phase.END, Phase.RELEASE):
             return Wanted.ENDED
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
@@ -91,16 +91,16 @@ class Step:
 
 
 EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END, Phase.END: EventType.END}
-"""The event that a step carries out; keeping and removing have none."""
+"""The event that a step carries out; KEEP, REMOVE and RELEASE have none."""
 
 
 _STATUS_DURING = {Phase.START: LeaseStatus.STARTING, Phase.END: LeaseStatus.TERMINATING}
 _STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
-"""What is done first where several events are due: a lease whose time is over is not started any more."""
+"""The priority of events that are due together: a lease whose window is over is not started any more."""
 
 
 def phase_of(lease: Lease, now: datetime) -> Phase | None:
-    """Return what the lease needs now; None: nothing before its next event."""
+    """Return the step that the lease needs now; None if it needs nothing before its next event."""
     if lease.status is LeaseStatus.DELETING:
         return Phase.REMOVE
     if is_over(lease):
@@ -113,22 +113,22 @@ def phase_of(lease: Lease, now: datetime) -> Phase | None:
 
 
 def is_over(lease: Lease) -> bool:
-    """Say whether the lease was deleted, or its end is carried out."""
+    """Return whether the lease was deleted, or its end is complete."""
     end = lease.event(EventType.END)
     ended = end is not None and end.status is EventStatus.DONE
     return lease.deleted_at is not None or lease.status is LeaseStatus.TERMINATED or ended
 
 
 def keeps(part: Reservation) -> bool:
-    """Say whether a reservation holds resources that it has not given back."""
+    """Return whether a reservation has allocations that are not released."""
     return any(held.released_at is None and held.window.duration for held in part.allocations)
 
 
 def _open_since(lease: Lease, kind: EventType) -> datetime | None:
-    """Return the moment of an event that is to be carried out, or tried again after it failed; None when it is not.
+    """Return the time of an event that has to be carried out, or retried after a failure; None for any other event.
 
-    The warning belongs to a lease that is active. A lease in ERROR is started again whatever failed, because Blazar
-    may have left it so after its start.
+    Only an active lease has a warning. A lease in ERROR is started again, even if its start is done, because Blazar
+    may have set ERROR after the start.
     """
     event = lease.event(kind)
     if event is None or (kind is EventType.BEFORE_END and lease.status is not LeaseStatus.ACTIVE):
@@ -138,7 +138,7 @@ def _open_since(lease: Lease, kind: EventType) -> datetime | None:
 
 
 def next_moment(lease: Lease) -> datetime | None:
-    """Return when the lease's next event is due; it may lie in the past, which means at once."""
+    """Return when the lease's next event is due: a time in the past means at once, None never."""
     if is_over(lease):
         return None
     moments = (_open_since(lease, kind) for kind, _ in _STEPS)
@@ -146,9 +146,9 @@ def next_moment(lease: Lease) -> datetime | None:
 
 
 def begin(service: Service, claim: Claim) -> Step | None:
-    """Look at the claimed lease, write that its next step has begun, and return the step.
+    """Record that the next step of the claimed lease has begun, and return the step.
 
-    Returns None, with the task rescheduled, when there is nothing to do now.
+    Returns None if nothing is due now (the task is then rescheduled), or if the claim is lost.
     """
 
     def work(connection: Connection) -> Step | None:
@@ -162,11 +162,11 @@ def begin(service: Service, claim: Claim) -> Step | None:
             return None
         jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
-        # Where every reservation waits, nothing has begun: the lease may still be moved, or deleted at once.
+        # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == len(jobs)
         begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
         if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
-            # The warning is told when it comes: what was asked for before the end, such as images, may take long.
+            # Notify now, not when the step is complete: images before the end may take long.
             put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
         first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
         return Step(phase, begun, jobs, blocked, first)
@@ -175,7 +175,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
 
 def _begun(lease: Lease, phase: Phase) -> Lease:
-    """Return the lease with its step under way; one that has failed says so until a try succeeds."""
+    """Return the lease with its step in progress; a failed event stays in ERROR until a try succeeds."""
     event = lease.event(EVENT_OF[phase]) if phase in EVENT_OF else None
     if event is None or event.status is EventStatus.ERROR:
         return lease
@@ -184,7 +184,7 @@ def _begun(lease: Lease, phase: Phase) -> Lease:
 
 
 def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job[Any]]:
-    """Return the lease's reservations that are not over, as converge wants to see them."""
+    """Return the jobs for `Driver.converge`: one for each reservation of the lease that is not finished."""
     open_parts = [part for part in lease.reservations if _unfinished(part, lease)]
     numbers = {held.resource_number for part in open_parts for held in part.allocations if held.released_at is None}
     resources = resources_by_number(connection, numbers)
@@ -193,7 +193,7 @@ def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job[
 
 
 def _unfinished(part: Reservation, lease: Lease) -> bool:
-    """A deleted lease is tidied up whatever its parts say; otherwise a part that has ended is done with."""
+    """Return whether a reservation needs a job: every one of a deleted lease does, else those not ended or released."""
     return lease.deleted_at is not None or part.status is not ReservationStatus.DELETED or keeps(part)
 
 
@@ -222,7 +222,7 @@ def _job(
 
 
 def _warned(lease: Lease, now: datetime) -> datetime | None:
-    """Return the time of the warning when it has come and is not carried out; a lease that was deleted has none."""
+    """Return the time of the warning if it is due and not done; a deleted lease has none."""
     event = lease.event(EventType.BEFORE_END)
     over = lease.status is LeaseStatus.DELETING or lease.deleted_at is not None
     if over or event is None or event.time is None or event.status is EventStatus.DONE or event.time > now:
@@ -231,9 +231,12 @@ def _warned(lease: Lease, now: datetime) -> datetime | None:
 
 
 def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | None:
-    """Return how long the end, which began at its event or with the deletion, may wait; None: it has waited enough."""
+    """Return until when the end may wait for images; None if that time is over.
+
+    The wait is `[physical:host] snapshot_wait_seconds`, counted from the beginning of the end or the deletion.
+    """
     end = lease.event(EventType.END)
-    # Of an end that lies ahead the answer is the same at every look: the audit compares two of them.
+    # For an end that lies ahead the answer must not depend on `now`: the audit compares two answers.
     begun = max(now, lease.window.end)
     if lease.status is LeaseStatus.DELETING:
         held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
@@ -245,7 +248,7 @@ def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | Non
 
 
 def _blocked(connection: Connection, jobs: Sequence[Job[Any]], now: datetime) -> dict[str, str]:
-    """Return, by reservation, what its start has to wait for: resources that earlier leases have not given back."""
+    """Return, by reservation, why its start has to wait: earlier leases have not released its resources."""
     numbers = {holding.resource.number for job in jobs for holding in job.holdings}
     there = unreleased_on(connection, numbers, now) if numbers else []
     reasons = {}
@@ -257,7 +260,7 @@ def _blocked(connection: Connection, jobs: Sequence[Job[Any]], now: datetime) ->
 
 
 def _full(resource: Resource, there: Sequence[Allocation], reservation_id: str, now: datetime) -> bool:
-    """Say whether what is over but not released leaves no room for the reservation's own share."""
+    """Return whether ended but unreleased allocations leave no room for the reservation's own allocation."""
     here = [each for each in there if each.resource_number == resource.number]
     over = [each for each in here if each.window.end <= now and each.reservation_id != reservation_id]
     if not over:

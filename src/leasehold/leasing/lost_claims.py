@@ -1,9 +1,9 @@
-"""What is done after a worker has outlived its claim: the one call that it was just making may have come late.
+"""Recover from a lost claim: the last cloud call of a worker whose claim expired may have taken effect late.
 
-Others have done the step since, or its opposite. Nothing after that call was made (`cloud/fenced.py`), but the call
-itself may have left an aggregate of a lease that is gone, or taken a host from where it belongs. So all that it can
-have touched is brought to where it should be once more: by the tasks that do so anyway, as soon as nobody is at work
-on any of it, because who began before the call came may have seen the cloud as it was.
+Other workers have done the step since, or its opposite. No later call was made (`cloud/fenced.py`), but that call may
+have left an aggregate of a deleted lease, or moved a host to the wrong aggregate. So the tasks of everything that it
+can have touched are made due again, to converge it. This waits until none of these tasks is claimed: a worker that
+began before the late call may have seen the old state of the cloud.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 LATE_LEASE, LATE_HOST = "late-lease", "late-host"
 LATE = {LEASE: LATE_LEASE, HOST_TASK: LATE_HOST}
-"""The task that follows a lost claim, by the kind of what was claimed; its subject is the same."""
+"""The kind of the task that follows a lost claim, by the kind of the claimed task; the subject is the same."""
 
 
 def expect_late_call(service: Service, claim: Claim) -> None:
-    """Write down that the call under way may come, or have come, late; any manager sees to it."""
+    """Add a task, which any manager may run, because the last call of this claim may take effect late."""
     kind = LATE.get(claim.kind)
     if kind is None:
         return
@@ -44,7 +44,7 @@ def expect_late_call(service: Service, claim: Claim) -> None:
 
 
 def follow_late_call(service: Service, kind: str, subject: str) -> bool:
-    """Have everything looked at again that a late call can have touched; False while somebody is at work on it."""
+    """Make due the tasks of everything that a late call can have touched; return False while one of them is claimed."""
 
     def work(connection: Connection) -> list[str] | None:
         now = service.now()
@@ -69,14 +69,14 @@ def follow_late_call(service: Service, kind: str, subject: str) -> bool:
 
 
 def _hosts_of(connection: Connection, lease: Lease | None) -> set[str]:
-    """Return the ids of the hosts that were ever the lease's."""
+    """Return the ids of all hosts that were ever allocated to the lease's host reservations."""
     parts = [part for part in lease.reservations if part.resource_type == HOST] if lease is not None else []
     numbers = {held.resource_number for part in parts for held in part.allocations}
     return {host.id for host in resources_by_number(connection, numbers).values()} if numbers else set()
 
 
 def _tenants(connection: Connection, hosts: Collection[str], now: datetime) -> set[tuple[str, str]]:
-    """Return the work for the leases that have these hosts now."""
+    """Return the tasks of the leases that have these hosts now."""
     known = [last_resource(connection, HOST, host) for host in sorted(hosts)]
     return {(LEASE, lease_id) for host in known if host is not None for lease_id in holders(connection, host, now)}
 

@@ -1,7 +1,7 @@
-"""What a refusal offers instead: the nearest window and the largest amount, each of which was tried out.
+"""The offer in a refusal: the nearest window and the largest amount, each checked by a whole decision.
 
-A lease may have several reservations, which take resources from one another, so that only a whole decision tells
-whether it fits. What has ended and is not released is offered to nobody: it is free at an unknown time.
+The reservations of a lease compete for resources, so only a decision about the whole lease says whether it fits.
+Allocations that have ended and are not released are never offered: nobody knows when they become free.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _SECOND: Final = timedelta(seconds=1)
 MINUTE: Final = 60
-"""Windows are offered on whole minutes, which every client can ask for."""
+"""In seconds: offered windows start on whole minutes, because v1 dates have no seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """Where to look for an offer: the pools, and all that the lease asks for.
+    """A decision whose refusal carries an offer: the pools' snapshots, and all that the lease asks for.
 
-    `movable` says that the lease may have another window; `allowed` whether the limits on leases let it have this one.
-    `seconds` is how long to look.
+    `movable` says that the lease may have another window. `allowed` returns whether enforcement allows a window.
+    `seconds` limits the search for an offer.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -62,13 +62,13 @@ class Offering:
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """The search for what would be granted in place of a lease of which the reservation at `position` is refused."""
+    """The search for an alternative to a lease whose reservation at `position` is refused."""
 
     where: Offering
     position: int
 
     def added_to(self, refusal: Refusal) -> Refusal:
-        """Return the refusal with what is certain in the time that there is."""
+        """Return the refusal with the best offer found within the time budget."""
         largest = self._largest(refusal.largest)
         try:
             nearest, why = self._nearest()
@@ -79,7 +79,7 @@ class _Offer:
     # ------------------------------------------------------------ amounts
 
     def _largest(self, most: int) -> int:
-        """Return the largest amount with which the whole lease fits; of one reservation that is what its type says."""
+        """Return the largest amount, at most `most`, with which the whole lease fits; found by bisection."""
         least = 0
         with suppress(TakesTooLongError):
             amount = most
@@ -107,7 +107,7 @@ class _Offer:
     # ------------------------------------------------------------ windows
 
     def _nearest(self) -> tuple[Window | None, NoWindow]:
-        """Return the first window in which the whole lease fits, else why there is none."""
+        """Return the first window in which the whole lease fits, or None and the reason."""
         where = self.where
         if not where.movable:
             return None, NoWindow.STARTED
@@ -128,7 +128,7 @@ class _Offer:
             if later > start:
                 start = later
                 continue
-            # Where more is free other resources may be picked, so both views have to agree.
+            # The two views may pick different resources, so the lease has to fit in both.
             if _fits(careful, self.where.asked, terms) and _fits(self.where.snapshots, self.where.asked, terms):
                 return terms.window
             start = self._next(careful, start)
@@ -139,7 +139,7 @@ class _Offer:
         return replace(self.where.terms, window=Window(begin, begin + self.where.terms.length))
 
     def _first_alone(self, careful: Mapping[str, Snapshot], terms: Terms) -> int | None:
-        """Return a start before which some reservation does not fit even alone; None when it never does."""
+        """Return a start before which some reservation does not fit even alone; None if one never fits."""
         start = to_seconds(terms.window.start)
         for part in self.where.asked:
             terms = replace(self._at(start), explain=Explain.WINDOW)
@@ -151,7 +151,7 @@ class _Offer:
         return start
 
     def _next(self, careful: Mapping[str, Snapshot], start: int) -> int | None:
-        """Return the next start at which anything is different."""
+        """Return the next start at which the free resources differ; None if there is none."""
         terms = self.where.terms
         before = -(-terms.margin // _SECOND)
         after = max(1, (terms.length + terms.margin) // _SECOND)

@@ -1,4 +1,4 @@
-"""What a step led to, written into the database: the next status, the next due time, what is free again (design §5)."""
+"""Record the result of a step: the next status, the next due time, the released resources (design §5)."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
 SHORT_WAIT = timedelta(seconds=2)
-"""How long at first between two looks at a host that another lease is about to leave."""
+"""The first pause before a step that waits for another lease to leave a host is retried."""
 WAITED_SHARE = 10
-"""Later one part in so many of the time waited already: a host stuck for hours is not asked every two seconds."""
+"""Later, the pause is a tenth of the time waited so far: a host stuck for hours is not checked every two seconds."""
 REFUSALS_TO_SHOW = 4
-"""So many refusals in a row are told by the lease's status: what fewer tries get over is nobody's affair."""
+"""After this many refusals in a row the lease shows ERROR; a refusal that fewer retries overcome is not shown."""
 REFUSED_GROWTH = 4
-"""Each refusal makes the pause so many times as long: it passes within seconds or takes a person."""
+"""The factor by which each refusal lengthens the pause: a refusal passes within seconds, or needs an operator."""
 
 
 def shows_failure(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
-    """Say whether the failure of a start, a warning or an end is one that the lease tells of until a try succeeds."""
+    """Return whether the lease shows the failure of a start, a warning or an end until a try succeeds."""
     often = _refused(outcomes) and refusals(claim, step, outcomes) >= REFUSALS_TO_SHOW
     return step.phase in EVENT_OF and (often or _has_failed(step))
 
 
 def refusals(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> int:
-    """Return how often in a row the cloud has refused this work by now."""
+    """Return how often in a row the cloud has refused this step, including now."""
     return (0 if step.first else claim.refusals) + _refused(outcomes)
 
 
@@ -54,16 +54,16 @@ def _refused(outcomes: Sequence[Outcome]) -> bool:
 
 
 def _has_failed(step: Step) -> bool:
-    """Say whether the lease tells already of the failure of this step."""
+    """Return whether the lease already shows the failure of this step."""
     event = step.lease.event(EVENT_OF[step.phase])
     return event is not None and event.status is EventStatus.ERROR
 
 
 def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
-    """Write down how a step went, and when the lease is to be looked at next; False when the claim is lost.
+    """Record the result of a step and when the lease's task is due next; return False when the claim is lost.
 
-    When the lease was changed meanwhile, by its owner or by healing, only what is free again is written, and the
-    lease is looked at once more right away.
+    If the owner or healing changed the lease meanwhile, only the released allocations and the drivers' facts are
+    recorded, and the task is due at once.
     """
     return service.db.transact(_Completion(service, claim, step, outcomes))
 
@@ -99,13 +99,13 @@ class _Completion:
         return True
 
     def _as_it_is(self, connection: Connection) -> Lease | None:
-        """Return the lease, locked; it is read again only when it was changed since the step began."""
+        """Return the lease, locked; it is read again only if it has changed since the step began."""
         seen = self.step.lease
         generation = lock_generation(connection, seen.id)
         return seen if generation == seen.generation else find_lease(connection, seen.id, lock=True, gone=True)
 
     def _freed(self) -> dict[str, list[int]]:
-        """Return, by pool, the promises whose resources are clean: all of an ended reservation, else former ones."""
+        """Return, by pool, the allocations to release: all of an ended reservation, else former and vacated ones."""
         done = self._of(Result.DONE)
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
@@ -117,14 +117,14 @@ class _Completion:
 
     @property
     def _occupied(self) -> frozenset[int]:
-        """The promises on failed hosts on which servers are left."""
+        """The allocations on vacated hosts that still have servers."""
         return frozenset().union(*(outcome.occupied for outcome in self.outcomes))
 
     def _of(self, result: Result) -> set[str]:
         return {outcome.reservation_id for outcome in self.outcomes if outcome.result is result}
 
     def _known(self, lease: Lease) -> Lease:
-        """Return the lease with what the cloud answered about its reservations."""
+        """Return the lease with the facts that the drivers returned about its reservations."""
         facts = {outcome.reservation_id: outcome.cloud for outcome in self.outcomes if outcome.cloud}
         for part in lease.reservations:
             if part.id in facts:
@@ -142,14 +142,14 @@ class _Completion:
         if phase in EVENT_OF and phase is not Phase.BEFORE_END:
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
         if self._occupied:
-            # Nothing tells us when the servers are gone.
+            # No event says when the servers are gone, so poll.
             attempts = self.claim.attempts
             finish_task(connection, self.claim, self._again(after, now, attempts, 0), attempts=attempts)
         else:
             finish_task(connection, self.claim, next_moment(after))
 
     def _falter(self, connection: Connection, lease: Lease, now: datetime) -> None:
-        """Some reservation is not done: say what it waits for, and try again."""
+        """Record why a reservation is not done, and schedule the next try."""
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
         over = self.step.phase is Phase.RELEASE
         after = self._known(lease) if over else replace(self._known(lease), status_reason=reason)
@@ -163,7 +163,7 @@ class _Completion:
         finish_task(connection, self.claim, due, error=reason, attempts=attempts, refusals=refused)
 
     def _failed(self, lease: Lease) -> Lease:
-        """Return the lease in error; what goes well in it is active, or given back, all the same."""
+        """Return the lease in ERROR; reservations that succeeded are ACTIVE or DELETED all the same."""
         phase = self.step.phase
         lease = lease.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
         if phase not in _PARTS_AFTER:
@@ -172,14 +172,14 @@ class _Completion:
             lease = lease.with_event(EventType.START, status=EventStatus.ERROR)
         refused = self._of(Result.REFUSED)
         if phase is Phase.START:
-            # What is in use stays so: an amendment may not take it away.
+            # A reservation in use stays ACTIVE: an amendment must not take its resources away.
             refused -= {part.id for part in lease.reservations if part.status is ReservationStatus.ACTIVE}
         lease = lease.with_reservations(refused, status=ReservationStatus.ERROR)
         lease = lease.with_reservations(self._of(Result.DONE), status=_PARTS_AFTER[phase])
         return replace(lease, status=LeaseStatus.ERROR)
 
     def _again(self, lease: Lease, now: datetime, attempts: int, refused: int) -> datetime:
-        """Return when to try again: after a growing pause, or at the lease's next event if that is sooner."""
+        """Return when to try again: after a growing pause, or at the lease's next event if that is earlier."""
         waiting, settings = self._of(Result.WAITING), self.service.settings.manager
         pauses = []
         if self._of(Result.REFUSED):
@@ -193,7 +193,7 @@ class _Completion:
 
 
 def _pause(first: float, growth: int, failures: int, most: float) -> timedelta:
-    """Return how long to wait after so many failures in a row."""
+    """Return the pause after so many failures in a row: exponential backoff up to `most` seconds."""
     return timedelta(seconds=min(first * growth ** min(failures - 1, 20), most))
 
 
@@ -220,9 +220,9 @@ def _has_begun(lease: Lease) -> bool:
 
 
 def _ended(lease: Lease) -> Lease:
-    """End a lease; one whose time passed before it could start says so, because a promise was not kept.
+    """Return an ended lease; one whose window passed before it could start is in ERROR, with the reason.
 
-    One that its owner cut to nothing before it began has simply ended.
+    A lease that its owner shortened to nothing before it began is TERMINATED.
     """
     begun = _has_begun(lease)
     lease = lease.with_reservations(None, status=ReservationStatus.DELETED)
@@ -238,7 +238,7 @@ def _ended(lease: Lease) -> Lease:
 
 
 def _with_images_or_without(lease: Lease) -> Lease:
-    """Settle the warning of a lease that has ended: all was saved, or its owner reads what was not."""
+    """Set the warning of an ended lease to DONE, or to ERROR with a reason if images are missing."""
     missing = sum(part.cloud.get(IMAGES_MISSING, 0) for part in lease.reservations)
     if missing:
         reason = f"The lease ended without {missing} of the images of its servers; they were not complete in time."
@@ -256,4 +256,4 @@ _NEXT: dict[Phase, Callable[[Lease], Lease]] = {
     Phase.END: _ended,
     Phase.RELEASE: lambda lease: lease,
 }
-"""What a lease becomes when a step has succeeded for all its reservations."""
+"""The lease after a step that succeeded for all its reservations."""

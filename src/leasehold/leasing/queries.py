@@ -36,15 +36,15 @@ def get_lease(service: Service, lease_id: str) -> Lease:
 def each_lease(
     service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
 ) -> Iterator[Lease]:
-    """Yield the leases of a project, or of all with None, oldest first; up to `limit`, from the one after `marker` on.
+    """Yield up to `limit` leases of a project (None: of all projects), oldest first, from the one after `marker` on.
 
-    They are read as they are taken, in one transaction that ends with the last. A marker may have been deleted since
-    it was listed. Raises InvalidInputError for one that never was in this list.
+    The rows are streamed in one transaction, which ends after the last. The lease of `marker` may have been deleted
+    since it was listed. Raises InvalidInputError for a marker that never was in this list.
     """
     with service.db.reading() as connection:
         after = None if marker is None else lease_rows.place_of(connection, project_id, marker)
         if marker is not None and after is None:
-            message = "marker has to be the id of a lease of this list: that of the last one which the page before had."
+            message = "marker has to be the id of a lease of this list: the last one of the previous page."
             raise InvalidInputError(message, field="marker")
         yield from lease_rows.each_lease(connection, project_id, after=after, limit=limit)
 
@@ -52,7 +52,7 @@ def each_lease(
 def list_leases(
     service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
 ) -> Sequence[Lease]:
-    """Return all that `each_lease` yields."""
+    """Return the result of `each_lease` as a list."""
     return list(each_lease(service, project_id, marker=marker, limit=limit))
 
 
@@ -79,9 +79,9 @@ def each_allocation(
     lease_id: str | None = None,
     reservation_id: str | None = None,
 ) -> Iterator[tuple[Resource, Sequence[Allocation]]]:
-    """Yield every enrolled resource with its promises, also those that have none (contract http-api §6.1).
+    """Yield every enrolled resource with its allocations, even if it has none (contract http-api §6.1).
 
-    Without a lease or a reservation given, only promises that end now or later count. They are read as they are taken.
+    Without a lease or a reservation, only allocations that end now or later are included. The rows are streamed.
     """
     with service.db.reading() as connection:
         resources = resource_rows.list_resources(connection, resource_type)
@@ -106,7 +106,7 @@ def each_allocation(
 def list_allocations(
     service: Service, resource_type: str, *, lease_id: str | None = None, reservation_id: str | None = None
 ) -> Sequence[tuple[Resource, Sequence[Allocation]]]:
-    """Return all that `each_allocation` yields."""
+    """Return the result of `each_allocation` as a list."""
     return list(each_allocation(service, resource_type, lease_id=lease_id, reservation_id=reservation_id))
 
 

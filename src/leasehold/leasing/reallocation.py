@@ -1,4 +1,4 @@
-"""What the reservations of an amended lease get in its new window, decided and written under the pools' locks."""
+"""Decide and write what the reservations of an amended lease get in its new window, under the locks of the pools."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reallocation:
-    """The lease as it was locked, after its pools, and the window that it shall have."""
+    """The lease as read under its lock (taken after the pools' locks), and its new `window`."""
 
     service: Service
     connection: Connection
@@ -51,10 +51,10 @@ class Reallocation:
     now: datetime
 
     def promise(self) -> bool:
-        """Decide what each reservation gets in the new window, and write the difference to what it holds.
+        """Decide what each reservation gets in the new window, and write the changed allocations.
 
-        Returns whether each has all that it asked for. What only shrinks is never refused: a reservation that lost
-        resources gets others where there are any, and keeps what is left otherwise.
+        Returns whether every reservation has all that it asked for. An amendment that only shortens the window is never
+        refused: a reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self.lease.reservations
         decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
@@ -91,7 +91,7 @@ class Reallocation:
             return decided
 
     def _asked(self, *, begun: bool) -> list[Asked]:
-        """Return what is asked for each reservation; with `begun` the new window has begun."""
+        """Return the request of each reservation for the decision; `begun` says that the new window has begun."""
         lease = self.lease
         kinds = [self.service.types.get(part.resource_type).kind for part in lease.reservations]
         return [
@@ -110,15 +110,15 @@ class Reallocation:
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
-        """Return the hosts whose slots were left when they failed, to be given to no part of the lease either.
+        """Return the vacated hosts of slot reservations; no reservation of the lease may get them.
 
-        Servers may be there that the promises do not count. A whole host may be taken back with its servers.
+        They may have servers that no allocation counts. A whole host may be taken back together with its servers.
         """
         left = (each for part in self.lease.reservations for each in left_by(part))
         return [Pick(each.resource_number) for each in left if each.pool == pool and each.demand is not None]
 
     def _allowed(self, window: Window) -> bool:
-        """Say whether the limits let the lease have another window."""
+        """Return whether enforcement would allow the amended lease in this other window."""
         after = self.amendment.offered(self.lease, window, self.now)
         return self.service.enforcement.would_update(
             self.lease, after, Deciding(self.connection, self.now, self.service.types)

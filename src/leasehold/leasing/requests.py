@@ -1,4 +1,4 @@
-"""The reservations that a request asks for or changes, read and bounded before anything is locked."""
+"""Read and bound the reservations that a request creates or changes, before any lock is taken."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reservation as its plugin understood it; `before` is the request that an amendment changes."""
+    """One reservation as its plugin parsed it; `before` is the request that an amendment replaces."""
 
     type: ResourceType
     request: Any
@@ -35,7 +35,7 @@ class Read:
 
     @property
     def new_names(self) -> Mapping[str, frozenset[str]]:
-        """By field the names that its new property expressions mention."""
+        """The names that its new property expressions mention, by field."""
         kind = self.type.kind
         return newly_named(kind.expressions(self.request), {} if self.before is None else kind.expressions(self.before))
 
@@ -47,14 +47,14 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All reservations of a request, complete; `hidden` are private properties that the caller may not ask about."""
+    """All reservations of a request, resolved; `hidden` are the private properties that the caller may not use."""
 
     parts: Sequence[Read]
     hidden: frozenset[str]
 
 
 def place_of(position: int) -> str:
-    """Return where a client's request speaks of a reservation, as errors name it."""
+    """Return the path of a reservation in the client's request, which errors use as a prefix."""
     return f"reservations[{position}]"
 
 
@@ -65,10 +65,10 @@ def read_requests(
     raws: Sequence[Mapping[str, Any]],
     understand: Callable[[Mapping[str, Any]], Read],
 ) -> Reading:
-    """Read each reservation with `understand`, and complete it; this may ask the cloud.
+    """Parse each reservation with `understand` and resolve it; this may call the cloud.
 
-    Raises what a plugin says, and InvalidInputError for more than one request may contain, or for what the caller may
-    not ask about. Every error names the reservation's place.
+    Raises the plugin's errors, and InvalidInputError when the request exceeds a bound or uses a name that the caller
+    may not use. An error about one reservation names its path in the request.
     """
     check_texts(raws)
     conditions = Conditions()
@@ -86,9 +86,9 @@ def read_requests(
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:
-    """Return what will be asked about the resources of each pool when these reservations are decided.
+    """Return the conditions that the decision evaluates, each with its pool.
 
-    A request that cannot be understood asks nothing: its decision says what is wrong, with its place.
+    An invalid request adds none: the decision raises its error, with the path of the reservation.
     """
     found = []
     for kind, request in parts:

@@ -1,4 +1,4 @@
-"""What every use case works with, put together once by the composition root."""
+"""The dependencies of every use case, assembled once by the composition root."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ Result = TypeVar("Result")
 
 
 def nobody_to_wake() -> None:
-    """Do nothing: the manager runs in another process and looks for itself within a second."""
+    """Do nothing: a manager in another process polls for due work within a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """The database, the calendars, the resource types and the cloud, with a clock.
 
-    `steady` tells seconds of a clock that never goes back, by which decisions are timed. `wake` tells a manager in the
-    same process that work has become due.
+    `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
+    that work has become due.
     """
 
     db: Database
@@ -54,9 +54,9 @@ class Service:
     def decide(
         self, work: Callable[[Evaluated, Connection], Result], conditions: Sequence[tuple[str, Expression]] = ()
     ) -> Result:
-        """Run a transaction that uses calendars, again where one of them has to be loaded anew (`Calendars`).
+        """Run a transaction that uses calendars, and repeat it after a calendar had to be reloaded (`Calendars`).
 
-        The conditions, each with its pool, are evaluated before the transaction begins; raises TakesTooLongError.
+        The conditions, each with its pool, are evaluated before the transaction begins. Raises TakesTooLongError.
         """
 
         def evaluate() -> Evaluated:
@@ -66,6 +66,6 @@ class Service:
         return self.calendars.transact(self.db, self.now, evaluate, work)
 
     def terms(self, window: Window, length: timedelta) -> Terms:
-        """Return the terms of a decision that begins now, about what lies ahead of a lease of this length."""
+        """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""
         settings = self.settings.leases
         return Terms(window, length, settings.cleaning_time, Budget(settings.decision_seconds, self.steady))

@@ -1,7 +1,8 @@
-"""What a caller may ask about hosts: nothing that would tell one of them from another (docs/decisions/0018).
+"""Restrict what callers may ask about hosts, so that they cannot identify one (docs/decisions/0018).
 
-A refusal says how many hosts match, so who may compare a name or a private value with whatever they like can find it
-out, a character at a time. Only expressions that are new are looked at: an amendment keeps those that an operator made.
+A refusal says how many hosts match. A caller who may compare a host's name or a private property with any value could
+therefore guess it one character at a time. Only new expressions are checked: an amendment keeps those that an operator
+wrote.
 """
 
 from __future__ import annotations
@@ -31,29 +32,29 @@ PUBLIC = frozenset(
         "status",
     }
 )
-"""What everybody may ask about a host of what the cloud tells of it."""
+"""The host attributes from the cloud that every caller may use in an expression."""
 IDENTIFYING = frozenset({"id", "hypervisor_hostname", "service_name", "trust_id", "created_at", "updated_at"})
-"""What tells which host is which."""
+"""The host attributes that identify a single host."""
 
 
 def check_names(sight: Sight, new_names: Mapping[str, frozenset[str]]) -> None:
-    """Raise InvalidInputError, naming the field, for a new expression that asks which host is which unless allowed.
+    """Raise InvalidInputError with the field when a new expression uses an identifying attribute without permission.
 
-    `new_names` are what the new expressions mention, by field.
+    `new_names` holds the names that the new expressions mention, by field.
     """
     if sight.hosts:
         return
     for field, mentioned in new_names.items():
         if identifying := sorted(mentioned & IDENTIFYING):
             message = (
-                f"${identifying[0]} tells which host is which, and only who may list hosts may ask about it. Ask for "
-                "what the host has to have, such as $vcpus or a property."
+                f"${identifying[0]} identifies a host, so only callers who may list hosts may use it. Ask for what "
+                "the host has to have, such as $vcpus or a property."
             )
             raise InvalidInputError(message, field=field)
 
 
 def hidden_names(service: Service, sight: Sight, mentioned: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Return the private properties, if the caller may not ask about them and the requests mention any property."""
+    """Return the private properties if the caller may not use them and the requests mention a property; else none."""
     if sight.private:
         return frozenset()
     if frozenset().union(*mentioned) <= PUBLIC | IDENTIFYING:

@@ -128,4 +128,4 @@ def test_a_silent_nova_costs_one_deadline_whatever_the_number_of_parts(
     assert (nova.asked, nova.seconds) == (1, 120.0)
     assert world.exists(lease)
     assert [group_of(part) for part in world.get(lease).reservations] == [None] * 8
-    assert f"Lease {lease.id}: 7 reservations lack what is made in the caller's name" in caplog.messages[-1]
+    assert f"Lease {lease.id}: 7 reservations have no server group of their own" in caplog.messages[-1]

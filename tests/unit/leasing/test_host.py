@@ -72,7 +72,7 @@ def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> No
     run_manager(world)
     server = world.cloud.servers.boot("inside", "demo", "m1.small", [lease.reservations[0].id])
     assert server.status == "ACTIVE"
-    with pytest.raises(InUseError, match="is promised to leases"):
+    with pytest.raises(InUseError, match="is allocated to leases"):
         remove_host(world.service, "1")
 
 

@@ -36,7 +36,7 @@ SLOW_CALLS = Fault("*", latency_ms=150)
 """So that claims are held for as long as it takes to see somebody else take them."""
 A_MOMENT = timedelta(seconds=0.5)
 LOOK_EVERY = 0.02
-LOST = "is left to others"
+LOST = "is left to another manager"
 GAP = "The clock of this machine is"
 
 

@@ -32,7 +32,7 @@ def test_a_look_that_does_not_end_is_left_and_said(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING):
         periodic_thread.stop(0.01)
     assert [record.message for record in caplog.records] == [
-        "Stopped while the monitor was still waiting for an answer; its next look begins anew"
+        "Stopped while the monitor was still waiting for an answer; its next run starts over"
     ]
     periodic_thread.answer.set()
     periodic_thread.stop(60)

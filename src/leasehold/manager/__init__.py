@@ -1,1 +1,1 @@
-"""The manager: claims due work, makes the cloud match the database, watches health (design §5)."""
+"""The manager: claims due tasks, converges the cloud to the database, and monitors hosts (design §5)."""

@@ -1,4 +1,4 @@
-"""Whether a claimed task is still ours: asked before every call to the cloud, answered mostly without the database."""
+"""Check before every call to the cloud that this process still has the claim, mostly without asking the database."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 SURE = 2 / 3
-"""The part of a claim's length for which it is certainly ours, by our own steady clock; the rest is for slow calls."""
+"""The part of a claim's length in which no check is needed, by the monotonic clock; the rest is for slow calls."""
 
 
 class ClaimLostError(Exception):
-    """Somebody else may be doing this work by now, so nothing more may be done for it here."""
+    """Another manager may be running this task, so this process must make no more calls for it."""
 
 
 class ClaimGuard:
-    """A claim as this process knows it. Where it stood still, it finds out by renewing the claim."""
+    """Guards the calls of one claim. If this process was suspended, renewing the claim shows whether it expired."""
 
     def __init__(self, service: Service, claim: Claim) -> None:
-        """The claim was made at `claim.made_at`, by the steady clock."""
+        """`claim.made_at` is when the claim was made, by the monotonic clock."""
         self._service = service
         self._claim = claim
         self._lasts = service.settings.manager.claim_seconds
         self._sure_until = claim.made_at + SURE * self._lasts
 
     def check(self) -> None:
-        """Return when the claim is ours for a while yet; raises ClaimLostError when it is not, or nobody can say."""
+        """Return if this process has the claim, renewing it if need be; raises ClaimLostError if not, or if unknown."""
         now = time.monotonic()
         if now < self._sure_until:
             return
@@ -50,5 +50,5 @@ class ClaimGuard:
         try:
             return self._service.db.transact(renew) == 1
         except (SQLAlchemyError, UnknownOutcomeError) as error:
-            message = f"The database does not say whether the work for {self._claim.subject} is still ours."
+            message = f"The database does not say whether this manager still has the claim for {self._claim.subject}."
             raise ClaimLostError(message) from error

@@ -1,4 +1,4 @@
-"""The manager's port for Prometheus: what this process has counted, and what the database holds now."""
+"""The manager's port for Prometheus: the counters of this process, and the state gauges from the database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def metrics_served(service: Service) -> Iterator[None]:
-    """Answer Prometheus for the length of the block, if that is configured; raises ConfigurationError."""
+    """Serve metrics to Prometheus inside the block, if a port is set; raises ConfigurationError if that is taken."""
     settings = service.settings.manager.metrics
     if not settings.port:
         yield
@@ -31,7 +31,7 @@ def metrics_served(service: Service) -> Iterator[None]:
         except OSError as error:
             message = (
                 f"The manager cannot answer Prometheus on {settings.host}:{settings.port}: {error.strerror}. "
-                "Stop what uses that port, or change [manager] metrics_port or metrics_host; 0 means no port."
+                "Free that port, or change [manager] metrics_port or metrics_host; metrics_port = 0 switches it off."
             )
             raise ConfigurationError(message) from error
         yield

@@ -1,4 +1,4 @@
-"""The health monitor: asks the cloud which hosts work, and has leases healed when one does not (resources §7)."""
+"""The health monitor: asks the cloud which hosts work, and heals leases on failed hosts (resources §7)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ log = logging.getLogger(__name__)
 
 
 def check_hosts(service: Service) -> None:
-    """Compare the cloud's hypervisors with the enrolled hosts once, and heal what has to be healed.
+    """Record the health of the enrolled hosts once, and heal the leases on failed hosts.
 
-    Leases come within the healing interval as time passes, so healing is tried at every look.
+    Healing runs at every check, because more leases enter the healing interval as time passes.
     """
     mark_hosts(service, {each.hypervisor_hostname: each for each in service.cloud.hypervisors.list()})
     heal_leases(service)
 
 
 class Monitor(PeriodicThread):
-    """Looks at the hosts every `health_seconds`."""
+    """Checks the hosts every `health_seconds`."""
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
@@ -34,10 +34,10 @@ class Monitor(PeriodicThread):
         self._service = service
 
     def run_once(self) -> None:
-        """Look at the hosts, and have healed what has to be."""
+        """Check the hosts and heal leases; errors are logged, and the next run tries again."""
         try:
             check_hosts(self._service)
         except CloudError as error:
-            log.warning("The cloud does not say how its hosts are: %s", error)
+            log.warning("The cloud does not report the state of its hosts: %s", error)
         except Exception:
-            log.exception("The health of the hosts could not be looked at; trying again")
+            log.exception("The health of the hosts could not be checked; the next check tries again")

@@ -1,4 +1,4 @@
-"""What a manager does every so often beside its work: in a thread of its own, until the manager stops."""
+"""A thread that repeats a job at a fixed interval until the manager stops."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger(__name__)
 
 
 class PeriodicThread(ABC):
-    """Looks every so many seconds, for the first time after the first of them."""
+    """Calls `run_once` every `seconds` seconds, first after one interval."""
 
     def __init__(self, name: str, seconds: float) -> None:
         """Prepare the thread."""
@@ -20,26 +20,26 @@ class PeriodicThread(ABC):
         self._thread = Thread(target=self._loop, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def begin_to_stop(self) -> None:
-        """Begin no other look, and break off the one under way where it can be."""
+        """Start no other run, and abort the current one if it can be aborted."""
         self._stopping.set()
 
     def stop(self, seconds: float) -> None:
-        """Finish the look under way, or break it off; one that takes longer than `seconds` is left with a warning.
+        """Wait up to `seconds` for the current run to finish or abort; after that, log a warning and leave it.
 
-        What it did is in the database; the rest is done by the next look, of whichever manager.
+        Its results so far are in the database; the next run, of any manager, does the rest.
         """
         self.begin_to_stop()
         self._thread.join(seconds)
         if self._thread.is_alive():
-            log.warning("Stopped while the %s was still waiting for an answer; its next look begins anew", self._name)
+            log.warning("Stopped while the %s was still waiting for an answer; its next run starts over", self._name)
 
     @abstractmethod
     def run_once(self) -> None:
-        """Look once; what goes wrong is logged, and the next look comes all the same."""
+        """Do the job once; errors have to be logged, not raised, so that the thread continues."""
 
     def _loop(self) -> None:
         while not self._stopping.wait(self._seconds):

@@ -1,7 +1,7 @@
-"""The periodic audit: compares the cloud with the database at a gentle rate, mends what it may, and says what it found.
+"""The periodic audit: compare the cloud with the database at a limited rate, repair what is safe, and log findings.
 
-Every manager has one, and one of them does the round: they take turns through the database. It only looks, and makes
-work due for the lease or host that is meant; what a person has to decide is a warning in the log, in each round again.
+Every manager runs this thread; a periodic lock in the database lets one of them do each round. Differences of a lease
+or a host are repaired by making its task due. What an operator has to decide is logged as a warning in every round.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ log = logging.getLogger(__name__)
 
 AUDIT_LOCK = "audit"
 LONGEST_WAIT = 30.0
-"""In seconds: how often a manager looks whether the turn is open; one that just started waits as long."""
+"""In seconds: the longest interval between two tries to take the lock, and the longest wait before the first."""
 
 
 class _BrokenOffError(Exception):
-    """The manager stops, or the turn is somebody else's by now."""
+    """The manager stops, or another manager has the lock now."""
 
 
 def reconcile(service: Service, pace: Pace) -> list[Finding]:
-    """Look at everything once, mend what a service may mend, and return what was found.
+    """Audit everything once, repair what a service may repair, and return the findings.
 
-    Raises CloudError where the cloud cannot be looked at; what is wrong in the database has been seen to by then.
+    Raises CloudError if the cloud cannot be audited; the findings in the database are repaired before that.
     """
     found = _in_database(service)
     _see_to(service, found)
@@ -52,10 +52,9 @@ def reconcile(service: Service, pace: Pace) -> list[Finding]:
 
 
 def _in_database(service: Service) -> list[Finding]:
-    """Return what is wrong in leases.
+    """Return the findings about leases in the database.
 
-    What all resources are promised is left to `leasehold-manage audit`, which reads every promise there is, and work
-    that is late to the metrics.
+    `leasehold-manage audit` checks the allocations of all resources, which takes longer; the metrics report late work.
     """
     with service.db.reading() as connection:
         return [found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE]
@@ -69,7 +68,7 @@ def _see_to(service: Service, findings: Sequence[Finding]) -> None:
 
 
 class Reconciler(PeriodicThread):
-    """Takes its turns until it is stopped, which breaks a round off at the next lease."""
+    """Does rounds of the audit until it is stopped; stopping aborts a round after the present lease."""
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
@@ -80,7 +79,7 @@ class Reconciler(PeriodicThread):
         super().__init__("audit", min(self._settings.audit_seconds, LONGEST_WAIT))
 
     def run_once(self) -> None:
-        """Do a round if the turn is open."""
+        """Do a round if the lock is free; errors are logged and counted."""
         try:
             if self._take_lock():
                 self._round()
@@ -90,7 +89,7 @@ class Reconciler(PeriodicThread):
             log.warning("The cloud could not be compared with the database: %s", error)
             count_round(FAILED)
         except Exception:
-            log.exception("The periodic audit broke off; it begins again at its next turn")
+            log.exception("The periodic audit failed; its next round starts over")
             count_round(FAILED)
 
     def _round(self) -> None:
@@ -108,7 +107,7 @@ class Reconciler(PeriodicThread):
         return db.transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=self._mine))
 
     def _wait(self, seconds: float) -> None:
-        """Pause, and keep the turn for as long as a round takes."""
+        """Pause, and extend the lock in time, so that a round of any length keeps it."""
         if self._stopping.wait(seconds):
             raise _BrokenOffError
         until = self._service.now() + self._interval

@@ -1,4 +1,4 @@
-"""Do one piece of claimed work: begin a step, make the cloud match for each reservation, complete the step."""
+"""Run one claimed task: begin a step, converge the cloud for each reservation, complete the step."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NO_STEP = "none"
-"""The phase of a task that found nothing to do for its lease, or that somebody else had taken over."""
+"""The phase label of a task without a step: nothing was due, or tasks of its kind have no steps."""
 PAUSE = timedelta(seconds=1)
 _OVERTAKEN = "Another manager has taken over the work and finished it."
 
 
 def run_task(service: Service, claim: Claim) -> None:
-    """Do the claimed work and give the claim back; whatever fails is rescheduled, never lost.
+    """Run the claimed task and release the claim; a failed task is rescheduled, never lost.
 
-    Work whose claim has run out meanwhile, because this process stood still, is left where it is: others do it.
+    If the claim expires meanwhile, because this process was suspended, the task is left to another manager.
     """
     ours = replace(service, cloud=fenced(service.cloud, ClaimGuard(service, claim).check))
     with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
         try:
             _KINDS.get(claim.kind, _postpone)(ours, claim)
         except ClaimLostError as error:
-            log.warning("Task %s of %s is left to others: %s", claim.kind, claim.subject, error)
+            log.warning("Task %s of %s is left to another manager: %s", claim.kind, claim.subject, error)
             count_task(claim.kind, "", LOST)
             expect_late_call(service, claim)
 
@@ -70,14 +70,14 @@ def _run_lease_task(service: Service, claim: Claim) -> None:
 
 
 def _what_became(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> str:
-    """Return the outcome as it is counted: everything is tried again, and what failed so often shows in the lease."""
+    """Return the outcome for the metrics: DONE; RETRIED; or FAILED if the lease shows the failure."""
     if all(outcome.result is Result.DONE for outcome in outcomes):
         return DONE
     return FAILED if shows_failure(claim, step, outcomes) else RETRIED
 
 
 def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
-    """Log how a step went, so that who looks for a lease's id finds its story; the routine look says nothing."""
+    """Log the outcome of a step with the lease's id; a successful KEEP step is logged at DEBUG only."""
     reasons = "; ".join(outcome.reason for outcome in outcomes if outcome.reason)
     if became == DONE:
         level = logging.DEBUG if step.phase is Phase.KEEP else logging.INFO
@@ -89,14 +89,14 @@ def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:
 
 
 def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
-    """Make the cloud match for one reservation; its failure never stops the others (design §5)."""
+    """Converge the cloud for one reservation; a failure never stops the other reservations (design §5)."""
     known = _known_beforehand(service, step, job)
     if known is not None:
         return known
     try:
         driver = service.types.get(job.reservation.resource_type).driver
         facts = _reach(service.cloud, driver, step, job)
-        # An end has deleted what was left anywhere.
+        # An end deletes the servers on vacated hosts too.
         left = job.left and step.wanted is not Wanted.ENDED
         occupied = driver.occupied(service.cloud, job) if left else frozenset[int]()
         if step.phase is Phase.START:
@@ -118,18 +118,18 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
 
 
 def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | None:
-    """Return what becomes of a reservation without a call to the cloud; None where the cloud has to be asked."""
+    """Return the outcome of a reservation that needs no call to the cloud; None if it needs one."""
     if job.name in step.blocked:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
     over = step.wanted is Wanted.ENDED or step.phase is Phase.BEFORE_END
     if over and job.reservation.resource_type in service.settings.manager.forgotten_plugins:
-        # The operator says that nothing of it is left.
+        # The operator has confirmed that no object of this type is left in the cloud.
         return Outcome(job.name, Result.DONE)
     return None
 
 
 def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Outcome:
-    """Return what a reservation waits for; what a lease that is over has left in its way is removed first."""
+    """Return the outcome WAITING; before that, remove what a lease that is over has left in the way."""
     found = service.types.find(job.reservation.resource_type)
     if found is not None:
         try:
@@ -141,15 +141,18 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
 
 
 def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
-    """Let the driver tidy up after a start. The reservation is usable as it is, so a failure delays nothing."""
+    """Let the driver clean up after a start. The reservation is already usable, so a failure is only logged."""
     try:
         driver.started(service.cloud, job, History(service.db, service.now))
     except CloudError as error:
-        log.warning("The driver could not tidy up after the start of reservation %s: %s", job.name, error)
+        log.warning("The driver could not clean up after the start of reservation %s: %s", job.name, error)
 
 
 def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapping[str, Any]:
-    """Converge, also before the end: a lease that healing made due has only that step. Neither stops the other."""
+    """Call the driver for the step. BEFORE_END converges too, because a lease made due by healing gets no other step.
+
+    A failure of one of the two calls does not prevent the other.
+    """
     if step.phase is not Phase.BEFORE_END:
         return driver.converge(cloud, job, step.wanted)
     facts: dict[str, Any] = {}
@@ -163,11 +166,11 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
 
 
 def _run_host_task(service: Service, claim: Claim) -> None:
-    """Make the cloud agree about a host, and do so again at once where it was enrolled or removed meanwhile."""
+    """Converge the cloud for a host; the task is due again at once if the host was enrolled or removed meanwhile."""
     seen = converge_host(service, claim.subject)
 
     def finish(connection: Connection) -> bool:
-        # The claim is locked first: whoever enrols or removes the host also writes to its task.
+        # Lock the claim first: enrolling or removing the host also writes to its task.
         if not still_ours(connection, claim):
             return False
         same = standing(connection, claim.subject) == seen
@@ -180,15 +183,15 @@ def _run_host_task(service: Service, claim: Claim) -> None:
 
 
 def _run_late_call_task(service: Service, claim: Claim) -> None:
-    """Follow a call that may have come late; while others are at work there, a little later."""
+    """Follow a call that may have taken effect late; retry after PAUSE while one of the touched tasks is claimed."""
     again = None if follow_late_call(service, claim.kind, claim.subject) else service.now() + PAUSE
     service.db.transact(lambda connection: finish_task(connection, claim, again))
     count_task(claim.kind, NO_STEP, DONE)
 
 
 def _postpone(service: Service, claim: Claim) -> None:
-    """Leave work of a kind that this version does not know to one that does, which may run beside it or come back."""
-    error = f"This version knows no work of the kind {claim.kind}; a newer one does it."
+    """Postpone a task of a kind that this version does not know: a newer manager, now or after an upgrade, runs it."""
+    error = f"This version does not know tasks of the kind {claim.kind}; a newer manager runs them."
     log.warning("Task %s of %s waits: %s", claim.id, claim.subject, error)
     due = service.now() + timedelta(seconds=service.settings.manager.retry_most_seconds)
     service.db.transact(lambda connection: postpone_task(connection, claim, due, error))

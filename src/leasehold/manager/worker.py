@@ -1,6 +1,6 @@
-"""The worker loop: claim what is due, hand it to threads, sleep until the next due time.
+"""The worker loop: claim due tasks, hand them to a pool of threads, sleep until the next due time.
 
-Work is independent: a slow call for one lease occupies one thread and delays no other (design §5).
+Tasks are independent: a slow call for one lease occupies one thread and delays no other lease (design §5).
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ LEAST_SLEEP = 0.005
 
 
 class Worker:
-    """Works on due tasks until it is stopped; any number of them may run, in any number of processes."""
+    """Runs due tasks until it is stopped; any number of workers may run, in any number of processes."""
 
     def __init__(self, service: Service, wake: Event) -> None:
-        """`wake` is set by whoever makes work due in this process."""
+        """Code that makes a task due in this process sets `wake`."""
         self._service = service
         self._settings = service.settings.manager
         self._wake = wake
@@ -48,13 +48,13 @@ class Worker:
         self._renewing = Thread(target=self._renew_loop, name="renewals", daemon=True)
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the threads."""
         self._pool.start()
         self._claiming.start()
         self._renewing.start()
 
     def stop(self) -> None:
-        """Claim nothing more, finish what is running within `shutdown_seconds`, and give the rest back."""
+        """Claim no more tasks, wait up to `shutdown_seconds` for running ones, and release the other claims."""
         end = monotonic() + self._settings.shutdown_seconds
         self._stopping.set()
         self._wake.set()
@@ -74,11 +74,11 @@ class Worker:
         try:
             self._service.db.transact(lambda connection: give_back(connection, claims))
         except Exception:
-            log.exception("Claims cannot be given back; another manager may take them when they run out")
+            log.exception("Claims cannot be released; another manager may take the tasks when the claims expire")
 
     def _claim_loop(self) -> None:
         while True:
-            # In this order: whoever stops us sets the one before the other, so that one of the two is seen.
+            # Clear `wake` before testing `stopping`; `stop()` sets them in the opposite order, so no wake-up is lost.
             self._wake.clear()
             if self._stopping.is_set():
                 return
@@ -91,9 +91,9 @@ class Worker:
                 self._wake.wait(pause)
 
     def _claim_some(self) -> float:
-        """Claim what the threads can take soon, and return for how many seconds there is nothing to do here.
+        """Claim up to two tasks for each thread, and return the seconds to sleep.
 
-        A finished task wakes the loop, so with all threads busy there is no need to look.
+        A finished task wakes the loop, so there is no need to claim while the queue is full enough.
         """
         free = 2 * self._settings.workers - len(self._pool.claims())
         if free <= self._settings.workers // 2:
@@ -121,7 +121,7 @@ class Worker:
         try:
             self._service.db.transact(lambda connection: postpone_task(connection, claim, due, str(error)))
         except Exception:
-            log.exception("Task %s keeps its claim until that runs out, then anybody may take it", claim.id)
+            log.exception("Task %s stays claimed until its claim expires; then any manager may take it", claim.id)
 
     def _until_next(self) -> float:
         now = self._service.now()

@@ -1,7 +1,7 @@
-"""The threads that do claimed work, and how they stop: what nobody has begun comes back, what runs may finish.
+"""The threads that run claimed tasks; stopping returns the queued tasks and lets the running ones finish.
 
-They are daemons, unlike those of `concurrent.futures`: a call to a cloud that never answers must not keep a process
-from ending when its time to finish is over.
+The threads are daemons, unlike those of `concurrent.futures`: a cloud that never answers must not keep the process from
+exiting after its shutdown time.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ if TYPE_CHECKING:
 
 
 class WorkerPool:
-    """A fixed number of threads that do work in the order in which it is handed to them."""
+    """A fixed number of threads that run tasks in FIFO order."""
 
     def __init__(self, size: int, work: Callable[[Claim], None], finished: Callable[[], None]) -> None:
-        """Prepare the threads; `finished` is called when one has room again. Neither call may raise."""
+        """Prepare the threads; `finished` is called after each task. Neither `work` nor `finished` may raise."""
         self._work = work
         self._finished = finished
         self._changed = Condition()
         self._queue: deque[Claim] = deque()
-        # By claim, not by task: a finished task may be claimed again before its first claim is struck off here.
+        # By claim, not by task: a finished task may be claimed again before its first claim is removed here.
         self._running: set[Claim] = set()
         self._closed = False
         self._threads = [Thread(target=self._loop, name=f"worker-{number}", daemon=True) for number in range(size)]
 
     def start(self) -> None:
-        """Begin to work."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def add(self, claims: Sequence[Claim]) -> None:
-        """Hand over work."""
+        """Queue the claimed tasks."""
         with self._changed:
             self._queue.extend(claims)
             self._changed.notify(len(claims))
 
     def claims(self) -> list[Claim]:
-        """Return what is waiting or running."""
+        """Return the claims of queued and running tasks."""
         with self._changed:
             return [*self._queue, *self._running]
 
     def close(self) -> list[Claim]:
-        """Begin nothing more, and return what was not begun."""
+        """Begin no more tasks, and return the claims of those not begun."""
         with self._changed:
             self._closed = True
             never_begun = list(self._queue)
@@ -56,7 +56,7 @@ class WorkerPool:
         return never_begun
 
     def wait(self, seconds: float) -> list[Claim]:
-        """After `close`, wait until all that was begun is finished, and return what still is not after so long."""
+        """After `close`, wait up to `seconds` for the running tasks, and return the claims of those still running."""
         with self._changed:
             self._changed.wait_for(lambda: not self._running, timeout=seconds)
             return list(self._running)

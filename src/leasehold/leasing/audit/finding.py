@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 DEFECT = "This is a defect; report it."
-REPAIR = "leasehold-manage audit --repair mends it."
+REPAIR = "leasehold-manage audit --repair repairs it."
 
 
 class Kind(StrEnum):

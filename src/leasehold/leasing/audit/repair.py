@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 REPAIRED = "lease.repair"
 """The notification about a lease whose cloud objects were changed by hand."""
-HURRIED = "The next free manager repairs it."
+HURRIED = "The next manager that is free repairs it."
 
 
 def repair(service: Service, finding: Finding) -> str | None:

@@ -1,1 +1,1 @@
-"""Resource types as plugins: each describes what it asks for, picks, and how the cloud should look."""
+"""Resource types as plugins: a kind parses requests and chooses resources, and a driver converges the cloud."""

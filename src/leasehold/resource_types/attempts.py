@@ -1,4 +1,4 @@
-"""Trying all of something before saying what failed: one failure delays no other (design §5)."""
+"""Run all steps before raising an error, so that one failure does not prevent the other steps (design §5)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def do_all(steps: Iterable[Callable[[], object]], *, patient: bool = True) -> None:
-    """Take every step in order, and raise what failed only then.
+    """Run every step in order, then raise one of the CloudErrors, if any.
 
-    With `patient` what may work later is raised first, because it is tried again sooner; without, last.
+    With `patient`, a CloudTransientError takes precedence, because it is retried sooner; without, a permanent error.
     """
     errors: list[CloudError] = []
     for step in steps:
@@ -27,5 +27,5 @@ def do_all(steps: Iterable[Callable[[], object]], *, patient: bool = True) -> No
 
 
 def for_each(things: Iterable[str], work: Callable[[str], object], *, patient: bool = False) -> None:
-    """Do something for every host or server, in the order of their names; see `do_all`."""
+    """Call `work` for every host or server, sorted by name; errors as in `do_all`."""
     do_all([partial(work, thing) for thing in sorted(things)], patient=patient)

@@ -1,4 +1,4 @@
-"""Property expressions of a request, given by field, as conditions."""
+"""Parse the property expressions of a request, given by field, into one condition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leasehold.model.properties import Expression
 
 MOST_REMEMBERED = 128
-"""Parsed expressions that are kept. The largest take a sixth of a megabyte, and anybody may send those."""
+"""The size of the cache of parsed expressions: the largest take a sixth of a megabyte, and any caller may send them."""
 
 
 @lru_cache(MOST_REMEMBERED)
@@ -25,11 +25,11 @@ def _condition(expressions: tuple[tuple[str, str], ...]) -> Expression:
 
 
 def condition_of(expressions: Mapping[str, str]) -> Expression:
-    """Return the condition that all expressions, given by field, state together."""
+    """Return the conjunction of all expressions, given by field."""
     return _condition(tuple(expressions.items()))
 
 
 def newly_named(expressions: Mapping[str, str], before: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
-    """Return by field the names that an expression mentions, of those expressions that `before` has not already."""
+    """Return, by field, the names that the expressions mention which differ from those in `before`."""
     changed = ((field, text) for field, text in expressions.items() if before.get(field) != text)
     return {field: names(parse(text, field)) for field, text in changed}

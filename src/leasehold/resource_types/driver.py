@@ -1,7 +1,7 @@
-"""The half of a resource type that acts: it makes a cloud match the database (design §6).
+"""The driver of a resource type: it converges the cloud to the database (design §6).
 
-The core owns time, transactions, retries, events and repair. A driver compares what a reservation should have with
-what the cloud has, and closes the difference.
+The core does time, transactions, retries, events and repair. A driver compares what a reservation should have with what
+the cloud has, and removes the difference.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ MARK = RESERVATION_TAG
 
 
 def mark_of(reservation_id: str) -> str:
-    """Return the name or tag that ties a thing in the cloud to its reservation (contract resources §3, §5)."""
+    """Return the name or tag that links a cloud object to its reservation (contract resources §3, §5)."""
     return f"{MARK}{reservation_id}"
 
 
 class LearnedError(CloudTransientError):
-    """`facts` have to be stored before converge goes on; the core stores them as it stores those that are returned."""
+    """Raised to store `facts` before converge continues; the core stores them like facts that converge returns."""
 
     def __init__(self, message: str, facts: Mapping[str, Any]) -> None:
-        """Take the message for people and the facts for the database."""
+        """`message` is for people, `facts` are for the database."""
         super().__init__(message)
         self.facts = facts
 
 
 class Wanted(StrEnum):
-    """What the cloud should hold for a reservation."""
+    """The state that the cloud should have for a reservation."""
 
     PREPARED = "prepared"
     ACTIVE = "active"
@@ -54,7 +54,7 @@ class Wanted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A resource that a reservation holds, how many slots of it, and by which allocation."""
+    """A resource that a reservation holds, with the number of slots and the id of the allocation."""
 
     resource: Resource
     slots: int
@@ -63,13 +63,13 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Job(Generic[R]):
-    """One reservation for converge: whose it is, what it holds now, and what it held and has not given back.
+    """One reservation to converge: its project, its holdings, and earlier holdings that are not released.
 
-    `kind` is None where the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g.
-    of a host that an amendment gave up. `left` are those on hosts that failed: they are no longer used, and servers on
-    them are not deleted before the reservation ends. `warned` is the time of the lease's warning when it has come and
-    is not carried out completely; None for a lease that was deleted. `wait_until` is how long an end may wait for what
-    else has to be saved; None when it has waited that long.
+    `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
+    host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed and are no longer used, but
+    whose servers are not deleted before the reservation ends. `warned` is the time of the lease's warning if it is due
+    and not done; None for a deleted lease. `wait_until` is until when an end may wait for images; None when that time
+    is over.
     """
 
     project_id: str
@@ -96,22 +96,22 @@ class Job(Generic[R]):
 
     @property
     def all_holdings(self) -> tuple[Holding, ...]:
-        """All that the reservation holds, used or not."""
+        """All unreleased holdings of the reservation, used or not."""
         return (*self.holdings, *self.former, *self.left)
 
 
 class Driver(ABC, Generic[R]):
-    """What a resource type does in a cloud. Every method may be called again at any time.
+    """What a resource type does in a cloud. Every method has to be idempotent.
 
     The defaults are for a type that needs nothing from the cloud before a decision, and nothing done before its end.
     """
 
     def resolve(self, cloud: Cloud, caller: Caller, request: R) -> R:  # noqa: ARG002 - a default
-        """Complete a request with what only the cloud knows; runs before the decision, outside its transaction."""
+        """Complete a request with facts from the cloud; called before the decision, outside its transaction."""
         return request
 
     def wants_caller(self, cloud: Cloud, reservation: Reservation, request: R) -> bool:  # noqa: ARG002 - a default
-        """Say whether the reservation lacks, or has wrongly, what only its owner may make; asked after a decision."""
+        """Return whether `act_for_caller` has to make, replace or remove an object; called after a decision."""
         return False
 
     def act_for_caller(
@@ -121,38 +121,38 @@ class Driver(ABC, Generic[R]):
         request: R,  # noqa: ARG002 - a default
         token: str | None,  # noqa: ARG002 - a default
     ) -> Mapping[str, Any]:
-        """Make it with the caller's token, and return the facts to store; without a token return those of nothing.
+        """Make an object with the caller's token, and return the facts to store; without a token, facts of no object.
 
         Raises CloudError.
         """
         return {}
 
     def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
-        """Remove what `act_for_caller` made and is not needed; a failure is logged, not raised."""
+        """Remove an object that `act_for_caller` made and that is no longer needed; a failure is logged, not raised."""
 
     @abstractmethod
     def converge(self, cloud: Cloud, job: Job[R], wanted: Wanted) -> Mapping[str, Any]:
-        """Make the cloud match, any number of times; returns facts for the view, e.g. `aggregate_id`.
+        """Make the cloud match `wanted`; return facts for the view, e.g. `aggregate_id`.
 
-        Raises CloudTransientError while something is still on its way (servers that are being removed), and
-        CloudPermanentError where the cloud refuses; both are tried again, the latter with longer pauses.
+        Raises CloudTransientError while something is in progress (servers that are being removed), and
+        CloudPermanentError if the cloud refuses; both are retried, the latter with longer pauses.
         """
 
     def make_way(self, cloud: Cloud, job: Job[R], error: CloudTransientError, history: History) -> None:
-        """Remove what a lease that is over has left in this reservation's way; called when `converge` raised `error`.
+        """Remove leftovers of ended leases that block this reservation; called when `converge` raised `error`.
 
-        Only what certainly belonged to such a lease may be removed. Raises CloudError.
+        Only what certainly belonged to a lease that is over may be removed. Raises CloudError.
         """
 
     def started(self, cloud: Cloud, job: Job[R], history: History) -> None:
-        """Do what is useful once a start is complete; a failure, CloudError, delays nothing."""
+        """Clean up after a complete start; a CloudError is only logged."""
 
     def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
-        """Return the allocation ids of `job.left` whose resources cannot be given back yet; asked after `converge`."""
+        """Return the allocation ids of `job.left` that cannot be released yet; called after `converge`."""
         return frozenset()
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> None:
-        """Do what the reservation asked for shortly before its end.
+        """Do what the reservation requested for the time before its end.
 
-        Raises CloudTransientError until it is done completely: it is called again as long as the warning stands.
+        Raises CloudTransientError until it is complete: it is called again while the warning is not done.
         """

@@ -1,7 +1,7 @@
-"""How the fields of a request are read: the shapes that v1 clients send, and errors that name the field.
+"""Parse the fields of a request: the shapes that v1 clients send, and errors that name the field.
 
-Blazar's command line sends integers as integers, everything else as text, and fills absent keys with ""
-(contract http-api §10.1); so numbers are accepted as text too, and "" counts as not given.
+Blazar's command line sends integers as integers, everything else as text, and "" for absent keys (contract http-api
+§10.1). So numbers are accepted as text too, and "" means that the value is absent.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ def read(model: type[Body], raw: Mapping[str, Any]) -> Body:
 
 
 def known_fields(request_type: type[DataclassInstance], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a stored request has a field in the dataclass; an older version may have stored more."""
+    """Return the stored values that have a field in the dataclass; an older version may have stored more."""
     return {each.name: stored[each.name] for each in fields(request_type) if each.name in stored}
 
 
 def as_input_error(error: ValidationError) -> InvalidInputError:
-    """Return the catalogue's error for what pydantic found: all absent keys at once, else the first bad value."""
+    """Convert pydantic's error: MissingParameterError with all absent keys, else InvalidInputError with the first."""
     found = error.errors(include_url=False, include_input=False)
     missing = [path(entry) for entry in found if entry["type"] == "missing"]
     if missing:
@@ -130,7 +130,7 @@ def as_input_error(error: ValidationError) -> InvalidInputError:
 
 
 def path(entry: ErrorDetails) -> str:
-    """Return where an error lies, as `reservations[0].min`."""
+    """Return the path of an error, e.g. `reservations[0].min`."""
     text = ""
     for part in entry["loc"]:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)

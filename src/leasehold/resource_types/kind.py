@@ -1,7 +1,7 @@
-"""The pure half of a resource type: it reads requests and chooses resources (design §6).
+"""The kind of a resource type, its pure half: it parses requests and chooses resources (design §6).
 
-A kind knows the request of its type as a typed value. Only the database and the API see it as JSON: `load` and `store`
-translate. The core never looks inside a request.
+A kind represents its request as a typed value. The database and the API use JSON: `load` and `store` convert. The core
+treats a request as opaque.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 class Explain(IntEnum):
-    """How much a refusal has to say: that it is one; the amounts that there are; the nearest window as well."""
+    """How much a refusal explains: nothing; the available amounts; the amounts and the nearest window."""
 
     NOTHING = 0
     AMOUNTS = 1
@@ -50,12 +50,12 @@ class Explain(IntEnum):
 class Search(Generic[R]):
     """Where and when to look for resources.
 
-    `snapshot` does not hold this lease's own allocations; `held` are those it has now and should keep where it can.
+    `snapshot` excludes this lease's own allocations; `held` are the picks it has now and should keep if possible.
     `firm` means they are in use: none may be given up. `before` is the request that an amendment replaces.
-    `window` is what lies ahead of the asked window, whose whole length is `length`; `margin` is the cleaning time to
-    keep free on both sides. `explain` says how much a refusal has to say; its nearest window need fit this reservation
-    alone. `check` is called between the steps of a search, and raises TakesTooLongError. `hidden` are private
-    properties that the caller may not ask about.
+    `window` is the part of the requested window that lies ahead, and `length` the length of the whole; `margin` is the
+    cleaning time to keep free on both sides. `explain` says how much a refusal explains; its nearest window has to fit
+    this reservation only. `check` is called between the steps of a search, and raises TakesTooLongError. `hidden` are
+    the private properties that the caller may not use.
     """
 
     snapshot: Snapshot
@@ -76,25 +76,25 @@ class Search(Generic[R]):
 
 
 class Kind(ABC, Generic[R]):
-    """One kind of thing that can be leased. All methods are pure.
+    """One kind of resource that can be leased. All methods are pure.
 
-    The defaults are for a type whose request is a frozen dataclass of JSON values with an `amount`, and that asks for
-    no properties.
+    The defaults are for a type whose request is a frozen dataclass of JSON values with an `amount` and without property
+    expressions.
     """
 
     name: ClassVar[str]
     """The name that requests use, e.g. `physical:host`."""
     pool: ClassVar[str]
-    """The pool that it takes from; hosts, instances and flavors share one."""
+    """The pool of its resources; hosts, instances and flavors share one."""
     noun: ClassVar[str]
-    """What its amounts count, in the plural, e.g. `hosts`; for people."""
+    """The unit of its amounts in messages, in the plural, e.g. `hosts`."""
     schema: ClassVar[type[BaseModel]]
     """The shape of a request, for the OpenAPI document."""
     request_type: ClassVar[type[Any]]
     """`R`: a frozen dataclass."""
 
     whole: ClassVar[str | None] = None
-    """The amount of `Use` in which a whole resource of the pool counts 1; None where no project limit counts it."""
+    """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
 
     @abstractmethod
     def parse(self, raw: Mapping[str, Any]) -> R:
@@ -105,11 +105,11 @@ class Kind(ABC, Generic[R]):
         return asdict(cast("DataclassInstance", request))
 
     def load(self, stored: Mapping[str, Any]) -> R:
-        """Return the request that `store` wrote, also one of an older version."""
+        """Return the request that `store` wrote, possibly in an older version."""
         return cast("R", self.request_type(**known_fields(self.request_type, stored)))
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> R:
-        """Return the new request of a reservation with the given keys changed; raises when it may not change now."""
+        """Return a reservation's request with the given keys changed; raises LeaseholdError if that is not allowed."""
         return self.parse({**reservation.request, **raw})
 
     def amount(self, request: R) -> int:
@@ -117,41 +117,40 @@ class Kind(ABC, Generic[R]):
         return int(cast("Any", request).amount)
 
     def use(self, request: R) -> Use:
-        """Return the most that the request may use of what a project may be limited in."""
+        """Return the most that the request may use of each amount that project limits count."""
         return Use() if self.whole is None else Use(**{self.whole: self.amount(request)})
 
     def exactly(self, request: R, amount: int) -> R:
-        """Return the request for `amount`, neither more nor less: how a failed resource is replaced."""
+        """Return the request for exactly `amount`; healing and offers use it."""
         return cast("R", replace(cast("Any", request), amount=amount))
 
     def expressions(self, request: R) -> Mapping[str, str]:  # noqa: ARG002 - a default
-        """Return the property expressions of the request by field; empty where it has none."""
+        """Return the property expressions of the request by field; empty if it has none."""
         return {}
 
     def conditions(self, request: R) -> Collection[Expression]:
-        """Return what `allocate` will ask of `Snapshot.matching`: that is evaluated before the pool is locked."""
+        """Return the conditions that `allocate` passes to `Snapshot.matching`: evaluated before the pool is locked."""
         expressions = self.expressions(request)
         return (condition_of(expressions),) if expressions else ()
 
     def comparisons(self, request: R) -> int:
-        """Return with how many values the conditions compare; a request may have a limited number."""
+        """Return the number of values in the conditions; `leasing.bounds` limits it for a request."""
         return sum(map(count_values, self.conditions(request)))
 
     @abstractmethod
     def allocate(self, request: R, search: Search[R]) -> Sequence[Pick] | Refusal:
-        """Choose resources. Whatever is returned is free throughout the padded window."""
+        """Return picks that are free throughout the padded window, or a refusal."""
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return this type's own fields of the v1 answer (contract http-api §5.1)."""
         return dict(reservation.request)
 
     def matching(self, request: R, search: Search[R]) -> NDArray[bool_]:
-        """Return which enrolled resources meet all expressions of a request, which share one namespace.
+        """Return the mask of enrolled resources that meet all expressions of a request, which share one namespace.
 
         Raises InvalidInputError when an expression names a property that no resource has: a typing error would
-        otherwise look like a full cloud. The message does not list the properties, because some are private; a
-        property that is hidden from the caller is refused in the same words, unless the expression was there before
-        (contract resources §0.1).
+        otherwise look like a full cloud. The message does not list the properties, because some are private. A property
+        hidden from the caller gives the same error, unless the expression is unchanged (contract resources §0.1).
         """
         snapshot, expressions = search.snapshot, self.expressions(request)
         condition, known = condition_of(expressions), snapshot.known_names()

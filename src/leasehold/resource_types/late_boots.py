@@ -1,7 +1,7 @@
-"""Servers that landed on a host after the lease they were booted in had ended.
+"""Late boots: servers that landed on a host after the end of the lease in which they were booted.
 
-A boot that passed the scheduler before the end of a lease may reach the host after it. Such a server is deleted only
-where it is certain that it belonged to that lease: no server is deleted on a guess (decision 0022).
+A boot that passed the scheduler before the end of a lease may reach the host after it. Such a server is deleted only if
+it certainly belonged to that lease (decision 0022).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_BOOT = timedelta(hours=1)
-"""A server that was requested longer than this before the end of a lease did not land late: somebody moved it here."""
+"""A server that was requested longer than this before the end of a lease is no late boot: it was moved to the host."""
 
 
 def delete_late_boots(cloud: Cloud, history: History, numbers: Mapping[str, int], servers: Sequence[Server]) -> None:
-    """Delete those of these servers that landed late; `numbers` are the hosts' numbers by service host.
+    """Delete the late boots among these servers; `numbers` are the hosts' numbers by service host.
 
     Raises CloudError.
     """
@@ -41,8 +41,8 @@ def delete_late_boots(cloud: Cloud, history: History, numbers: Mapping[str, int]
 def landed_late(history: History, number: int, servers: Sequence[Server]) -> list[Server]:
     """Return the servers on a host that certainly belonged to a reservation which is over.
 
-    Either they have the flavor of one. Or they were requested shortly before their project gave the whole host back at
-    the end of a lease, and the project had no other lease then that they can have been meant for.
+    Such a server has the reservation's flavor. Or it was requested at most LONGEST_BOOT before its project released the
+    whole host, and the project has no lease now that was already running then, for which it may have been meant.
     """
     over = history.over({server.flavor_id for server in servers})
     return [each for each in servers if each.flavor_id in over or _of_a_past_hold(history, number, each)]

@@ -1,4 +1,4 @@
-"""The resource types, found by entry point; one that is switched on and fails to load stops the start-up."""
+"""Load the resource types by entry point; the service does not start if one that is switched on fails to load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PluginError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """What an entry point provides when it is called: a kind, and the driver for its cloud."""
+    """The result of calling an entry point: a kind and its driver."""
 
     kind: Kind[Any]
     driver: Driver[Any]
@@ -46,28 +46,28 @@ class ResourceType:
 
 @dataclass(frozen=True, slots=True)
 class ResourceTypes:
-    """The resource types by name: those that are switched on, and those that leases of before still use.
+    """The resource types by name: those that are switched on, and retired ones that existing leases still use.
 
-    A type that is switched off is loaded when a lease needs it. What was looked for once, found or not, is kept: an
-    operator who installs a plugin restarts the process.
+    A type that is switched off is loaded when a lease needs it. The result, found or not, is cached: an operator who
+    installs a plugin has to restart the process.
     """
 
     by_name: Mapping[str, ResourceType]
     _retired: dict[str, ResourceType | str] = field(default_factory=dict, repr=False, compare=False)
 
     def offered(self, name: str) -> ResourceType:
-        """Return a type for a new reservation; raises InvalidInputError that lists those switched on, if any."""
+        """Return a type for a new reservation; raises InvalidInputError, which lists the types switched on, if any."""
         found = self.by_name.get(name)
         if found is None:
             what = "switched off" if name in _installed() else "not supported"
             known = ", ".join(sorted(self.by_name))
-            instead = f"use one of {known}" if known else "ask an operator to switch one on: none is"
+            instead = f"use one of {known}" if known else "no type is switched on: ask an operator"
             message = f"The resource type {name[:80]!r} is {what}; {instead}."
             raise InvalidInputError(message, field="resource_type")
         return found
 
     def get(self, name: str) -> ResourceType:
-        """Return the type of a reservation that exists, switched on or not.
+        """Return the type of an existing reservation, switched on or not.
 
         Raises MissingPluginError when its plugin is not installed, or does not load.
         """
@@ -77,46 +77,46 @@ class ResourceTypes:
         return found
 
     def find(self, name: str) -> ResourceType | None:
-        """Return the type of a reservation that exists, or None when its plugin cannot be used."""
+        """Return the type of an existing reservation, or None if its plugin cannot be used."""
         try:
             return self.get(name)
         except MissingPluginError:
             return None
 
     def pools(self) -> frozenset[str]:
-        """Return the pools that the types which are switched on book from."""
+        """Return the pools of the types that are switched on."""
         return frozenset(each.kind.pool for each in self.by_name.values())
 
     @property
     def whole(self) -> Mapping[str, str]:
-        """By pool, the amount of `Use` in which a whole resource counts 1."""
+        """The field of `Use` in which a whole resource counts 1, by pool."""
         kinds = [each.kind for each in self.by_name.values()]
         return {kind.pool: kind.whole for kind in kinds if kind.whole is not None}
 
     def amount(self, part: Reservation) -> int:
-        """Return the most that a reservation may get, in the noun of its type; 0 where its plugin cannot be used."""
+        """Return the most that a reservation may get, in the noun of its type; 0 if its plugin cannot be used."""
         found = self.find(part.resource_type)
         return 0 if found is None else found.kind.amount(found.kind.load(part.request))
 
     def use(self, part: Reservation) -> Use:
-        """Return the most that a reservation may use; nothing where its plugin cannot be used."""
+        """Return the most that a reservation may use; an empty `Use` if its plugin cannot be used."""
         found = self.find(part.resource_type)
         return Use() if found is None else found.kind.use(found.kind.load(part.request))
 
     def noun(self, resource_type: str) -> str:
-        """Return what the amounts of a type count, for people; its name where its plugin cannot be used."""
+        """Return the noun of a type's amounts for messages; the type's name if its plugin cannot be used."""
         found = self.find(resource_type)
         return resource_type if found is None else found.kind.noun
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
-        """Return the type-specific fields of the v1 answer; none where the plugin cannot be used or breaks off."""
+        """Return the type-specific fields of the v1 answer; none if the plugin cannot be used or raises."""
         found = self.find(reservation.resource_type)
         if found is None:
             return {}
         try:
             return found.kind.view(reservation)
         except Exception:
-            # A list of leases holds those of all types.
+            # One broken type must not break the list of all leases.
             log.exception("A bug in %s: reservation %s could not be shown", reservation.resource_type, reservation.id)
             return {}
 
@@ -127,14 +127,14 @@ class ResourceTypes:
 
 @cache
 def _installed() -> frozenset[str]:
-    """Return the types for which there is a plugin, loadable or not."""
+    """Return the names of the types with an installed plugin, loadable or not."""
     return frozenset(entry_points(group=NAMESPACE).names)
 
 
 def _retired(name: str) -> ResourceType | str:
-    """Load a type that is not switched on; returns what is wrong with its plugin where that cannot be used."""
+    """Load a type that is not switched on, or return what is wrong with its plugin, as part of a sentence."""
     if name not in _installed():
-        log.warning("The plugin of the resource type %s is not installed, and leases use it.", name)
+        log.warning("The plugin of the resource type %s is not installed, but leases use it: install it again.", name)
         return "is not installed"
     try:
         return load_types([name]).by_name[name]
@@ -149,7 +149,7 @@ def load_types(names: Iterable[str]) -> ResourceTypes:
 
     def fail(_manager: object, entry_point: object, error: BaseException) -> None:
         message = (
-            f"The resource type {entry_point} cannot be loaded: {error}. Mend or remove it from the list of plugins."
+            f"The resource type {entry_point} cannot be loaded: {error}. Fix it, or remove it from the list of plugins."
         )
         raise PluginError(message) from error
 

@@ -99,7 +99,7 @@ def test_an_unknown_type_is_answered_with_those_that_exist(types: ResourceTypes)
 def test_where_no_type_is_switched_on_the_refusal_says_who_can_change_that(name: str, what: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         load_types([]).offered(name)
-    assert caught.value.message == f"The resource type {name!r} {what}; ask an operator to switch one on: none is."
+    assert caught.value.message == f"The resource type {name!r} {what}; no type is switched on: ask an operator."
 
 
 def test_a_long_unknown_type_is_not_repeated_in_full(types: ResourceTypes) -> None:
@@ -150,4 +150,4 @@ def test_a_plugin_that_does_not_load_stops_the_start(start_with: Callable[..., s
     said = start_with(name)
     assert name in said
     assert reason in said
-    assert said.endswith("Mend or remove it from the list of plugins.")
+    assert said.endswith("Fix it, or remove it from the list of plugins.")

@@ -1,4 +1,4 @@
-"""`flavor:instance`: room for instances of a flavor that exists."""
+"""`flavor:instance`: room for instances of an existing flavor."""
 
 from leasehold.resource_types.flavor.driver import FlavorDriver
 from leasehold.resource_types.flavor.kind import FlavorKind

@@ -1,4 +1,4 @@
-"""`flavor:instance`, the half that acts: a private copy of the source flavor (contract resources §4)."""
+"""The driver of `flavor:instance`: a private copy of the source flavor (contract resources §4)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FlavorDriver(Driver[FlavorRequest]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def resolve(self, cloud: Cloud, caller: Caller, request: FlavorRequest) -> FlavorRequest:
-        """Add the source flavor and what one instance takes; raises NotFoundError when the caller cannot see it."""
+        """Add the source flavor and its demand; raises NotFoundError when the caller's project cannot use it."""
         if request.source is not None:
             return request
         flavor = _find(cloud, request.flavor_id)
@@ -48,11 +48,11 @@ class FlavorDriver(Driver[FlavorRequest]):
         return converge_slots(cloud, job, wanted, flavor)
 
     def started(self, cloud: Cloud, job: Job[FlavorRequest], history: History) -> None:
-        """Delete servers of leases that are over from the hosts."""
+        """Delete late boots on the hosts."""
         clear_late_boots(cloud, job, history)
 
     def occupied(self, cloud: Cloud, job: Job[FlavorRequest]) -> frozenset[int]:
-        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        """Return the allocations on vacated hosts that still have servers of the reservation."""
         return occupied_slots(cloud, job)
 
 

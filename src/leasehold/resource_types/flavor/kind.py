@@ -1,4 +1,4 @@
-"""`flavor:instance`, the pure half: room for instances of a flavor that exists (contract resources §4)."""
+"""The kind of `flavor:instance`: room for instances of an existing flavor (contract resources §4)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class FlavorBody(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class FlavorRequest:
-    """`FlavorBody` as it was read, and what `capture` adds: the source flavor as it was then.
+    """The parsed `FlavorBody`, and what `capture` adds: a copy of the source flavor at that time.
 
-    `demand` is what one instance takes, by resource class; `required` and `forbidden` are traits. `captured` is the
-    text in which Blazar kept the source flavor of a lease that was taken over.
+    `demand` holds the resources of one instance, by resource class; `required` and `forbidden` are traits. `captured`
+    is the text in which Blazar stored the source flavor, for a lease that was taken over.
     """
 
     flavor_id: str
@@ -61,7 +61,7 @@ class FlavorKind(Kind[FlavorRequest]):
     request_type = FlavorRequest
 
     def parse(self, raw: Mapping[str, Any]) -> FlavorRequest:
-        """Read a request; affinity has to be none."""
+        """Read a request; raises ConflictError for an affinity."""
         request = FlavorRequest(**read(FlavorBody, raw).model_dump())
         if request.affinity is not None:
             message = "A flavor reservation has no affinity; leave it out or use virtual:instance."
@@ -69,7 +69,7 @@ class FlavorKind(Kind[FlavorRequest]):
         return request
 
     def store(self, request: FlavorRequest) -> dict[str, Any]:
-        """Return what was asked, and the source flavor where it is known, as JSON values."""
+        """Return the request, and the source flavor if it is known, as JSON values."""
         stored = {"flavor_id": request.flavor_id, "amount": request.amount, "affinity": request.affinity}
         if request.source is not None:
             stored |= {
@@ -90,7 +90,7 @@ class FlavorKind(Kind[FlavorRequest]):
         return FlavorRequest(**found)
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> FlavorRequest:
-        """Return the request with the given keys changed; another flavor is looked up again (ours: upstream cannot)."""
+        """Return the request with the given keys changed; another flavor, which Blazar refuses, is resolved again."""
         before = self.load(reservation.request)
         asked = {"flavor_id": before.flavor_id, "amount": before.amount, "affinity": before.affinity}
         request = self.parse({**asked, **raw})
@@ -104,7 +104,7 @@ class FlavorKind(Kind[FlavorRequest]):
         return Use.of_slots(request.demand, request.amount)
 
     def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
-        """Place the slots on hosts that have the flavor's classes and traits."""
+        """Place the slots on hosts that have the flavor's resource classes and traits."""
         snapshot = search.snapshot
         traits = snapshot.with_traits(frozenset(request.required), frozenset(request.forbidden))
         matches = snapshot.enrolled() & traits
@@ -128,9 +128,9 @@ class FlavorKind(Kind[FlavorRequest]):
 
 
 def capture(request: FlavorRequest, flavor: Flavor) -> FlavorRequest:
-    """Return the request with the source flavor as it is now, and with what one instance of it takes.
+    """Return the request with a copy of the source flavor, and its demand and traits.
 
-    Raises InvalidInputError for extra specs that mean nothing.
+    Raises InvalidInputError for invalid extra specs.
     """
     required, forbidden = _traits(flavor)
     source = replace(flavor, projects=frozenset())
@@ -142,7 +142,7 @@ def _store_flavor(flavor: Flavor) -> dict[str, Any]:
 
 
 def _demand(flavor: Flavor) -> dict[str, int]:
-    """Return what one instance takes, by resource class (contract resources §4)."""
+    """Return the resources of one instance, by resource class (contract resources §4)."""
     specs = flavor.extra_specs
     dedicated = specs.get("hw:cpu_policy") == "dedicated"
     demand = {
@@ -161,7 +161,7 @@ def _demand(flavor: Flavor) -> dict[str, int]:
 
 
 def _traits(flavor: Flavor) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the traits that the flavor requires, and those that it forbids."""
+    """Return the flavor's required and forbidden traits."""
     found: dict[str, list[str]] = {"required": [], "forbidden": []}
     for key, value in flavor.extra_specs.items():
         prefix, _, trait = key.partition(":")

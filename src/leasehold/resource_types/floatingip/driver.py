@@ -1,4 +1,4 @@
-"""`virtual:floatingip`, the half that acts: addresses in the project of the lease (contract resources §5)."""
+"""The driver of `virtual:floatingip`: addresses in the project of the lease (contract resources §5)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
     """Creates the addresses in the project at the start, and removes them at the end."""
 
     def converge(self, cloud: Cloud, job: Job[FloatingIpRequest], wanted: Wanted) -> Mapping[str, Any]:
-        """Keep exactly the held addresses in the project while active, and none afterwards."""
+        """Make the held addresses, and no others, exist in the project while active, and none afterwards."""
         if wanted is Wanted.PREPARED:
             return {}
         tag = mark_of(job.name)
@@ -46,14 +46,14 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         return {}
 
     def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, history: History) -> None:
-        """Remove an address that the project of a lease which is over has kept; otherwise log who has it."""
+        """Remove the blocking address if its project kept it after a lease; otherwise log which project has it."""
         if not isinstance(error, HeldError):
             return
         found = error.holder
         wanted = {place_of(holding.resource): holding.resource for holding in job.holdings}
         resource = wanted.get(_key(found))
         if resource is None or not remove_if_kept(cloud, history, resource, found):
-            text = "Reservation %s waits for address %s, which project %s has; no lease says so"
+            text = "Reservation %s waits for address %s, which project %s has without a lease: release it there"
             log.warning(text, job.name, found.address, found.project_id)
 
 
@@ -62,7 +62,7 @@ def _key(found: FloatingIp) -> tuple[str, str]:
 
 
 def _over(job: Job[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
-    """Return where the addresses are that the reservation held and holds no more."""
+    """Return the network and address of each address that the reservation held and no longer holds."""
     over = {place_of(holding.resource) for holding in job.former}
     held = {place_of(holding.resource) for holding in job.holdings}
     return over | held if wanted is Wanted.ENDED else over - held
@@ -75,9 +75,9 @@ def _obtain(cloud: Cloud, job: Job[FloatingIpRequest], where: Mapping[str, Any])
 
 
 def _remove(cloud: Cloud, job: Job[FloatingIpRequest], key: tuple[str, str]) -> None:
-    """Remove an address from the lease's project whatever its tags are.
+    """Remove an address from the lease's project, whatever its tags are.
 
-    It was leased to the project: the cloud itself never hands out an address that is enrolled.
+    It was leased to the project, because the cloud itself never assigns an enrolled address.
     """
     found = cloud.networks.floating_ip(*key)
     if found is not None and found.project_id == job.project_id:

@@ -1,4 +1,4 @@
-"""`virtual:floatingip`, the pure half: public addresses of a network (contract resources §5)."""
+"""The kind of `virtual:floatingip`: public addresses of a network (contract resources §5)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FloatingIpBody(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class FloatingIpRequest:
-    """`FloatingIpBody` as it was read, the addresses sorted and each named once."""
+    """The parsed `FloatingIpBody`, the addresses sorted and without duplicates."""
 
     network_id: str
     amount: int
@@ -59,7 +59,7 @@ class FloatingIpRequest:
 
 
 class FloatingIpKind(Kind[FloatingIpRequest]):
-    """Addresses, picked exclusively."""
+    """Addresses, each allocated as a whole."""
 
     name = FLOATING_IP
     pool = FLOATING_IP_POOL
@@ -69,7 +69,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
     request_type = FloatingIpRequest
 
     def parse(self, raw: Mapping[str, Any]) -> FloatingIpRequest:
-        """Read a request; more named addresses than `amount` are refused."""
+        """Read a request; raises InvalidInputError for more named addresses than `amount`."""
         body = read(FloatingIpBody, raw)
         named = tuple(sorted(set(body.required_floatingips)))
         if len(named) > body.amount:
@@ -104,11 +104,11 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         return request
 
     def conditions(self, request: FloatingIpRequest) -> Collection[Expression]:
-        """Return what says which addresses are of the network, and which are named."""
+        """Return two conditions: one for the addresses of the network, one for the named addresses."""
         return (_of_network(request), _of_names(request))
 
     def comparisons(self, request: FloatingIpRequest) -> int:
-        """Return how many addresses are named."""
+        """Return the number of named addresses."""
         return len(request.required_floatingips)
 
     def allocate(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Sequence[Pick] | Refusal:
@@ -119,7 +119,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         held = np.zeros(len(free), dtype=np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
         if search.firm and bool((held & ~free).any()):
-            message = "An address in use is promised to others in the new window. Ask for an earlier end."
+            message = "An address in use is allocated to others in the new window. Ask for an earlier end."
             raise InUseError(message, field="end_date")
         usable = of_network & free & (snapshot.bookable() | held)
         named = snapshot.matching(_of_names(request), search.check)

@@ -1,7 +1,7 @@
-"""Addresses that the project of a lease that is over has kept, so that the next lease of them cannot start.
+"""Leftover addresses: a project still has them after its lease, so that the next lease of them cannot start.
 
-The cloud itself never hands out an enrolled address. So if a project had it by a lease, has no lease of it now, and
-still has it, it was certainly not given back.
+The cloud itself never assigns an enrolled address. So if a project once leased an address, has no lease of it now, and
+still has it, the address certainly was not removed after the lease.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ log = logging.getLogger(__name__)
 
 
 def place_of(resource: Resource) -> tuple[str, str]:
-    """Return the network and the address of an enrolled address: unlike tags, a tenant cannot change them."""
+    """Return the network and the address of an enrolled address, which a tenant cannot change, unlike its tags."""
     return resource.attributes["floating_network_id"], resource.attributes["floating_ip_address"]
 
 
 def remove_if_kept(cloud: Cloud, history: History, resource: Resource, found: FloatingIp) -> bool:
-    """Remove an enrolled address from a project whose lease of it is over; says whether it was. Raises CloudError."""
+    """Remove an enrolled address from a project whose lease of it is over; return whether it did. Raises CloudError."""
     if not history.has_given_up(resource.number, found.project_id):
         return False
     log.warning("Address %s is removed from project %s, whose lease of it is over", found.address, found.project_id)

@@ -1,4 +1,4 @@
-"""`physical:host`, the half that acts: hosts move from the free pool into an aggregate named after the reservation.
+"""The driver of `physical:host`: moves hosts from the free pool into the reservation's aggregate, and back.
 
 Contract resources §2.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 class HostDriver(Driver[HostRequest]):
-    """Keeps an aggregate for each reservation, and in it the hosts that the reservation holds."""
+    """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
 
     def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
-        """Keep the reservation's aggregate, and in it exactly the hosts it holds while it is active."""
+        """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
         if wanted is Wanted.ENDED:
             _dissolve(cloud, job)
             return {}
@@ -44,13 +44,13 @@ class HostDriver(Driver[HostRequest]):
         return {"aggregate_id": aggregate.id}
 
     def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, history: History) -> None:
-        """Delete the servers in the way that certainly belonged to a lease which is over."""
+        """Delete late boots among the leftover servers that block the start."""
         if isinstance(error, StrangersError):
             numbers = {held.resource.attributes["service_name"]: held.resource.number for held in job.holdings}
             delete_late_boots(cloud, history, {error.service_host: numbers[error.service_host]}, error.servers)
 
     def occupied(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
-        """Return the holdings on hosts that failed and have not left the aggregate: there are servers on them."""
+        """Return the allocations on vacated hosts that are still in the aggregate, because they have servers."""
         aggregate = cloud.aggregates.get(job.name)
         members = aggregate.hosts if aggregate else frozenset[str]()
         return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
@@ -63,9 +63,9 @@ class HostDriver(Driver[HostRequest]):
 
 
 def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:
-    """Return the members that may not have arrived completely: an earlier attempt may have broken off anywhere.
+    """Return the members that may not have been moved completely: an earlier attempt may have failed at any call.
 
-    Until the start has succeeded that is all of them; later, those that are in the free pool still.
+    Until the start has succeeded, these are all members; later, those that are still in the free pool.
     """
     if job.reservation.status is ReservationStatus.PENDING or not aggregate.hosts:
         return aggregate.hosts
@@ -74,7 +74,7 @@ def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> fr
 
 
 def _release(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Bring a host out of the reservation, unless it failed and has servers."""
+    """Take a host out of the reservation, unless it is a vacated host with servers."""
     if host not in _names(job.left):
         _vacate(cloud, job, host)
     elif not cloud.servers.on_host(host):
@@ -84,8 +84,8 @@ def _release(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
 def _occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[str]) -> None:
     """Move a host from the free pool into the aggregate.
 
-    The reservation's aggregate comes first: a host in no pool at all would be open to everybody's servers (contract
-    nova-filter §3, row 9), and one in two pools to no preemptible one (row 7), so the second sweep is final.
+    It is added to the reservation's aggregate first: a host in no pool would accept servers of any project (contract
+    nova-filter §3, row 9), and one in two pools accepts no preemptible server (row 7), so the second sweep is final.
     """
     there = _sweep_preemptible(cloud, host)
     if host not in members:
@@ -96,7 +96,7 @@ def _occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[
 
 
 def _refuse_strangers(job: Job[HostRequest], host: str, servers: Sequence[Server]) -> None:
-    """Raise StrangersError for servers that were there before the reservation; one that runs has its own back."""
+    """Raise StrangersError for leftover servers; for an active reservation, its project's servers do not count."""
     running = job.reservation.status is ReservationStatus.ACTIVE
     strangers = [each for each in servers if not (running and each.project_id == job.project_id)]
     if strangers:
@@ -116,10 +116,10 @@ def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
 
 
 def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str] = ()) -> None:
-    """Remove the reservation's servers from a host, then give it back to the free pool: released last.
+    """Delete the reservation's servers on a host, then move it back to the free pool.
 
-    A host that the reservation was never promised came in by hand: its servers are not the reservation's, and whether
-    it belongs into the free pool is the audit's affair. The servers in `kept` stay, and the host with them.
+    A host that was never allocated to the reservation was added by hand: its servers are not the reservation's, and the
+    audit decides whether it belongs in the free pool. The servers in `kept` stay, and so does their host.
     """
     if host not in _names(job.all_holdings):
         _expel(cloud, job, host)
@@ -129,13 +129,13 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str
 
 
 def _give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Move an empty host from the aggregate into the free pool; a host in neither would be open to anybody."""
+    """Move an empty host from the aggregate into the free pool; it is never in neither, open to any project."""
     cloud.aggregates.add_host(job.settings.freepool, host)
     cloud.aggregates.remove_host(job.name, host)
 
 
 def _expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Take out a host that is not the reservation's; raises CloudPermanentError while there are servers on it."""
+    """Take a foreign host out of the aggregate; raises CloudPermanentError while it has servers."""
     if cloud.servers.on_host(host):
         message = (
             f"host {host} was put into aggregate {job.name} by hand, and servers run on it: "
@@ -162,14 +162,14 @@ def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
         steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
         do_all([partial(say_waiting, job, kept), *steps])
     cloud.aggregates.delete(job.name)
-    # A boot that the scheduler let through before the aggregate went may have landed since; the host is not released
-    # yet, so whatever is on it and not preemptible is this reservation's.
+    # A boot that passed the scheduler before the aggregate was deleted may have landed since. The host is not released
+    # yet, so every server on it that is not preemptible belongs to this reservation.
     hosts = _names(job.all_holdings)
     for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
 
 
 def _names(holdings: Sequence[Holding]) -> set[str]:
-    """Return the holdings as the cloud's aggregates know them."""
+    """Return the service hosts of the holdings, by which aggregates name hosts."""
     return {holding.resource.attributes["service_name"] for holding in holdings}
 
 

@@ -1,7 +1,7 @@
-"""Images of a lease's servers before its end: each warning has its own, and the end waits for them.
+"""Images of a lease's servers before its end: every warning starts new ones, and the end waits for them.
 
-An image belongs to a server and a warning, which its metadata name: a lease that is extended after its warning is
-warned again, and its servers are copied again. The name of an image is the contract's (lifecycle §2.4).
+The metadata of an image name its reservation and the time of the warning: a lease that is extended after its warning is
+warned again, and gets new images of its servers. The contract defines the name of an image (lifecycle §2.4).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ log = logging.getLogger(__name__)
 
 WARNING_OF_IMAGE = "leasehold_warning"
 IMAGES_MISSING = "images_missing"
-"""The fact that says without how many of the images that were asked for a reservation ended."""
+"""The fact with the number of requested images that were not complete when the reservation ended."""
 _NEVER = frozenset({"DELETING", "ERROR"})
-"""Statuses of servers of which no image can be made."""
+"""The statuses of servers of which Nova makes no image."""
 _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
-"""Statuses of servers of which Nova makes images; others may get there, which is not worth an end's waiting."""
+"""The statuses of servers of which Nova makes images; an end does not wait for servers in other statuses."""
 
 
 def asks_for_images(job: Job[HostRequest]) -> bool:
-    """Say whether the servers are to be copied before the end."""
+    """Return whether the reservation asks for images of its servers before the end."""
     action = job.request.before_end
     return (job.settings.default_before_end if action == "default" else action) == "snapshot"
 
 
 def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> None:
-    """Start what is missing of the warning's images; raises CloudTransientError until all of them are complete."""
+    """Start the missing images of the warning; raises CloudTransientError until all are complete."""
     if not asks_for_images(job):
         return
     servers = [server for server in _on(cloud, hosts) if server.status not in _NEVER]
@@ -50,9 +50,10 @@ def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> No
 
 
 def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozenset[str]:
-    """Return the servers whose images the end still waits for; none when it has waited long enough.
+    """Return the servers whose images the end still waits for; none when the wait is over.
 
-    What the warning has left to do is done now. Raises LearnedError, once, before the end goes on without images.
+    Images that the warning could not start are started now. Raises LearnedError, once, with the number of missing
+    images, before the end continues without them.
     """
     if not asks_for_images(job) or IMAGES_MISSING in job.reservation.cloud:
         return frozenset()
@@ -72,7 +73,7 @@ def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozens
 
 
 def say_waiting(job: Job[HostRequest], servers: Collection[str]) -> None:
-    """Raise CloudTransientError, which says for how many images the end waits and until when; none is fine."""
+    """Raise CloudTransientError, with how many images the end waits for and until when, if there are such servers."""
     if servers:
         message = f"{len(servers)} images of servers are still being uploaded"
         raise CloudTransientError(message + (f"; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"))
@@ -90,7 +91,7 @@ def _metadata(job: Job[HostRequest]) -> dict[str, str]:
 
 
 def _lacking(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
-    """Return the servers that have no image of this warning, or only failed ones."""
+    """Return the servers without an image of this warning, or with failed ones only."""
     metadata = _metadata(job)
     there = cloud.images.of_reservation(job.name) if servers else ()
     have = {image.server_id for image in there if image.metadata == metadata and image.status != FAILED}
@@ -98,7 +99,7 @@ def _lacking(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> 
 
 
 def _take(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server], server_id: str) -> None:
-    """Start one image. A refusal is tried again as long as the warning stands: its server may be gone by then."""
+    """Start one image. A refusal raises CloudTransientError, because the server may be gone at the next try."""
     name = next(server.name for server in servers if server.id == server_id)
     try:
         cloud.images.snapshot(server_id, f"{job.settings.image_prefix}{name}", _metadata(job))
@@ -107,7 +108,7 @@ def _take(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server], server
 
 
 def _take_late(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> frozenset[str]:
-    """Start at the end what the warning could not, and return the servers of which the cloud makes none just now."""
+    """Start the images that the warning could not start, and return the servers whose image is refused now."""
     if job.warned is None or job.wait_until is None:
         return frozenset()
     refused = set()
@@ -121,7 +122,7 @@ def _take_late(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -
 
 
 def _without(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
-    """Return the servers that have no complete image although one was begun or due."""
+    """Return the servers without a complete image although one was started or due."""
     if job.warned is not None:
         metadata = _metadata(job)
         there = [image for image in cloud.images.of_reservation(job.name) if image.metadata == metadata]

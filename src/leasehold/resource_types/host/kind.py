@@ -1,4 +1,4 @@
-"""`physical:host`, the pure half: whole compute hosts for one project (contract resources §2)."""
+"""The kind of `physical:host`: whole compute hosts for one project (contract resources §2)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HostBody(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class HostRequest:
-    """`HostBody` as it was read."""
+    """The parsed `HostBody`."""
 
     min: int
     max: int
@@ -46,7 +46,7 @@ class HostRequest:
 
 
 class HostKind(Kind[HostRequest]):
-    """Whole hosts, picked exclusively."""
+    """Hosts, each allocated as a whole."""
 
     name = HOST
     pool = HOST_POOL
@@ -56,7 +56,7 @@ class HostKind(Kind[HostRequest]):
     request_type = HostRequest
 
     def parse(self, raw: Mapping[str, Any]) -> HostRequest:
-        """Read a request; `max` below `min` is refused."""
+        """Read a request; raises InvalidInputError if `max` is less than `min`."""
         request = HostRequest(**read(HostBody, raw).model_dump())
         if request.max < request.min:
             message = f"The value of max ({request.max}) must not be less than min ({request.min})."
@@ -79,10 +79,10 @@ class HostKind(Kind[HostRequest]):
         }
 
     def allocate(self, request: HostRequest, search: Search[HostRequest]) -> Sequence[Pick] | Refusal:
-        """Keep the hosts held, then take the lowest-numbered free ones that match, up to `max`.
+        """Keep the held hosts, then take the lowest-numbered free ones that match, up to `max`.
 
-        First fit by number leaves the hosts at the end of the list empty for the longest time, so that large requests
-        find room. An amendment that changes neither `min` nor `max` keeps its number of hosts.
+        First fit by number keeps the hosts at the end of the list empty as long as possible, so that large requests
+        fit. An amendment that changes neither `min` nor `max` keeps the number of hosts.
         """
         snapshot = search.snapshot
         matches = self.matching(request, search)
@@ -113,7 +113,7 @@ def _in_use(held: int, kept: int, request: HostRequest) -> InUseError:
         return InUseError(message, field="max")
     message = (
         f"{held - kept} of the {held} hosts in use cannot be kept: they do not match the new properties or are "
-        "promised to others in the new window. Ask for an earlier end, or for properties that they have."
+        "allocated to others in the new window. Ask for an earlier end, or for properties that they have."
     )
     return InUseError(message, field="end_date")
 

@@ -1,4 +1,4 @@
-"""`virtual:instance`, the half that acts: a private flavor of the asked size (contract resources §3)."""
+"""The driver of `virtual:instance`: a private flavor of the requested size (contract resources §3)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InstanceDriver(Driver[InstanceRequest]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def converge(self, cloud: Cloud, job: Job[InstanceRequest], wanted: Wanted) -> Mapping[str, Any]:
-        """Make the cloud match, with a private flavor of the asked size."""
+        """Make the cloud match, with a private flavor of the requested size."""
         request = job.request
         flavor = Flavor(
             id=job.name,
@@ -37,23 +37,23 @@ class InstanceDriver(Driver[InstanceRequest]):
         return converge_slots(cloud, job, wanted, flavor, request.server_group_id)
 
     def wants_caller(self, cloud: Cloud, reservation: Reservation, request: InstanceRequest) -> bool:
-        """Say whether the reservation needs another server group, or none."""
+        """Return whether the reservation's server group has to be made, replaced or removed."""
         return cloud.server_groups is not None and lacks_group(reservation, request.affinity)
 
     def act_for_caller(
         self, cloud: Cloud, reservation: Reservation, request: InstanceRequest, token: str | None
     ) -> Mapping[str, Any]:
-        """Make a server group for the affinity."""
+        """Make a server group for the affinity, and return its facts."""
         return make_group(cloud, reservation, request.affinity, token)
 
     def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
-        """Remove a server group."""
+        """Remove the server group that the facts name, if any."""
         remove_group(cloud, facts)
 
     def started(self, cloud: Cloud, job: Job[InstanceRequest], history: History) -> None:
-        """Delete servers of leases that are over from the hosts."""
+        """Delete late boots on the hosts."""
         clear_late_boots(cloud, job, history)
 
     def occupied(self, cloud: Cloud, job: Job[InstanceRequest]) -> frozenset[int]:
-        """Return the holdings on hosts that failed and still have servers of the reservation."""
+        """Return the allocations on vacated hosts that still have servers of the reservation."""
         return occupied_slots(cloud, job)

@@ -1,6 +1,6 @@
-"""Server groups, so that users can name a reservation's affinity to the cloud's own scheduler (docs/decisions/0009).
+"""Server groups for reservations with affinity, made in the user's project (docs/decisions/0009).
 
-The promise does not depend on them: affinity is kept by where the slots are (design §2). But clients written for Blazar
+Affinity does not depend on them: the placement of the slots enforces it (design §2). But clients written for Blazar
 send `server_group_id` as a scheduler hint, and Nova accepts only a group of the user's own project.
 """
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TOGETHER = "server_group_together"
-"""The fact that says which affinity a group of ours stands for."""
+"""The fact that records the affinity of a group that we made."""
 
 
 def lacks_group(reservation: Reservation, affinity: bool | None) -> bool:  # noqa: FBT001 - a tri-state of the contract
-    """Say whether the group that a reservation has is not for the affinity that it asks for."""
+    """Return whether the reservation's group, or the lack of one, does not match the requested affinity."""
     if reservation.request.get(SERVER_GROUP):
         return False
     return affinity != reservation.cloud.get(TOGETHER) or (affinity is not None and group_of(reservation) is None)
@@ -38,7 +38,7 @@ def make_group(
     affinity: bool | None,  # noqa: FBT001 - as above
     token: str | None,
 ) -> Mapping[str, Any]:
-    """Return the facts of the group for an affinity, which is made in the project of the token; without one of none."""
+    """Make a group for the affinity in the token's project and return its facts; without either, facts of no group."""
     if affinity is None or token is None or cloud.server_groups is None:
         return {SERVER_GROUP: None, TOGETHER: None}
     group = cloud.server_groups.create(mark_of(reservation.id), together=affinity, token=token)
@@ -46,11 +46,11 @@ def make_group(
 
 
 def remove_group(cloud: Cloud, facts: Mapping[str, Any]) -> None:
-    """Remove the group that these facts name, if any; one that cannot be removed is left with a warning."""
+    """Remove the group that these facts name, if any; a failure is only logged."""
     group = facts.get(SERVER_GROUP)
     if group is None or cloud.server_groups is None:
         return
     try:
         cloud.server_groups.delete(group)
     except CloudError as error:
-        log.warning("The server group %s that nothing needs any more could not be removed: %s", group, error)
+        log.warning("The unused server group %s could not be removed, so delete it by hand: %s", group, error)

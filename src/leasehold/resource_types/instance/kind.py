@@ -1,4 +1,4 @@
-"""`virtual:instance`, the pure half: room for virtual machines of one size (contract resources §3)."""
+"""The kind of `virtual:instance`: room for virtual machines of one size (contract resources §3)."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class InstanceBody(RequestBody):
 
 @dataclass(frozen=True, slots=True)
 class InstanceRequest:
-    """`InstanceBody` as it was read.
+    """The parsed `InstanceBody`.
 
-    `server_group_id` is the server group that Blazar made for a lease which was taken over from it; ours need none.
+    `server_group_id` is the server group that Blazar made, for a lease that was taken over; None for our own leases.
     """
 
     amount: int
@@ -50,7 +50,7 @@ class InstanceRequest:
 
     @property
     def demand(self) -> dict[str, int]:
-        """What one instance takes, by resource class."""
+        """The resources of one instance, by resource class."""
         return {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.disk_gb}
 
 
@@ -68,21 +68,21 @@ class InstanceKind(Kind[InstanceRequest]):
         return InstanceRequest(**read(InstanceBody, raw).model_dump())
 
     def store(self, request: InstanceRequest) -> dict[str, Any]:
-        """Return the fields as JSON values; without a server group there is no key for it."""
+        """Return the fields as JSON values; without a server group, its key is absent."""
         stored = super().store(request)
         if request.server_group_id is None:
             del stored[SERVER_GROUP]
         return stored
 
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> InstanceRequest:
-        """Return the request with the given keys changed; once active only `amount` may change, upward."""
+        """Return the request with the given keys changed; once active, only `amount` may change, and only grow."""
         before = self.load(reservation.request)
         request = replace(self.parse({**reservation.request, **raw}), server_group_id=before.server_group_id)
         check_only_more(reservation, self.store(request))
         return request
 
     def expressions(self, request: InstanceRequest) -> Mapping[str, str]:
-        """Return the one expression."""
+        """Return `resource_properties`."""
         return {"resource_properties": request.resource_properties}
 
     def use(self, request: InstanceRequest) -> Use:
@@ -90,12 +90,12 @@ class InstanceKind(Kind[InstanceRequest]):
         return Use.of_slots(request.demand, request.amount)
 
     def allocate(self, request: InstanceRequest, search: Search[InstanceRequest]) -> Sequence[Pick] | Refusal:
-        """Place the slots, keeping those held where they are."""
+        """Place the slots, keeping held slots where they are if possible."""
         matches = self.matching(request, search)
         spread = spread_of(request.affinity)
         picks = place(request.demand, request.amount, spread, search, matches)
         return explain(self.name, request.demand, request.amount, spread, search, matches) if picks is None else picks
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
-        """Return the request and the names under which the cloud knows it."""
+        """Return the request, and the ids of the flavor, server group and aggregate."""
         return {**reservation.request, **cloud_names(reservation)}

@@ -1,1 +1,1 @@
-"""What instance and flavor reservations share: slots on hosts."""
+"""Slots on hosts: the code that instance and flavor reservations share."""

@@ -1,4 +1,4 @@
-"""What may change in a reservation of slots that is in use (contract http-api §5.4)."""
+"""Which changes an amendment may make to a reservation of slots (contract http-api §5.4)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def check_only_more(reservation: Reservation, changed: Mapping[str, Any]) -> None:
-    """Raise unless the changed request, as it is stored, differs in nothing but a larger `amount`.
+    """Raise unless the changed stored request differs only in a larger `amount`.
 
-    A reservation that is pending may change in any way.
+    A pending reservation may change in any way. Raises ConflictError for one in ERROR, InvalidInputError otherwise.
     """
     if reservation.status is ReservationStatus.PENDING:
         return

@@ -1,7 +1,7 @@
-"""How slots on hosts are enforced in a cloud, for instance and flavor reservations (contract resources §3, §4).
+"""Enforce slots on hosts in a cloud, for instance and flavor reservations (contract resources §3, §4).
 
-A private flavor gives access, an aggregate says where, and a custom resource class with one unit a slot limits how
-many servers fit; no server group is needed (design §2).
+A private flavor gives access, an aggregate selects the hosts, and a custom resource class with one unit per slot limits
+the number of servers; no server group is needed (design §2).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def converge_slots(
     cloud: Cloud, job: Job[Any], wanted: Wanted, flavor: Flavor, server_group: str | None = None
 ) -> Mapping[str, Any]:
-    """Make flavor, aggregate, resource class and inventories match what the reservation holds."""
+    """Make flavor, aggregate, resource class and inventories match the reservation's holdings; return its facts."""
     if wanted is Wanted.ENDED:
         _dissolve(cloud, job)
         return {}
@@ -48,7 +48,7 @@ def converge_slots(
     if wanted is Wanted.ACTIVE:
         slots: Counter[tuple[str, str]] = Counter()
         for holding in job.holdings:
-            # Healing may have added slots on a host that the reservation held already, as a promise of its own.
+            # Healing may have added slots on a host that the reservation holds already, as a second allocation.
             attributes = holding.resource.attributes
             slots[attributes["service_name"], attributes["hypervisor_hostname"]] += holding.slots
         hosts = {host for host, _ in slots}
@@ -73,7 +73,7 @@ def _offer(cloud: Cloud, job: Job[Any], hostname: str, slots: int) -> None:
 
 
 def _withdraw(cloud: Cloud, job: Job[Any], attributes: Mapping[str, Any]) -> None:
-    """Take a host out of the reservation, its servers of this reservation included."""
+    """Take a host out of the reservation, and delete the reservation's servers on it."""
     host = attributes["service_name"]
     cloud.aggregates.remove_host(job.name, host)
     _remove_servers(cloud, job, host)
@@ -81,10 +81,10 @@ def _withdraw(cloud: Cloud, job: Job[Any], attributes: Mapping[str, Any]) -> Non
 
 
 def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
-    """Keep new servers from a host that failed, and leave those that are there alone.
+    """Vacate a failed host: prevent new servers of the reservation, and keep the existing ones.
 
-    Placement does not let go of an inventory that servers use, so it stays, with all of it reserved, until they are
-    gone.
+    Placement refuses to delete an inventory that servers use, so all of its units are marked reserved until the servers
+    are gone.
     """
     attributes = left.resource.attributes
     host, provider, name = attributes["service_name"], child_provider(attributes["hypervisor_hostname"]), job.name
@@ -101,7 +101,7 @@ def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
 
 
 def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
-    """Return the allocation ids of the holdings on failed hosts whose servers are not gone: their inventory remains."""
+    """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists."""
     live = {holding.resource.number for holding in job.holdings}
     wanted = resource_class(job.name)
     return frozenset(
@@ -113,7 +113,10 @@ def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
 
 
 def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> None:
-    """Delete the servers booted with the reservation's flavor, on one host or everywhere; raise while some are left."""
+    """Delete the servers with the reservation's flavor, on one host or all.
+
+    Raises CloudTransientError while any remain.
+    """
 
     def ours() -> int:
         servers = [server for server in cloud.servers.with_flavor(job.name) if host in (None, server.service_host)]
@@ -127,7 +130,7 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> Non
 
 
 def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
-    """Remove all that the reservation has in the cloud; what is left when its servers are gone goes in any case."""
+    """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
     do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
     aggregate = cloud.aggregates.get(name)
@@ -148,10 +151,10 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
 
 
 def clear_late_boots(cloud: Cloud, job: Job[Any], history: History) -> None:
-    """Delete what certainly landed late on the hosts of slots that begin; raises CloudError.
+    """Delete late boots on the hosts of slots that begin; raises CloudError.
 
-    Slots do not wait for the other servers there: those of other slots belong there, and about the rest the operator
-    decides.
+    Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the
+    rest to the operator.
     """
     in_slots = {held.id for held in job.reservation.allocations if held.demand is not None}
     numbers = {

@@ -1,4 +1,4 @@
-"""The names that tie flavors, aggregates, resource classes and providers to a reservation (contract resources §3)."""
+"""The names that link flavors, aggregates, resource classes and providers to a reservation (contract resources §3)."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ def resource_class(reservation_id: str) -> str:
 
 
 def child_provider(hypervisor_hostname: str) -> str:
-    """Return the name of the provider that carries our inventories of a host."""
+    """Return the name of the child provider with our inventories of a host."""
     return f"blazar_{hypervisor_hostname}"
 
 
 def extra_specs(reservation_id: str) -> dict[str, str]:
-    """Return what ties a private flavor to its reservation."""
+    """Return the extra specs that link a private flavor to its reservation."""
     return {FLAVOR_KEY: reservation_id, f"resources:{resource_class(reservation_id)}": "1"}
 
 
 def affinity_key(server_group: str | None) -> dict[str, str]:
-    """Return what Blazar put on the flavor and the aggregate of a lease with a server group.
+    """Return the key that Blazar sets on the flavor and the aggregate of a lease with a server group.
 
-    A lease that was taken over keeps it: Nova matches the one with the other, so neither may lack it.
+    A lease that was taken over keeps it on both, because Nova matches the flavor with the aggregate by it.
     """
     return {} if server_group is None else {"affinity_id": server_group}
 
 
 def group_of(reservation: Reservation) -> str | None:
-    """Return the server group that a user may name as a hint: Blazar's, of a lease taken over, or our own."""
+    """Return the server group for users' scheduler hints: Blazar's for a lease taken over, else our own, or None."""
     group: str | None = reservation.request.get(SERVER_GROUP) or reservation.cloud.get(SERVER_GROUP)
     return group
 
 
 def cloud_names(reservation: Reservation) -> dict[str, Any]:
-    """Return the v1 fields that lead a user to the reservation's flavor (contract http-api §5.1)."""
+    """Return the v1 fields with the reservation's flavor, server group and aggregate (contract http-api §5.1)."""
     return {
         "flavor_id": reservation.id,
         "server_group_id": group_of(reservation),

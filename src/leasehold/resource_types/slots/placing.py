@@ -1,4 +1,4 @@
-"""How slots are placed on hosts, for instance and flavor reservations (contract resources §3, §4). Pure."""
+"""Place slots on hosts, for instance and flavor reservations (contract resources §3, §4). All functions are pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def spread_of(affinity: bool | None) -> Spread:  # noqa: FBT001 - a tri-state of the contract
-    """Return how the slots may lie: on one host, on different hosts, or anywhere."""
+    """Return the spread for an affinity: one host, different hosts, or any hosts."""
     return {True: Spread.ONE_HOST, False: Spread.DISTINCT_HOSTS, None: Spread.ANY}[affinity]
 
 
@@ -34,8 +34,8 @@ def place(
 ) -> Sequence[Pick] | None:
     """Return picks for `amount` slots, or None when they do not fit.
 
-    Hosts held come first, then hosts that carry other slots in this window, then empty ones, by number: packing keeps
-    whole hosts free for host leases. With `firm` every slot held stays where it is.
+    Held hosts come first, then hosts with other slots in this window, then empty ones, by number: packing keeps whole
+    hosts free for host leases. With `firm` every held slot stays where it is; raises InUseError if that is impossible.
     """
     snapshot, window = search.snapshot, search.padded
     mine = _mine(search)
@@ -61,13 +61,13 @@ def place(
     room = usable(counts)
     order = order[room[order] > 0]
     if spread is Spread.ONE_HOST and not search.firm:
-        # An amendment may ask for one host where there were several so far.
+        # An amendment may require one host for slots that are on several now.
         order = order[:1]
     return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, demand)
 
 
 def _mine(search: Search[Any]) -> Counts:
-    """Return how many slots are held on each host."""
+    """Return the number of held slots on each host."""
     mine = np.zeros(len(search.snapshot.numbers), dtype=np.int64)
     held = search.snapshot.rows(pick.resource_number for pick in search.held)
     np.add.at(mine, held, [pick.slots for pick in search.held])
@@ -75,22 +75,22 @@ def _mine(search: Search[Any]) -> Counts:
 
 
 def _open(counts: Counts, mine: Counts, bookable: Mask, spread: Spread, search: Search[Any]) -> Counts:
-    """Return what of the room on each host is open to this reservation.
+    """Return the number of slots on each host that this reservation may use.
 
-    A failed host that is held may be kept, but gets nothing more. Slots in use on one host cannot go to another.
+    A held host that is not bookable, e.g. a failed one, keeps its slots but gets no more. ONE_HOST slots in use stay.
     """
     room: Counts = np.where(bookable, counts, np.minimum(counts, mine))
     return np.where(_reachable(mine, spread, search), room, 0)
 
 
 def _reachable(mine: Counts, spread: Spread, search: Search[Any]) -> Mask:
-    """Return the hosts that the slots may go to at all."""
+    """Return the hosts that may get slots at all: with ONE_HOST slots in use, only their host."""
     stays = spread is Spread.ONE_HOST and search.firm and bool(mine.any())
     return mine > 0 if stays else np.ones(len(mine), dtype=np.bool_)
 
 
 def _order(candidates: Mask, mine: Counts, carrying: Mask) -> NDArray[np.intp]:
-    """Return the rows of the candidates in the order in which they are filled."""
+    """Return the rows of the candidates in the order of filling."""
     held = np.flatnonzero(candidates & (mine > 0))
     held = held[np.lexsort((held, ~carrying[held], -mine[held]))]
     fresh = candidates & (mine == 0)
@@ -105,7 +105,7 @@ def _fill(
     amount: int,
     demand: Mapping[str, int],
 ) -> Sequence[Pick] | None:
-    """Give each host its share in order: what it held before is kept before anything is added anywhere."""
+    """Fill the hosts in order, the slots in `first` before any others; None if less than `amount` fits."""
     kept = _share(order, first, amount)
     added = _share(order, usable[order] - kept, amount - int(kept.sum()), values=True)
     total = kept + added
@@ -115,7 +115,7 @@ def _fill(
 
 
 def _share(order: NDArray[np.intp], supply: Counts, amount: int, *, values: bool = False) -> Counts:
-    """Return how much of `amount` each host of `order` takes, first come first served."""
+    """Return how much of `amount` each host of `order` takes, filling them in order."""
     offered = np.minimum(supply if values else supply[order], amount)
     before = np.cumsum(offered) - offered
     share: Counts = np.clip(amount - before, 0, offered)
@@ -125,7 +125,7 @@ def _share(order: NDArray[np.intp], supply: Counts, amount: int, *, values: bool
 def explain(
     resource_type: str, demand: Mapping[str, int], amount: int, spread: Spread, search: Search[Any], matches: Mask
 ) -> Refusal:
-    """Return why the slots do not fit, the largest amount that does, and the nearest window for all of them."""
+    """Return the refusal: why the slots do not fit, the largest amount that fits, and the nearest window for all."""
     if search.explain is Explain.NOTHING:
         return Refusal(resource_type, "instances", amount, 0, search.window)
     snapshot = search.snapshot

@@ -43,13 +43,13 @@ def act_in_callers_name(service: Service, lease: Lease, token: str | None, proje
     parts = list(_lacking(service, lease))
     for done, (part, driver) in enumerate(parts):
         if time_left() == 0.0:
-            text = "Lease %s: %d reservations have no server group of their own: the cloud did not answer in time"
-            log.warning(text, lease.id, len(parts) - done)
+            text = "Lease %s: %d reservations have no %s of their own: the cloud did not answer in time"
+            log.warning(text, lease.id, len(parts) - done, driver.for_caller)
             break
         try:
             lease = _act(service, driver, lease, part, token if project_id == lease.project_id else None)
         except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
-            log.warning("Reservation %s has no server group of its own: %s", part.id, error)
+            log.warning("Reservation %s has no %s of its own: %s", part.id, driver.for_caller, error)
     return lease
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
@@ -105,6 +105,9 @@ class Driver(ABC, Generic[R]):
 
     The defaults are for a type that needs nothing from the cloud before a decision, and nothing done before its end.
     """
+
+    for_caller: ClassVar[str] = "object in its owner's name"
+    """What `act_for_caller` makes; for log lines."""
 
     def resolve(self, cloud: Cloud, caller: Caller, request: R) -> R:  # noqa: ARG002 - a default
         """Complete a request with facts from the cloud; called before the decision, outside its transaction."""

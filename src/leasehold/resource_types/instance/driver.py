@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class InstanceDriver(Driver[InstanceRequest]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
+    for_caller = "server group"
+
     def converge(self, cloud: Cloud, job: Job[InstanceRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match, with a private flavor of the requested size."""
         request = job.request

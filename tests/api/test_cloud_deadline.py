@@ -35,4 +35,6 @@ def test_a_silent_cloud_is_answered_for_within_the_requests_time(tmp_path: Path)
         assert answer.status_code == 503, answer.text
         assert answer.json["field"] == "reservations[0].flavor_id"
         world.cloud.faults.clear()
-        assert web.simulate_post("/v1/leases", json=body, headers=HEADERS).status_code == 201
+        # Not with the same deadline: a busy machine may need longer for three calls.
+        patient = LocalClient(make_app(world.service, ApiSettings(auth_strategy="none")))
+        assert patient.simulate_post("/v1/leases", json=body, headers=HEADERS).status_code == 201

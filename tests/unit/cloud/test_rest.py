@@ -182,7 +182,7 @@ def test_nobody_there_is_transient_and_the_message_names_no_address(tmp_path: Pa
 
 def test_an_answer_that_is_not_json_is_transient(nova: ServiceClient, script: Script) -> None:
     script.answers = [(200, "<html>We are moving.</html>")]
-    with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered with something that is no"):
+    with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered with a body that is not JSON"):
         nova.get("things.get", "/things")
 
 

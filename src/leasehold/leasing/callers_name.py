@@ -17,7 +17,7 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.store import UnknownOutcomeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from sqlalchemy import Connection
 
@@ -41,33 +41,42 @@ def act_in_callers_name(service: Service, lease: Lease, token: str | None, proje
     if token is None:
         return lease
     parts = list(_lacking(service, lease))
-    for done, (part, driver) in enumerate(parts):
+    for done, (part, driver, request) in enumerate(parts):
         if time_left() == 0.0:
             text = "Lease %s: %d reservations have no %s of their own: the cloud did not answer in time"
             log.warning(text, lease.id, len(parts) - done, driver.for_caller)
             break
         try:
-            lease = _act(service, driver, lease, part, token if project_id == lease.project_id else None)
+            made = driver.act_for_caller(
+                service.cloud, part, request, token if project_id == lease.project_id else None
+            )
+            lease = _keep(service, driver, lease, part, made)
         except (CloudError, SQLAlchemyError, UnknownOutcomeError) as error:
             log.warning("Reservation %s has no %s of its own: %s", part.id, driver.for_caller, error)
+        except Exception:
+            log.exception("A bug in %s: reservation %s has no %s", part.resource_type, part.id, driver.for_caller)
     return lease
 
 
-def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driver[Any]]]:
+def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driver[Any], Any]]:
+    """Yield the reservations with their driver and typed request for which something has to be made or removed."""
     for part in lease.reservations:
         found = service.types.find(part.resource_type)
+        if found is None:
+            continue
         try:
-            if found is not None and found.driver.wants_caller(service.cloud, part, found.kind.load(part.request)):
-                yield part, found.driver
+            request = found.kind.load(part.request)
+            wanted = found.driver.wants_caller(service.cloud, part, request)
         except Exception:
-            # The lease is committed, so a bug in a plugin must not fail the request.
+            # The lease is committed, so a bug in a plugin must not fail the request; here and above.
             log.exception("A bug in %s: nothing is made with the caller's token for %s", part.resource_type, part.id)
+            continue
+        if wanted:
+            yield part, found.driver, request
 
 
-def _act(service: Service, driver: Driver[Any], lease: Lease, part: Reservation, token: str | None) -> Lease:
-    """Replace the object that was made with a caller's token; without a token, only remove it."""
-    request = service.types.get(part.resource_type).kind.load(part.request)
-    made = driver.act_for_caller(service.cloud, part, request, token)
+def _keep(service: Service, driver: Driver[Any], lease: Lease, part: Reservation, made: Mapping[str, Any]) -> Lease:
+    """Store the facts of what was made, and discard what they replace; if the lease is gone, discard what was made."""
 
     def work(connection: Connection) -> Lease | None:
         present = find_lease(connection, lease.id, lock=True)

@@ -136,6 +136,10 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
             found.driver.make_way(service.cloud, job, error, History(service.db, service.now))
         except CloudError as failure:
             log.warning("What is in the way of reservation %s could not be removed: %s", job.name, failure)
+        except ClaimLostError:
+            raise
+        except Exception:
+            log.exception("A bug in %s: reservation %s still waits", job.reservation.resource_type, job.name)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
 
@@ -146,6 +150,10 @@ def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
         driver.started(service.cloud, job, History(service.db, service.now))
     except CloudError as error:
         log.warning("The driver could not clean up after the start of reservation %s: %s", job.name, error)
+    except ClaimLostError:
+        raise
+    except Exception:
+        log.exception("A bug in %s after the start of reservation %s", job.reservation.resource_type, job.name)
 
 
 def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapping[str, Any]:

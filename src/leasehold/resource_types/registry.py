@@ -89,8 +89,9 @@ class ResourceTypes:
 
     @property
     def whole(self) -> Mapping[str, str]:
-        """The field of `Use` in which a whole resource counts 1, by pool."""
-        kinds = [each.kind for each in self.by_name.values()]
+        """The field of `Use` in which a whole resource counts 1, by pool; leases of a type switched off count too."""
+        found = (self.find(name) for name in sorted({*self.by_name, *_installed()}))
+        kinds = [each.kind for each in found if each is not None]
         return {kind.pool: kind.whole for kind in kinds if kind.whole is not None}
 
     def amount(self, part: Reservation) -> int:

@@ -12,14 +12,19 @@ from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.deadline import time_left
 from leasehold.cloud.ports import CloudTransientError, ServerGroup
 from leasehold.leasing.callers_name import act_in_callers_name
+from leasehold.resource_types.instance.driver import InstanceDriver
+from leasehold.resource_types.instance.kind import InstanceKind, InstanceRequest
+from leasehold.resource_types.registry import ResourceType, ResourceTypes
 from leasehold.resource_types.slots.names import group_of
 from tests.factory import instances, run_manager
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from leasehold.cloud.ports import Cloud
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
     from tests.factory import World
 
 OWNER, OPERATOR = "demo", "operators"
@@ -129,3 +134,21 @@ def test_a_silent_nova_costs_one_deadline_whatever_the_number_of_parts(
     assert world.exists(lease)
     assert [group_of(part) for part in world.get(lease).reservations] == [None] * 8
     assert f"Lease {lease.id}: 7 reservations have no server group of their own" in caplog.messages[-1]
+
+
+class Clumsy(InstanceDriver):
+    """Breaks off in a way that no driver may."""
+
+    def act_for_caller(
+        self, cloud: Cloud, reservation: Reservation, request: InstanceRequest, token: str | None
+    ) -> Mapping[str, Any]:
+        raise ZeroDivisionError
+
+
+def test_a_bug_of_a_driver_fails_no_request_whose_lease_is_committed(
+    world: World, service: Service, caplog: pytest.LogCaptureFixture
+) -> None:
+    types = {**service.types.by_name, "virtual:instance": ResourceType(InstanceKind(), Clumsy())}
+    lease = world.lease(instances(2, affinity=True), start=1, end=3)
+    assert shared(replace(service, types=ResourceTypes(types)), lease, OWNER) == lease
+    assert "ZeroDivisionError" in caplog.text

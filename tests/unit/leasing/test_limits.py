@@ -23,6 +23,7 @@ from leasehold.model.errors import (
 )
 from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, open_service, run_for, run_manager
 from tests.stateful.audit import audit, dump
+from tests.unit.leasing.badges import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -309,3 +310,12 @@ def test_a_limit_whose_filter_is_off_is_told(caplog: pytest.LogCaptureFixture) -
 def test_an_unknown_filter_names_those_that_exist() -> None:
     with pytest.raises(UnknownFilterError, match="MaxLeaseSizeFilter, MaxLookaheadFilter, ProjectLimitsFilter"):
         load_filters(LeaseSettings(enforcement_filters=("MaxOpenLeases",)))
+
+
+def test_leases_of_a_type_that_is_switched_off_count_for_the_totals(world: World) -> None:
+    world = limited(world, totals={"hosts": 3})
+    world.lease(hosts(2), start=0, end=2)
+    grows = world.lease(hosts(1), start=0, end=2)
+    off = without(world, "physical:host")
+    change = {"id": grows.reservations[0].id, "min": 2, "max": 2}
+    refused(off, AmendmentDeniedError, lambda: off.amend(grows, reservations=(change,)))

@@ -11,7 +11,7 @@ from sqlalchemy import insert, update
 
 from leasehold.api.versions import Version
 from leasehold.api.views.lease import show_lease
-from leasehold.cloud.ports import Cloud
+from leasehold.cloud.ports import Cloud, CloudTransientError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import reservations, tasks
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.driver import Job, Wanted
+    from leasehold.resource_types.history import History
     from leasehold.resource_types.kind import Search
     from tests.factory import World
 
@@ -413,6 +414,24 @@ class Forgetful(FlavorKind):
         raise KeyError(stored["flavor_id"])
 
 
+class Untidy(BadgeDriver):
+    """Breaks off where it has only to tidy up; with `waits` its converge never comes to an end."""
+
+    def __init__(self, *, waits: bool) -> None:
+        self.waits = waits
+
+    def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
+        if self.waits:
+            raise CloudTransientError("not yet")
+        return super().converge(cloud, job, wanted)
+
+    def make_way(self, cloud: Cloud, job: Job[BadgeRequest], error: CloudTransientError, history: History) -> None:
+        raise ValueError(job.name)
+
+    def started(self, cloud: Cloud, job: Job[BadgeRequest], history: History) -> None:
+        raise ValueError(job.name)
+
+
 class BrokenDeletes:
     """Aggregates that break off in a way that no cloud may."""
 
@@ -484,6 +503,20 @@ def test_a_request_that_cannot_be_loaded_keeps_nothing_else_from_being_healed_or
     assert [(each.kind.value, each.subject) for each in findings(world)] == [("plugin", lease.id)]
     world.fail("cmp-01")
     assert [world.holds(lease, 0), world.holds(lease, 1)] == [{"cmp-01": 1}, {"cmp-02": 1}]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_driver_that_breaks_off_while_it_tidies_up_delays_nothing(
+    world: World, caplog: pytest.LogCaptureFixture, *, waits: bool
+) -> None:
+    world = with_badges(world)
+    lease = world.lease(badges(), hosts(), start=0, end=2)
+    world = broken(world, ResourceType(BadgeKind(), Untidy(waits=waits)))
+    run_manager(world)
+    assert world.part(lease, 1).id in {each.name for each in world.cloud.aggregates.list() if each.hosts}
+    assert (world.get(lease).status == "ACTIVE") is not waits
+    assert ("Waiting for the cloud: not yet" in (world.get(lease).status_reason or "")) is waits
+    assert "A bug in site:badge" in caplog.text
 
 
 def test_a_mend_that_breaks_off_leaves_the_others_to_be_mended(world: World, caplog: pytest.LogCaptureFixture) -> None:

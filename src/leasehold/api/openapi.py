@@ -89,8 +89,8 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
         "parameters": _parameters(route),
         "responses": {str(int(route.success)): _success(route, references), **_failures(route)},
     }
-    if route.rules:
-        operation["description"] = f"Policy: {', '.join(route.rules)}."
+    rules = f"\n\nPolicy: {', '.join(route.rules)}." if route.rules else ""
+    operation["description"] = route.description + rules
     if route.public:
         operation["security"] = []
     if route.request is not None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
+from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import versions
 from leasehold.api.handlers import allocation, floatingip, host, lease, version
 from leasehold.api.handlers import property as properties
-from leasehold.api.models import allocation as allocations
+from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from leasehold.api.models.base import RequestModel
     from leasehold.api.versions import Version
 
-OK, CREATED, GONE = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT
+OK, CREATED, GONE, CHOICES = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT, HTTPStatus.MULTIPLE_CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,6 @@ class Route:
     method: str
     path: str
     handler: Callable[..., Reply]
-    summary: str
     rules: tuple[str, ...] = ()
     request: type[RequestModel] | None = None
     answer: Any = None
@@ -53,137 +54,55 @@ class Route:
     public: bool = False
     instant: bool = False
 
+    @property
+    def description(self) -> str:
+        """What the handler says it does, for the OpenAPI document."""
+        return getdoc(self.handler) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first clause of that."""
+        return re.split(r"[.:;\n]", self.description, maxsplit=1)[0]
+
 
 _L, _H, _F = lease_rules, host_rules, floatingip_rules
 _NARROW = ("lease_id", "reservation_id")
 
-# fmt: off - a table is read down its columns.
+_LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
+_PROPERTIES, _ALLOCATIONS, _ALLOCATION = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
+_KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
+
+# fmt: off - a table is read down its columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
-    Route("GET", "/", version.list_versions, "List versions", answer=VersionList, success=HTTPStatus.MULTIPLE_CHOICES),
+    Route("GET", "/", version.list_versions, answer=VersionList, success=CHOICES),
+    Route("GET", "/versions", version.list_versions, answer=VersionList, success=CHOICES),
+    Route("GET", "/healthcheck", version.check_health, answer=HealthAnswer, public=True, instant=True),
+    Route("GET", "/v1/openapi.json", version.show_document, answer=dict[str, Any], public=True),
+    Route("GET", "/v1/leases", lease.list_leases, (_L.GET,), None, LeaseList, query=("limit", "marker")),
+    Route("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED, headers=_KEY),
+    Route("GET", _LEASE, lease.show, (_L.GET,), None, OneLease),
+    Route("PUT", _LEASE, lease.amend, (_L.GET, _L.PUT), LeaseAmendment, OneLease, headers=_MATCH),
+    Route("DELETE", _LEASE, lease.delete, (_L.GET, _L.DELETE), success=GONE, headers=_MATCH),
+    Route("GET", "/v1/os-hosts", host.list_hosts, (_H.GET,), None, HostList),
+    Route("POST", "/v1/os-hosts", host.create, (_H.POST,), HostCreation, OneHost, CREATED),
+    Route("GET", _ALLOCATIONS, allocation.list_allocations, (_H.GET_ALLOCATIONS,), None, AllocationList, query=_NARROW),
     Route(
         "GET",
-        "/versions",
-        version.list_versions,
-        "List versions",
-        answer=VersionList,
-        success=HTTPStatus.MULTIPLE_CHOICES,
-    ),
-    Route(
-        "GET",
-        "/healthcheck",
-        version.check_health,
-        "Say whether the database answers",
-        answer=HealthAnswer,
-        public=True,
-        instant=True,
-    ),
-    Route("GET", "/v1/openapi.json", version.show_document, "Describe this API", answer=dict[str, Any], public=True),
-    Route(
-        "GET",
-        "/v1/leases",
-        lease.list_leases,
-        "List leases",
-        (_L.GET,),
-        answer=LeaseList,
-        query=("limit", "marker"),
-    ),
-    Route(
-        "POST",
-        "/v1/leases",
-        lease.create,
-        "Create a lease",
-        (_L.POST,),
-        LeaseCreation,
-        OneLease,
-        CREATED,
-        headers=("Idempotency-Key",),
-    ),
-    Route("GET", "/v1/leases/{lease_id}", lease.show, "Show a lease", (_L.GET,), answer=OneLease),
-    Route(
-        "PUT",
-        "/v1/leases/{lease_id}",
-        lease.amend,
-        "Amend a lease",
-        (_L.GET, _L.PUT),
-        LeaseAmendment,
-        OneLease,
-        headers=("If-Match",),
-    ),
-    Route(
-        "DELETE",
-        "/v1/leases/{lease_id}",
-        lease.delete,
-        "Delete a lease",
-        (_L.GET, _L.DELETE),
-        success=GONE,
-        headers=("If-Match",),
-    ),
-    Route("GET", "/v1/os-hosts", host.list_hosts, "List hosts", (_H.GET,), answer=HostList),
-    Route("POST", "/v1/os-hosts", host.create, "Enrol a host", (_H.POST,), HostCreation, OneHost, CREATED),
-    Route(
-        "GET",
-        "/v1/os-hosts/allocations",
-        allocation.list_allocations,
-        "List allocations",
-        (_H.GET_ALLOCATIONS,),
-        answer=allocations.AllocationList,
-        query=_NARROW,
-    ),
-    Route(
-        "GET",
-        "/v1/os-hosts/properties",
+        _PROPERTIES,
         properties.list_properties,
-        "List properties of hosts",
         (_H.GET_PROPERTIES,),
-        answer=PropertyList,
+        None,
+        PropertyList,
         query=("detail", "all"),
     ),
-    Route(
-        "PATCH",
-        "/v1/os-hosts/properties/{name}",
-        properties.change,
-        "Hide or show a property",
-        (_H.UPDATE_PROPERTIES,),
-        PrivacyChange,
-        OneDefinition,
-    ),
-    Route("GET", "/v1/os-hosts/{host_id}", host.show, "Show a host", (_H.GET,), answer=OneHost),
-    Route(
-        "PUT", "/v1/os-hosts/{host_id}", host.change, "Set properties of a host", (_H.GET, _H.PUT), HostChange, OneHost
-    ),
-    Route("DELETE", "/v1/os-hosts/{host_id}", host.delete, "Remove a host", (_H.GET, _H.DELETE), success=GONE),
-    Route(
-        "GET",
-        "/v1/os-hosts/{host_id}/allocation",
-        allocation.show,
-        "Show the allocations of a host",
-        (_H.GET, _H.GET_ALLOCATIONS),
-        answer=allocations.OneAllocation,
-        query=_NARROW,
-    ),
-    Route(
-        "GET", "/v1/floatingips", floatingip.list_floating_ips, "List floating IPs", (_F.GET,), answer=FloatingIpList
-    ),
-    Route(
-        "POST",
-        "/v1/floatingips",
-        floatingip.create,
-        "Enrol a floating IP",
-        (_F.POST,),
-        FloatingIpCreation,
-        OneFloatingIp,
-        CREATED,
-    ),
-    Route(
-        "GET", "/v1/floatingips/{floatingip_id}", floatingip.show, "Show a floating IP", (_F.GET,), answer=OneFloatingIp
-    ),
-    Route(
-        "DELETE",
-        "/v1/floatingips/{floatingip_id}",
-        floatingip.delete,
-        "Remove a floating IP",
-        (_F.GET, _F.DELETE),
-        success=GONE,
-    ),
+    Route("PATCH", f"{_PROPERTIES}/{{name}}", properties.change, (_H.UPDATE_PROPERTIES,), PrivacyChange, OneDefinition),
+    Route("GET", _HOST, host.show, (_H.GET,), None, OneHost),
+    Route("PUT", _HOST, host.change, (_H.GET, _H.PUT), HostChange, OneHost),
+    Route("DELETE", _HOST, host.delete, (_H.GET, _H.DELETE), success=GONE),
+    Route("GET", _ALLOCATION, allocation.show, (_H.GET, _H.GET_ALLOCATIONS), None, OneAllocation, query=_NARROW),
+    Route("GET", "/v1/floatingips", floatingip.list_floating_ips, (_F.GET,), None, FloatingIpList),
+    Route("POST", "/v1/floatingips", floatingip.create, (_F.POST,), FloatingIpCreation, OneFloatingIp, CREATED),
+    Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
+    Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
 )
 # fmt: on

@@ -32,7 +32,7 @@ from leasehold.db.store import Database
 from leasehold.db.tables import tasks
 from leasehold.db.task import claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.leasing import amend, create, delete, floatingip, heal, host, queries
+from leasehold.leasing import amend, create, delete, heal, queries, resource
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
@@ -63,6 +63,21 @@ AT_ONCE = Settings(manager=ManagerSettings(failure_grace_seconds=0))
 """A host that is seen down has failed at once."""
 ENDLESS = 2000
 """More steps than any test needs at one moment: a manager that takes as many runs in a circle."""
+
+
+def enrol_host(service: Service, name: str, properties: Mapping[str, str]) -> Resource:
+    """Enrol a host by its hypervisor hostname."""
+    return resource.enrol(service, HOST, {"name": name}, properties)
+
+
+def change_host(service: Service, ident: str, properties: Mapping[str, str | None]) -> Resource:
+    """Set and remove properties of a host."""
+    return resource.change(service, HOST, ident, properties)
+
+
+def remove_host(service: Service, ident: str) -> None:
+    """Take a host out of service."""
+    resource.remove(service, HOST, ident)
 
 
 class Clock:
@@ -108,13 +123,15 @@ class World:
     def enrol(self, *names: str, **properties: str) -> None:
         """Enrol hosts by hypervisor hostname, all with these properties."""
         for name in names:
-            self.hosts[name] = host.enrol_host(self.service, name, properties)
+            self.hosts[name] = enrol_host(self.service, name, properties)
 
     def enrol_addresses(self, *lasts: int) -> None:
         """Enrol addresses of the sandbox's network by their last part."""
         for last in lasts:
             text = f"203.0.113.{last}"
-            self.addresses[text] = floatingip.enrol_floating_ip(self.service, NETWORK, text)
+            self.addresses[text] = resource.enrol(
+                self.service, FLOATING_IP, {"floating_network_id": NETWORK, "floating_ip_address": text}
+            )
 
     def lease(
         self,
@@ -179,11 +196,11 @@ class World:
     def fail(self, name: str) -> None:
         """Break a host, and let the monitor see it."""
         self.cloud.hypervisors.fail(name)
-        monitor.check_hosts(self.service)
+        monitor.check_once(self.service)
 
     def recover(self, name: str) -> None:
         self.cloud.hypervisors.recover(name)
-        monitor.check_hosts(self.service)
+        monitor.check_once(self.service)
 
     def listed(self) -> list[Resource]:
         """Return the enrolled hosts as they are now."""

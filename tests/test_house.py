@@ -23,7 +23,7 @@ SCRIPTS = ("tools/bootstrap", ".ci/run")
 PINS = ("runtime", "dev", "tools")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(\[[a-z,-]+\])?==(?P<version>\S+)(?P<marker> ; [^\\]+)? \\$", re.MULTILINE)
 
-FOLDERS = ("bench", "docs", "nova-filter", "src", "tests", "tools")
+FOLDERS = ("bench", "docs", "examples", "nova-filter", "src", "tests", "tools")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 MODULES = sorted(module for folder in FOLDERS for module in (ROOT / folder).rglob("*.py"))
 DESIGN = ROOT / "docs" / "design.md"
@@ -84,7 +84,7 @@ def test_what_is_tested_is_what_runs() -> None:
 
 def test_the_back_end_is_the_pinned_one() -> None:
     pinned = {name: version for (name, _), version in pins("tools").items()}
-    for project in ("pyproject.toml", "nova-filter/pyproject.toml"):
+    for project in ("pyproject.toml", "nova-filter/pyproject.toml", "examples/devices/pyproject.toml"):
         assert f'requires = ["hatchling=={pinned["hatchling"]}"]' in (ROOT / project).read_text()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg, types
 
-from leasehold.api.policies import base, floatingip, host, lease
+from leasehold.api.policies import base, floatingip, host, lease, resource
 from leasehold.conf.opts import list_library_opts, list_opts
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Leases": lease,
     "Hosts": host,
     "Floating IPs": floatingip,
+    "Resources of any type": resource,
     "Rules that other rules refer to": base,
 }
 

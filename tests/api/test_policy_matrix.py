@@ -52,6 +52,13 @@ EXPECTED: Mapping[str, Let] = {
     "blazar:floatingips:get": READERS,
     "blazar:floatingips:post": ADMINS,
     "blazar:floatingips:delete": ADMINS,
+    "leasehold:resources:get": ADMINS,
+    "leasehold:resources:post": ADMINS,
+    "leasehold:resources:put": ADMINS,
+    "leasehold:resources:delete": ADMINS,
+    "leasehold:resources:get_allocations": ADMINS,
+    "leasehold:resources:get_properties": ADMINS,
+    "leasehold:resources:update_properties": ADMINS,
 }
 ROLES = ("", "reader", "member", "admin", "service", "observer", "member,reader", "service,reader", "adminx,member")
 PUBLIC = {("GET", "/healthcheck"), ("GET", "/v1/openapi.json")}
@@ -70,6 +77,9 @@ BODIES: Mapping[tuple[str, str], Any] = {
         "floating_network_id": seed.NETWORK_ID,
         "floating_ip_address": seed.SUGGESTED_FLOATING_IPS[1],
     },
+    ("POST", "/v1/resources/{resource_type}"): {"name": "cmp-02"},
+    ("PUT", "/v1/resources/{resource_type}/{resource_id}"): {"properties": {"rack": "b2"}},
+    ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): {"private": True},
 }
 """What each request that carries a body sends, so that whoever may succeeds."""
 
@@ -105,7 +115,8 @@ class Site:
         found = next((host["id"] for host in hosts if host["hypervisor_hostname"] == "cmp-01"), None)
         host = found or self.admin.ask("POST", "/v1/os-hosts", {"name": "cmp-01", "rack": "a1"}).json["host"]["id"]
         lease = self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
-        return {"lease_id": lease, "host_id": host, "name": "rack", "floatingip_id": self.address()}
+        of_type = {"resource_type": "physical:host", "resource_id": host}
+        return {"lease_id": lease, "host_id": host, "name": "rack", "floatingip_id": self.address(), **of_type}
 
     def address(self) -> str:
         body = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": seed.SUGGESTED_FLOATING_IPS[0]}
@@ -153,7 +164,7 @@ def test_the_matrix(site: Site, route: Route, project: str) -> None:
         path = route.path.format(**site.places())
         caller = site.owner.but(user="somebody", project=project, roles=roles)
         before = dump(site.service.db.engine)
-        answer = caller.ask(route.method, path, BODIES.get(key(route)))
+        answer = caller.but(version=str(route.since)).ask(route.method, path, BODIES.get(key(route)))
         denied = denied_by(route, roles, inside=inside)
         if denied is None:
             assert answer.status_code == route.success, (roles, answer.text)

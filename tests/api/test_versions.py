@@ -23,7 +23,7 @@ def test_1_the_version_document(client: Client, path: str) -> None:
                 "id": "v1.0",
                 "status": "CURRENT",
                 "min_version": "1.0",
-                "max_version": "1.1",
+                "max_version": "1.2",
                 "links": [{"rel": "self", "href": "http://api.example:1234/v1"}],
             }
         ]
@@ -48,7 +48,7 @@ def test_1_everything_works_below_a_mount_prefix(client: Client) -> None:
         (None, "1.0"),
         ("reservation 1.0", "1.0"),
         ("reservation 1.1", "1.1"),
-        ("reservation latest", "1.1"),
+        ("reservation latest", "1.2"),
         ("Reservation 1.1", "1.1"),
         ("1.1", "1.0"),  # No service type: not for us.
         ("compute 2.90", "1.0"),
@@ -72,12 +72,12 @@ def test_2_1_bad_syntax_is_400_in_shape_e2(client: Client, text: str) -> None:
     assert HEADER not in answer.headers
 
 
-@pytest.mark.parametrize("text", ["1.2", "2.0", "999999999.0"])
+@pytest.mark.parametrize("text", ["1.3", "2.0", "999999999.0"])
 def test_2_1_out_of_range_is_406_in_shape_e2(client: Client, text: str) -> None:
     answer = client.ask("GET", "/v1/leases", headers={HEADER: f"reservation {text}"})
     assert answer.status_code == 406
     assert answer.json["error"] == 406
-    assert answer.json["details"] == {"min_version": "1.0", "max_version": "1.1"}
+    assert answer.json["details"] == {"min_version": "1.0", "max_version": "1.2"}
     assert HEADER not in answer.headers
 
 

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.task import LEASE, hurry_task
-from leasehold.leasing import host
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from tests.counts.costs import ADDRESSES, HOSTS, run_manager_until
 from tests.counts.meter import CallCounter
-from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
+from tests.factory import claim_one, enrol_host, flavors, floating_ips, hosts, instances, make_service, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,8 +31,8 @@ def count_cloud(folder: Path) -> dict[str, dict[str, int]]:
         counts: dict[str, dict[str, int]] = {}
         for number, request in enumerate(REQUESTS):
             counts |= _life(watched, counter, 10 * number + 10, request)
-        counts["enrol a host"] = counter.of(lambda: host.enrol_host(watched.service, "cmp-05", {}))
-        counts["health, all well"] = counter.of(lambda: monitor.check_hosts(watched.service))
+        counts["enrol a host"] = counter.of(lambda: enrol_host(watched.service, "cmp-05", {}))
+        counts["health, all well"] = counter.of(lambda: monitor.check_once(watched.service))
         return counts
 
 

@@ -17,13 +17,13 @@ from leasehold.db.allocation import (
     leases_on,
     move_allocations,
     read_demand,
-    requests_naming,
+    stored_requests_on,
     unreleased_on,
     write_demand,
 )
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.model.allocation import Allocation
-from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.resource import FLOATING_IP_POOL, HOST, HOST_POOL
 from leasehold.model.windows import Window, to_seconds
 from tests.db.examples import NOW, enrol, hold, hour, hours, lease, reservation, write
 
@@ -295,8 +295,8 @@ def test_requests_of_current_and_future_reservations_that_hold_a_resource(shelf:
     for part, window in enumerate((hours(-1, 1), hours(-2, 0), hours(3, 3))):
         shelf.hold(shelf.first, owner=written, part=part, window=window)
     with shelf.db.reading() as connection:
-        assert requests_naming(connection, shelf.first, NOW) == [{"resource_properties": "now"}]
-        assert requests_naming(connection, shelf.second, NOW) == []
+        assert stored_requests_on(connection, shelf.first, NOW) == [(HOST, {"resource_properties": "now"})]
+        assert stored_requests_on(connection, shelf.second, NOW) == []
 
 
 def test_windows_count_whole_seconds(shelf: Shelf) -> None:

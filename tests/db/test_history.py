@@ -13,10 +13,9 @@ from leasehold.db import history
 from leasehold.db.engine import reading, writing
 from leasehold.db.history import purge
 from leasehold.db.tables import idempotency_keys, leases, resource_properties, resources, tasks
-from leasehold.leasing.host import remove_host
-from leasehold.leasing.lost_claims import LATE_LEASE
+from leasehold.leasing.lost_claims import LATE
 from leasehold.model.states import LeaseStatus
-from tests.factory import START, Clock, World, claim_one, hosts, open_service, run_for, run_manager
+from tests.factory import START, Clock, World, claim_one, hosts, open_service, remove_host, run_for, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,7 +198,7 @@ def test_rows_of_another_kind_of_work_stay_while_they_are_due(world: World) -> N
 def test_work_of_every_kind_for_a_lease_goes_with_it(world: World) -> None:
     late = world.lease(hosts(), end=1)
     with writing(world.engine) as connection:
-        connection.execute(insert(tasks), {"kind": LATE_LEASE, "subject": late.id, "attempts": 0})
+        connection.execute(insert(tasks), {"kind": f"{LATE}lease", "subject": late.id, "attempts": 0})
     run_for(world, hours=2)
     assert count(world, tasks) == 2
     run_for(world, days=31)

@@ -317,7 +317,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         with suppress(CloudError):
-            monitor.check_hosts(self.world.service)
+            monitor.check_once(self.world.service)
 
     @rule(
         verb=st.sampled_from(FAULTY),

@@ -53,7 +53,7 @@ def make_app(
         delete_waits=DeleteWaits(settings),
         cloud_waits=CloudWaits(settings),
         health=HealthCheck(service.db),
-        document=cache(partial(openapi.describe, ROUTES, service.types.schemas(), settings.auth_strategy)),
+        document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
     )
     router = Router(ROUTES)
 

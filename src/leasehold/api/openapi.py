@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from leasehold.api.routes import Route
+    from leasehold.resource_types.registry import ResourceTypes
 
 JSON_TYPE = "application/json"
 REFERENCE = "#/components/schemas/{model}"
@@ -57,12 +58,10 @@ ERROR: dict[str, Any] = {
 }
 
 
-def describe(
-    routes: Iterable[Route], reservations: Mapping[str, type[BaseModel]], auth_strategy: str
-) -> dict[str, Any]:
-    """Return the document. `reservations` are the request models by resource type."""
+def describe(routes: Iterable[Route], types: ResourceTypes, auth_strategy: str) -> dict[str, Any]:
+    """Return the document; `types` are the resource types that are switched on."""
     table = list(routes)
-    schemas, references = _schemas(table, reservations)
+    schemas, references = _schemas(table, types)
     paths: dict[str, dict[str, Any]] = {}
     for route in table:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, references)
@@ -99,8 +98,10 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _suffix(route: Route) -> str:
-    """Return a suffix that makes the operation ids of the two paths of the version document unique."""
-    return "_at_root" if route.path == "/" else ""
+    """Return a suffix that makes the operation ids of handlers with two paths unique."""
+    if route.path == "/":
+        return "_at_root"
+    return "_of_type" if route.path.startswith("/v1/resources/") else ""
 
 
 def _parameters(route: Route) -> list[dict[str, Any]]:
@@ -149,17 +150,21 @@ def _headers(route: Route) -> dict[str, Any]:
     return headers
 
 
-def _schemas(routes: list[Route], reservations: Mapping[str, type[BaseModel]]) -> tuple[dict[str, Any], dict[Any, Any]]:
+def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any], dict[Any, Any]]:
     """Return the component schemas, and for each model the reference to its schema."""
     requests = [route.request for route in routes if route.request is not None]
     answers = [route.answer for route in routes if route.answer is not None]
-    of_requests, schemas = _collect([*requests, *reservations.values()])
+    reservations, descriptions = types.schemas(), types.descriptions()
+    of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values()])
     of_answers, answer_schemas = _collect(answers)
     for schema in answer_schemas.values():
         # Answers have no other keys, so that generated clients may rely on the schema.
         schema.setdefault("additionalProperties", False)
     schemas |= answer_schemas
     schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, of_requests)
+    described = [of_requests[model] for model in descriptions.values()]
+    if described:
+        schemas["ResourceCreation"] = {"allOf": [schemas["ResourceCreation"], {"anyOf": described}]}
     schemas["Error"] = ERROR
     return schemas, of_requests | of_answers
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import versions
-from leasehold.api.handlers import allocation, floatingip, host, lease, version
+from leasehold.api.handlers import allocation, floatingip, host, lease, resource, version
 from leasehold.api.handlers import property as properties
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
+from leasehold.api.models.resource import OneResource, ResourceChange, ResourceCreation, ResourceList, ResourceTypeList
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies import resource as resource_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,14 +68,17 @@ class Route:
         return re.split(r"[.:;\n]", self.description, maxsplit=1)[0]
 
 
-_L, _H, _F = lease_rules, host_rules, floatingip_rules
-_NARROW = ("lease_id", "reservation_id")
+_L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
+_NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
-_PROPERTIES, _ALLOCATIONS, _ALLOCATION = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
+_PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
+_TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
+_HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
+_New = partial(Route, since=versions.RESOURCES)
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 
-# fmt: off - a table is read down its columns: method, path, handler, rules, request, answer, success, and what is rare.
+# Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
     Route("GET", "/", version.list_versions, answer=VersionList, success=CHOICES),
     Route("GET", "/versions", version.list_versions, answer=VersionList, success=CHOICES),
@@ -86,23 +92,24 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/os-hosts", host.list_hosts, (_H.GET,), None, HostList),
     Route("POST", "/v1/os-hosts", host.create, (_H.POST,), HostCreation, OneHost, CREATED),
     Route("GET", _ALLOCATIONS, allocation.list_allocations, (_H.GET_ALLOCATIONS,), None, AllocationList, query=_NARROW),
-    Route(
-        "GET",
-        _PROPERTIES,
-        properties.list_properties,
-        (_H.GET_PROPERTIES,),
-        None,
-        PropertyList,
-        query=("detail", "all"),
-    ),
+    Route("GET", _PROPERTIES, properties.list_properties, (_H.GET_PROPERTIES,), None, PropertyList, query=_ALL),
     Route("PATCH", f"{_PROPERTIES}/{{name}}", properties.change, (_H.UPDATE_PROPERTIES,), PrivacyChange, OneDefinition),
     Route("GET", _HOST, host.show, (_H.GET,), None, OneHost),
     Route("PUT", _HOST, host.change, (_H.GET, _H.PUT), HostChange, OneHost),
     Route("DELETE", _HOST, host.delete, (_H.GET, _H.DELETE), success=GONE),
-    Route("GET", _ALLOCATION, allocation.show, (_H.GET, _H.GET_ALLOCATIONS), None, OneAllocation, query=_NARROW),
+    Route("GET", _HELD_BY, allocation.show_of_host, (_H.GET, _H.GET_ALLOCATIONS), None, OneAllocation, query=_NARROW),
     Route("GET", "/v1/floatingips", floatingip.list_floating_ips, (_F.GET,), None, FloatingIpList),
     Route("POST", "/v1/floatingips", floatingip.create, (_F.POST,), FloatingIpCreation, OneFloatingIp, CREATED),
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
+    _New("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
+    _New("GET", _TYPE, resource.list_resources, (_R.GET,), None, ResourceList),
+    _New("POST", _TYPE, resource.create, (_R.POST,), ResourceCreation, OneResource, CREATED),
+    _New("GET", _HELD, allocation.list_allocations, (_R.GET_ALLOCATIONS,), None, AllocationList, query=_NARROW),
+    _New("GET", _KEYS, properties.list_properties, (_R.GET_PROPERTIES,), None, PropertyList, query=_ALL),
+    _New("PATCH", f"{_KEYS}/{{name}}", properties.change, (_R.UPDATE_PROPERTIES,), PrivacyChange, OneDefinition),
+    _New("GET", _RESOURCE, resource.show, (_R.GET,), None, OneResource),
+    _New("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
+    _New("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
+    _New("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
 )
-# fmt: on

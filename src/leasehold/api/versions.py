@@ -4,6 +4,7 @@
 1.1  Dates may be ISO 8601 with a time zone, to the second. Leases show `status_reason`. Leases carry an `ETag`, and
      `If-Match` makes an amendment or a deletion conditional on it. Leases are listed in pages, with `limit` and
      `marker`.
+1.2  Resources of any type are enrolled, shown, changed and removed at `/v1/resources/{resource_type}`.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ class Version(NamedTuple):
 
 V1_0 = Version(1, 0)
 V1_1 = Version(1, 1)
+V1_2 = Version(1, 2)
 MINIMUM = DEFAULT = V1_0
-MAXIMUM = V1_1
+MAXIMUM = V1_2
 
 ISO_DATES = V1_1
 STATUS_REASON = V1_1
 GENERATIONS = V1_1
 PAGES = V1_1
+RESOURCES = V1_2
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

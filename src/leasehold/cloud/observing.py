@@ -62,12 +62,12 @@ class Observation:
 
     def __init__(self, cloud: Cloud) -> None:
         """Read nothing yet: each listing is read on first use."""
-        self._cloud = cloud
+        self.cloud = cloud
 
     def changes(self, work: Callable[[Cloud], object]) -> tuple[Change, ...]:
         """Return the writes that `work` would make; raises the CloudError that ends it, also one from a read."""
         note: Note = []
-        real = self._cloud
+        real = self.cloud
         work(
             Cloud(
                 hypervisors=real.hypervisors,
@@ -78,6 +78,7 @@ class Observation:
                 providers=_Providers(real.providers, _Seen(self._providers), _Seen(self._classes), note),
                 networks=_Networks(real.networks, note),
                 server_groups=None,
+                actions=_Actions(note),
             )
         )
         return tuple(note)
@@ -85,12 +86,12 @@ class Observation:
     @cached_property
     def aggregates(self) -> Mapping[str, Aggregate]:
         """The aggregates by name, as of the first access."""
-        return {aggregate.name: aggregate for aggregate in self._cloud.aggregates.list()}
+        return {aggregate.name: aggregate for aggregate in self.cloud.aggregates.list()}
 
     @cached_property
     def groups(self) -> Mapping[str, ServerGroup]:
         """The server groups by id, as of the first access; empty where the cloud has none."""
-        groups = self._cloud.server_groups
+        groups = self.cloud.server_groups
         return {} if groups is None else {group.id: group for group in groups.list()}
 
     @property
@@ -105,11 +106,11 @@ class Observation:
 
     @cached_property
     def _providers(self) -> Mapping[str, str]:
-        return {name: name for name in self._cloud.providers.names()}
+        return {name: name for name in self.cloud.providers.names()}
 
     @cached_property
     def _classes(self) -> Mapping[str, str]:
-        return {name: name for name in self._cloud.providers.classes()}
+        return {name: name for name in self.cloud.providers.classes()}
 
 
 class _Seen(Generic[Value]):
@@ -128,6 +129,16 @@ class _Seen(Generic[Value]):
     def all(self) -> list[Value]:
         both = {**self._read, **self._noted}
         return [value for value in both.values() if value is not None]
+
+
+class _Actions:
+    """Implements `ports.Actions`."""
+
+    def __init__(self, note: Note) -> None:
+        self._note = note
+
+    def perform(self, what: str, action: Callable[[], None]) -> None:  # noqa: ARG002 - noted, not executed
+        self._note.append(Change("actions.perform", what))
 
 
 class _Aggregates:

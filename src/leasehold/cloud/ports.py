@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
 
@@ -169,7 +169,11 @@ RESERVATION_TAG = "reservation:"
 """The prefix of the tag that names the reservation of a floating IP."""
 
 
-class HeldError(CloudTransientError):
+class BlockedError(CloudTransientError):
+    """Something of somebody else is in the way of a reservation; the audit of the resource type reports it."""
+
+
+class HeldError(BlockedError):
     """Another project has the address; the message does not name that project, because the lease's owner reads it."""
 
     def __init__(self, holder: FloatingIp) -> None:
@@ -178,7 +182,7 @@ class HeldError(CloudTransientError):
         self.holder = holder
 
 
-class StrangersError(CloudTransientError):
+class StrangersError(BlockedError):
     """Leftover servers block a host of a reservation; the message names neither the servers nor their projects."""
 
     def __init__(self, message: str, service_host: str, servers: Sequence[Server]) -> None:
@@ -350,6 +354,21 @@ class Networks(Protocol):
         """Disassociate and delete a floating IP."""
 
 
+class Actions(Protocol):
+    """What a driver changes outside the other ports; a dry run notes it instead of executing it."""
+
+    def perform(self, what: str, action: Callable[[], None]) -> None:
+        """Run `action`; `what` is the difference that it removes, e.g. `device b-1 is not prepared`."""
+
+
+class Performed:
+    """Implements `Actions`: runs every action."""
+
+    def perform(self, what: str, action: Callable[[], None]) -> None:  # noqa: ARG002 - only a dry run needs the words
+        """Run `action`."""
+        action()
+
+
 @dataclass(frozen=True, slots=True)
 class Cloud:
     """All ports of one cloud. `server_groups` is None where the cloud does not support them."""
@@ -362,3 +381,4 @@ class Cloud:
     providers: Providers
     networks: Networks
     server_groups: ServerGroups | None
+    actions: Actions = field(default_factory=Performed, kw_only=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.leasing.audit.finding import Finding
+    from leasehold.model.finding import Finding
 
 NOT_ASKED = "It was left alone, as asked."
 FOUND = 1

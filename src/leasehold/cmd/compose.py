@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from datetime import timedelta
 from time import monotonic
@@ -11,6 +12,7 @@ from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cmd import database
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
+from leasehold.conf import blazar
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
 from leasehold.db.engine import open_engine
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from leasehold.conf import Config
     from leasehold.manager.periodic_thread import PeriodicThread
 
+log = logging.getLogger(__name__)
+
 SPARE_CONNECTIONS = 4
 """Connections for claims, renewals, health checks and the sandbox, in addition to one for each working thread."""
 
@@ -58,6 +62,9 @@ def build_service(config: Config, wake: Event) -> Service:
     with database.reachable(config.database_url):
         ensure_pools(service.db, service.types.pools())
     keep_what_is_loaded()
+    # Only now are the options of the plugins known.
+    for sentence in blazar.ineffective(config.raw):
+        log.warning(sentence)
     return service
 
 
@@ -67,7 +74,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     return Service(
         db=Database(engine, config.database.retry_seconds),
         calendars=Calendars(),
-        types=load_types(settings.plugins),
+        types=load_types(settings.plugins, config.raw),
         cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),

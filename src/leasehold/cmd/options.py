@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from logging import getLogger
 from typing import TYPE_CHECKING
 
 from leasehold import conf
 from leasehold.cmd.database import OperatorError
-from leasehold.conf import blazar, logging
+from leasehold.conf import logging
 from leasehold.db.schema import SchemaError
 from leasehold.enforcement.base import UnknownFilterError
 from leasehold.resource_types.registry import PluginError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-log = getLogger(__name__)
 
 CANNOT_START = 2
 """Exit code of a program whose settings cannot be used."""
@@ -46,6 +43,4 @@ def configure(prog: str, args: Sequence[str], defaults: Mapping[tuple[str, str],
     with explained(prog):
         config = conf.load(args, prog=prog, defaults=defaults)
     logging.set_up(config.raw)
-    for sentence in blazar.ineffective(config.raw):
-        log.warning(sentence)
     return config

@@ -15,9 +15,8 @@ from leasehold.cmd.serve import listen, serve, stopped_by_signal
 from leasehold.cmd.state import state_database
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
-from leasehold.leasing.floatingip import enrol_floating_ip
-from leasehold.leasing.host import enrol_host
 from leasehold.leasing.queries import list_resources
+from leasehold.leasing.resource import enrol
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
@@ -98,6 +97,7 @@ def _enrol(service: Service) -> None:
     if list_resources(service, HOST) or list_resources(service, FLOATING_IP):
         return
     for hostname, properties in seed.SUGGESTED_HOSTS:
-        enrol_host(service, hostname, properties)
+        enrol(service, HOST, {"name": hostname}, properties)
     for address in seed.SUGGESTED_FLOATING_IPS:
-        enrol_floating_ip(service, seed.NETWORK_ID, address)
+        where = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
+        enrol(service, FLOATING_IP, where)

@@ -231,12 +231,12 @@ def leases_on(connection: Connection, numbers: Collection[int], now: datetime, u
     return list(dict.fromkeys(connection.execute(query).scalars()))
 
 
-def requests_naming(connection: Connection, number: int, now: datetime) -> list[dict[str, Any]]:
-    """Return the requests of the reservations that have a resource allocated now or later."""
+def stored_requests_on(connection: Connection, number: int, now: datetime) -> list[tuple[str, dict[str, Any]]]:
+    """Return type and request of the reservations that have a resource allocated now or later."""
     query = (
-        select(reservations.c.request)
+        select(reservations.c.resource_type, reservations.c.request)
         .join(allocations, allocations.c.reservation_id == reservations.c.id)
         .where(allocations.c.resource_number == number, allocations.c.ends_at > to_seconds(now))
         .where(allocations.c.ends_at > allocations.c.starts_at)
     )
-    return list(connection.execute(query).scalars())
+    return [(row.resource_type, row.request) for row in connection.execute(query)]

@@ -1,6 +1,6 @@
 """What an audit reads: all allocations and tasks, row by row, without the calendar.
 
-Also the reservations and hosts, existing or removed, that objects in the cloud are named after.
+Also the reservations and resources, existing or removed, that objects in the cloud are named after.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from leasehold.db.allocation import as_allocation
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations, resources, tasks
 from leasehold.db.task import LEASE
-from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
 
@@ -167,6 +166,11 @@ def types_in_use(connection: Connection) -> list[str]:
     return sorted(connection.execute(query).scalars())
 
 
+def types_reserved(connection: Connection) -> list[str]:
+    """Return the resource types of all reservations, past ones included."""
+    return sorted(connection.execute(select(reservations.c.resource_type).distinct()).scalars())
+
+
 def leases_using(connection: Connection, resource_type: str) -> list[str]:
     """Return the leases with reservations of a type that still have work to do."""
     query = select(leases.c.id).select_from(_ENDING).where(*_UNFINISHED, reservations.c.resource_type == resource_type)
@@ -211,9 +215,9 @@ def holders(connection: Connection, numbers: Collection[int], now: datetime) -> 
     }
 
 
-def removed_hosts(connection: Connection) -> dict[str, Mapping[str, Any]]:
-    """Return the attributes of the hosts that are no longer enrolled, by their ids."""
-    query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == HOST)
+def removed_resources(connection: Connection, resource_type: str) -> dict[str, Mapping[str, Any]]:
+    """Return the attributes of the resources of a type that are no longer enrolled, by their ids."""
+    query = select(resources.c.id, resources.c.alive, resources.c.attributes).where(resources.c.type == resource_type)
     rows = connection.execute(query.order_by(resources.c.number)).all()
     enrolled = {row.id for row in rows if row.alive}
     return {row.id: row.attributes for row in rows if row.id not in enrolled}

@@ -11,7 +11,7 @@ from sqlalchemy import insert, select, update
 from leasehold.db.tables import property_definitions, resource_properties, resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -64,10 +64,10 @@ def set_privacy(
     return None if row is None else PropertyDefinition(*row)
 
 
-def private_names(connection: Connection, resource_type: str) -> frozenset[str]:
-    """Return the private keys of a resource type, including those that no resource has now."""
+def private_names(connection: Connection, resource_types: Collection[str]) -> frozenset[str]:
+    """Return the private keys of these resource types, including those that no resource has now."""
     query = select(property_definitions.c.name).where(
-        property_definitions.c.resource_type == resource_type, property_definitions.c.private
+        property_definitions.c.resource_type.in_(sorted(resource_types)), property_definitions.c.private
     )
     return frozenset(connection.execute(query).scalars())
 

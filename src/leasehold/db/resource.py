@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.db.tables import resource_properties, resources
-from leasehold.model.resource import HOST, Health, Resource
+from leasehold.model.resource import Health, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +42,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         max_unit=row.max_unit,
         attributes=row.attributes,
         properties=properties,
+        reference=row.reference,
         traits=frozenset(row.traits),
         reservable=row.reservable,
         health=_health(row),
@@ -90,12 +91,25 @@ def list_resources(connection: Connection, resource_type: str) -> list[Resource]
     return _assemble(rows, connection.execute(of_type)) if rows else []
 
 
-def hosts_behind(connection: Connection, service_host: str) -> list[tuple[str, str]]:
-    """Return id and hypervisor hostname of the enrolled hosts of a compute service, in the order of their enrolment."""
+def enrolled_types(connection: Connection) -> list[str]:
+    """Return the types of the enrolled resources."""
+    return sorted(connection.execute(select(resources.c.type).where(resources.c.alive == 1).distinct()).scalars())
+
+
+def failed_resources(connection: Connection) -> dict[int, str]:
+    """Return the pool of each enrolled resource that has failed, by number."""
+    query = select(resources.c.number, resources.c.pool).where(
+        resources.c.alive == 1, resources.c.health == Health.FAILED
+    )
+    return dict(connection.execute(query).all())
+
+
+def sharing(connection: Connection, resource_type: str, attribute: str, value: object) -> list[tuple[str, str]]:
+    """Return id and reference of the enrolled resources with this value of an attribute, oldest enrolment first."""
     columns = (resources.c.id, resources.c.reference, resources.c.attributes)
-    query = select(*columns).where(resources.c.type == HOST, resources.c.alive == 1).order_by(resources.c.number)
-    rows = connection.execute(query)
-    return [(row.id, row.reference) for row in rows if row.attributes["service_name"] == service_host]
+    query = select(*columns).where(resources.c.type == resource_type, resources.c.alive == 1)
+    rows = connection.execute(query.order_by(resources.c.number))
+    return [(row.id, row.reference) for row in rows if row.attributes.get(attribute) == value]
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leases_on, leave_allocations
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import list_resources
+from leasehold.db.resource import failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.allocations import held_by, left_by
@@ -24,7 +24,6 @@ from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.refusal import Refusal
-from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 from leasehold.resource_types.kind import Explain, Search
 
@@ -69,15 +68,15 @@ def heal_leases(service: Service) -> int:
     now = service.now()
     interval = service.settings.manager.healing_interval
     with service.db.reading() as connection:
-        broken = [host.number for host in list_resources(connection, HOST) if host.health is Health.FAILED]
+        broken = failed_resources(connection)
         affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
-    healed = sum(_heal_lease(service, lease_id, frozenset(broken)) for lease_id in affected)
+    healed = sum(_heal_lease(service, lease_id, broken) for lease_id in affected)
     if healed:
         service.wake()
     return healed
 
 
-def _heal_lease(service: Service, lease_id: str, broken: frozenset[int]) -> bool:
+def _heal_lease(service: Service, lease_id: str, broken: Mapping[int, str]) -> bool:
     """Heal one lease and return whether it changed; database errors are raised, because they concern all leases."""
     try:
         return service.decide(_Healing(service, lease_id, broken))
@@ -94,32 +93,34 @@ class _Healing:
 
     service: Service
     lease_id: str
-    broken: frozenset[int]
+    broken: Mapping[int, str]
+    """The pool of each failed resource, by number."""
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
         now = self.service.now()
-        generations = lock_pools(connection, {HOST_POOL})
+        generations = lock_pools(connection, frozenset(self.broken.values()))
         lease = find_lease(connection, self.lease_id, lock=True)
         if lease is None or lease.status not in HEALABLE or phase_of(lease, now) in _ENDING:
             return False
         window = promised_window(lease.window.start, lease.window.end, now)
         healed: dict[str, dict[str, bool]] = {}
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            snapshot = snapshots[HOST_POOL]
+            present = dict(snapshots)
             for part in self._healable(lease):
                 lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
                 if not lost:
                     continue
-                generation = generations[HOST_POOL] + 1
+                pool = lost[0].pool
+                generation = generations[pool] + 1
                 try:
-                    healed[part.id], fresh = self._heal(connection, lease, part, lost, snapshot, generation, now)
+                    healed[part.id], fresh = self._heal(connection, lease, part, lost, present[pool], generation, now)
                 except _PluginBugError:
                     message = (
                         "A bug in %s: reservation %s of lease %s could not be healed; the next health check tries again"
                     )
                     log.exception(message, part.resource_type, part.id, lease.id)
                     continue
-                snapshot = snapshot.booked(fresh, window)
+                present[pool] = present[pool].booked(fresh, window)
         if not healed:
             return False
         self._save(connection, lease, healed, now)
@@ -169,7 +170,7 @@ class _Healing:
         else:
             end_allocations(connection, [each.id for each in lost], generation, now, released=True)
         fresh = _added(kept, picks)
-        grants = [Grant(HOST_POOL, generation, part.id, pick) for pick in fresh]
+        grants = [Grant(lost[0].pool, generation, part.id, pick) for pick in fresh]
         insert_allocations(connection, part.lease_id, window, grants)
         missing = sum(pick.slots for pick in fresh) < sum(each.slots for each in lost)
         changed = active and bool(fresh)

@@ -1,4 +1,4 @@
-"""Record the health of the enrolled hosts from the cloud: healthy, disabled, down, or failed (resources §7.2)."""
+"""Record whether enrolled resources are healthy, disabled, down or failed, as their drivers say (resources §7.2)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import logging
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from leasehold.cloud.ports import CloudError
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import list_resources, update_resources
-from leasehold.model.resource import HOST, HOST_POOL, Health
+from leasehold.db.resource import enrolled_types, list_resources, update_resources
+from leasehold.model.resource import Health
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.cloud.ports import Hypervisor
     from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.enrolment import Report
+    from leasehold.resource_types.registry import ResourceType
 
     State = tuple[Health, datetime | None]
     Changes = dict[State, list[Resource]]
@@ -26,46 +28,62 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def mark_hosts(service: Service, reports: Mapping[str, Hypervisor]) -> None:
-    """Record the changed states of hosts; `reports` holds the cloud's hypervisors by hypervisor hostname.
+def check_health(service: Service) -> None:
+    """Ask each driver how the enrolled resources of its type are, and record what has changed.
 
-    Hypervisor numbers repeat from cell to cell; hostnames do not, because Placement names its providers by them. A host
-    that is missing from the reports keeps its state.
+    A type that is switched off is asked as well, while resources of it are enrolled. A cloud that does not answer for
+    one type is logged, and keeps none of the others from being asked.
     """
-    grace = service.settings.manager.failure_grace
+    with service.db.reading() as connection:
+        types = {name: list_resources(connection, name) for name in enrolled_types(connection)}
+    for name, resources in types.items():
+        found = service.types.find(name)
+        if found is None:
+            continue
+        try:
+            reports = found.driver.reports(service.cloud, resources)
+        except CloudError as error:
+            log.warning("The cloud does not report the state of its %s: %s", found.kind.noun, error)
+            continue
+        mark(service, found, reports)
+
+
+def mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) -> None:
+    """Record the changed states of resources; one without a report keeps its state."""
+    kind, grace = type_.kind, service.settings.manager.failure_grace
 
     def changes(connection: Connection) -> Changes:
-        return _changes(list_resources(connection, HOST), reports, service.now(), grace)
+        return _changes(list_resources(connection, kind.name), reports, service.now(), grace)
 
     def work(connection: Connection) -> Changes:
-        generations = lock_pools(connection, {HOST_POOL})
+        generations = lock_pools(connection, {kind.pool})
         found = changes(connection)
         if found:
-            _write(connection, found, generations[HOST_POOL] + 1, service.now())
+            _write(connection, found, generations[kind.pool] + 1, service.now())
             bump_pools(connection, generations)
         return found
 
     with service.db.reading() as connection:
         news = bool(changes(connection))
-    for (health, _), hosts in (service.db.transact(work) if news else {}).items():
-        log.warning("Hosts that are %s now: %s", health, ", ".join(host.label for host in hosts))
+    for (health, _), changed in (service.db.transact(work) if news else {}).items():
+        log.warning("%s that are %s now: %s", kind.noun.capitalize(), health, ", ".join(each.label for each in changed))
 
 
-def _changes(hosts: Iterable[Resource], reports: Mapping[str, Hypervisor], now: datetime, grace: timedelta) -> Changes:
-    """Return the hosts whose state has changed, by their new state."""
+def _changes(resources: Iterable[Resource], reports: Mapping[int, Report], now: datetime, grace: timedelta) -> Changes:
+    """Return the resources whose state has changed, by their new state."""
     found: Changes = defaultdict(list)
-    for host in hosts:
-        report = reports.get(host.attributes["hypervisor_hostname"])
+    for each in resources:
+        report = reports.get(each.number)
         if report is None:
             continue
-        state = judge(report, now, grace, (host.health, host.down_since))
-        if (host.health, host.down_since, host.reservable) != (*state, state[0] is Health.HEALTHY):
-            found[state].append(host)
+        state = judge(report, now, grace, (each.health, each.down_since))
+        if (each.health, each.down_since, each.reservable) != (*state, state[0] is Health.HEALTHY):
+            found[state].append(each)
     return dict(found)
 
 
-def judge(report: Hypervisor, now: datetime, grace: timedelta, before: State = (Health.HEALTHY, None)) -> State:
-    """Return a host's health and since when it is down; a host seen down for `grace` has failed until it is up."""
+def judge(report: Report, now: datetime, grace: timedelta, before: State = (Health.HEALTHY, None)) -> State:
+    """Return a resource's health and since when it is down; one seen down for `grace` has failed until it is up."""
     if report.up:
         return (Health.HEALTHY if report.enabled else Health.DISABLED), None
     health, since = before
@@ -74,10 +92,10 @@ def judge(report: Hypervisor, now: datetime, grace: timedelta, before: State = (
 
 
 def _write(connection: Connection, changes: Changes, generation: int, now: datetime) -> None:
-    for (health, since), hosts in changes.items():
+    for (health, since), resources in changes.items():
         update_resources(
             connection,
-            [host.number for host in hosts],
+            [each.number for each in resources],
             generation,
             health=health,
             down_since=since,

@@ -15,9 +15,8 @@ from leasehold.db.lease import find_lease
 from leasehold.db.resource import last_resource, resources_by_number
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.leasing.audit.repair import remove_leftovers
-from leasehold.leasing.host import HOST_TASK, holders
 from leasehold.leasing.lifecycle import phase_of
-from leasehold.model.resource import HOST
+from leasehold.leasing.resource import holders
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,16 +28,17 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
-LATE_LEASE, LATE_HOST = "late-lease", "late-host"
-LATE = {LEASE: LATE_LEASE, HOST_TASK: LATE_HOST}
-"""The kind of the task that follows a lost claim, by the kind of the claimed task; the subject is the same."""
+LATE = "late-"
+"""What begins the kind of the task that follows a lost claim; the rest is the kind of the claimed task.
+
+The subject is the same."""
 
 
 def expect_late_call(service: Service, claim: Claim) -> None:
     """Add a task, which any manager may run, because the last call of this claim may take effect late."""
-    kind = LATE.get(claim.kind)
-    if kind is None:
+    if claim.kind.startswith(LATE) or (claim.kind != LEASE and service.types.of_task(claim.kind) is None):
         return
+    kind = f"{LATE}{claim.kind}"
     service.db.transact(lambda connection: add_task_once(connection, kind, claim.subject, service.now()))
     service.wake()
 
@@ -48,9 +48,10 @@ def follow_late_call(service: Service, kind: str, subject: str) -> bool:
 
     def work(connection: Connection) -> list[str] | None:
         now = service.now()
-        lease = find_lease(connection, subject, lock=True, gone=True) if kind == LATE_LEASE else None
-        hosts = {subject} if kind == LATE_HOST else _hosts_of(connection, lease)
-        touched = {(HOST_TASK, host) for host in hosts} | _tenants(connection, hosts, now)
+        of_lease = kind == f"{LATE}{LEASE}"
+        lease = find_lease(connection, subject, lock=True, gone=True) if of_lease else None
+        resources = _resources_of(service, connection, lease) if of_lease else {(kind.removeprefix(LATE), subject)}
+        touched = resources | _tenants(service, connection, resources, now)
         if lease is not None and phase_of(lease, now) is not None:
             touched.add((LEASE, lease.id))
         own = set() if lease is None else {(LEASE, lease.id)}
@@ -68,17 +69,29 @@ def follow_late_call(service: Service, kind: str, subject: str) -> bool:
     return over is not None
 
 
-def _hosts_of(connection: Connection, lease: Lease | None) -> set[str]:
-    """Return the ids of all hosts that were ever allocated to the lease's host reservations."""
-    parts = [part for part in lease.reservations if part.resource_type == HOST] if lease is not None else []
-    numbers = {held.resource_number for part in parts for held in part.allocations}
-    return {host.id for host in resources_by_number(connection, numbers).values()} if numbers else set()
+def _resources_of(service: Service, connection: Connection, lease: Lease | None) -> set[tuple[str, str]]:
+    """Return the tasks of all resources that were ever allocated to the lease as a whole, where their type has any."""
+    parts = lease.reservations if lease is not None else ()
+    numbers = {held.resource_number for part in parts for held in part.allocations if held.demand is None}
+    found: set[tuple[str, str]] = set()
+    for resource in resources_by_number(connection, numbers).values() if numbers else ():
+        type_ = service.types.find(resource.type)
+        if type_ is not None and type_.driver.task:
+            found.add((type_.driver.task, resource.id))
+    return found
 
 
-def _tenants(connection: Connection, hosts: Collection[str], now: datetime) -> set[tuple[str, str]]:
-    """Return the tasks of the leases that have these hosts now."""
-    known = [last_resource(connection, HOST, host) for host in sorted(hosts)]
-    return {(LEASE, lease_id) for host in known if host is not None for lease_id in holders(connection, host, now)}
+def _tenants(
+    service: Service, connection: Connection, resources: Collection[tuple[str, str]], now: datetime
+) -> set[tuple[str, str]]:
+    """Return the tasks of the leases that have these resources, given by their tasks, now."""
+    found: set[tuple[str, str]] = set()
+    for task, ident in sorted(resources):
+        type_ = service.types.of_task(task)
+        resource = None if type_ is None else last_resource(connection, type_.name, ident)
+        if resource is not None:
+            found |= {(LEASE, lease_id) for lease_id in holders(connection, resource, now)}
+    return found
 
 
 def _claimed(connection: Connection, kind: str, subject: str, now: datetime) -> bool:

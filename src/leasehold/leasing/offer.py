@@ -12,9 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from leasehold.leasing.decide import RefusedError, allocate, decide
-from leasehold.model.errors import LeaseholdError, NotEnoughError, NotEnoughFloatingIpsError, TakesTooLongError
+from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
-from leasehold.model.resource import FLOATING_IP
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Explain
 
@@ -56,8 +55,8 @@ class Offering:
             position, refusal = refused.position, refused.refusal
         terms = replace(self.terms, budget=self.terms.budget.part(self.seconds))
         explained = _Offer(replace(self, terms=terms), position).added_to(refusal)
-        error_type = NotEnoughFloatingIpsError if explained.resource_type == FLOATING_IP else NotEnoughError
-        raise self.asked[position].blame(error_type(explained))
+        asked = self.asked[position]
+        raise asked.blame(asked.kind.not_enough(explained))
 
 
 @dataclass(frozen=True, slots=True)

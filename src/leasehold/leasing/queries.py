@@ -9,7 +9,6 @@ from leasehold.db import lease as lease_rows
 from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
 from leasehold.model.errors import InvalidInputError, NotFoundError
-from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
-_ID_NAMES = {HOST: "host_id", FLOATING_IP: "floatingip_id"}
 
 
 def get_lease(service: Service, lease_id: str) -> Lease:
@@ -61,8 +59,13 @@ def get_resource(service: Service, resource_type: str, ident: str) -> Resource:
     with service.db.reading() as connection:
         resource = resource_rows.find_resource(connection, resource_type, ident)
     if resource is None:
-        raise NotFoundError(_ID_NAMES[resource_type], ident)
+        raise _not_found(service, resource_type, ident)
     return resource
+
+
+def _not_found(service: Service, resource_type: str, ident: str) -> NotFoundError:
+    found = service.types.find(resource_type)
+    return NotFoundError("resource_id" if found is None else found.kind.id_name, ident)
 
 
 def list_resources(service: Service, resource_type: str) -> Sequence[Resource]:
@@ -87,7 +90,7 @@ def each_allocation(
         resources = resource_rows.list_resources(connection, resource_type)
         chosen = [resource for resource in resources if resource_id in (None, resource.id)]
         if resource_id is not None and not chosen:
-            raise NotFoundError(_ID_NAMES[resource_type], resource_id)
+            raise _not_found(service, resource_type, resource_id)
         found = allocation_rows.each_allocation(
             connection,
             [resource.pool for resource in resources[:1]],

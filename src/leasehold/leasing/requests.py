@@ -77,12 +77,12 @@ def read_requests(
         try:
             read = understand(raw)
             conditions.add(read.type.kind.comparisons(read.request))
-            check_names(sight, read.new_names)
+            check_names(sight, read.type.kind, read.new_names)
             request = read.type.driver.resolve(service.cloud, owner, read.request)
             parts.append(Read(read.type, request, read.before))
         except LeaseholdError as error:
             raise error.under(place_of(position)) from None
-    return Reading(parts, hidden_names(service, sight, (part.all_names for part in parts)))
+    return Reading(parts, hidden_names(service, sight, [(part.type.kind, part.all_names) for part in parts]))
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:

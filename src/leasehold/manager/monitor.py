@@ -1,13 +1,12 @@
-"""The health monitor: asks the cloud which hosts work, and heals leases on failed hosts (resources §7)."""
+"""The health monitor: asks which resources work, and heals leases on failed ones (resources §7)."""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
 
-from leasehold.cloud.ports import CloudError
 from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import mark_hosts
+from leasehold.leasing.health import check_health
 from leasehold.manager.periodic_thread import PeriodicThread
 
 if TYPE_CHECKING:
@@ -16,17 +15,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def check_hosts(service: Service) -> None:
-    """Record the health of the enrolled hosts once, and heal the leases on failed hosts.
+def check_once(service: Service) -> None:
+    """Record the health of the enrolled resources once, and heal the leases on failed ones.
 
     Healing runs at every check, because more leases enter the healing interval as time passes.
     """
-    mark_hosts(service, {each.hypervisor_hostname: each for each in service.cloud.hypervisors.list()})
+    check_health(service)
     heal_leases(service)
 
 
 class Monitor(PeriodicThread):
-    """Checks the hosts every `health_seconds`."""
+    """Checks the resources every `health_seconds`."""
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
@@ -34,10 +33,8 @@ class Monitor(PeriodicThread):
         self._service = service
 
     def run_once(self) -> None:
-        """Check the hosts and heal leases; errors are logged, and the next run tries again."""
+        """Check the resources and heal leases; errors are logged, and the next run tries again."""
         try:
-            check_hosts(self._service)
-        except CloudError as error:
-            log.warning("The cloud does not report the state of its hosts: %s", error)
+            check_once(self._service)
         except Exception:
-            log.exception("The health of the hosts could not be checked; the next check tries again")
+            log.exception("The health of the resources could not be checked; the next check tries again")

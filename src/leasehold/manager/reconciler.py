@@ -17,16 +17,16 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_leases
-from leasehold.leasing.audit.finding import Kind
 from leasehold.leasing.audit.repair import repair
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
+from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from leasehold.leasing.audit.finding import Finding
     from leasehold.leasing.service import Service
+    from leasehold.model.finding import Finding
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def _in_database(service: Service) -> list[Finding]:
     `leasehold-manage audit` checks the allocations of all resources, which takes longer; the metrics report late work.
     """
     with service.db.reading() as connection:
-        return [found for found in audit_leases(connection, service.now()) if found.kind is not Kind.LATE]
+        return [found for found in audit_leases(connection, service.now()) if found.kind is not FindingKind.LATE]
 
 
 def _see_to(service: Service, findings: Sequence[Finding]) -> None:

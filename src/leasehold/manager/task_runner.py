@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
 from leasehold.db.task import LEASE, finish_task, postpone_task, still_ours
-from leasehold.leasing.host import HOST_TASK, converge_host, standing
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
-from leasehold.leasing.lost_claims import LATE_HOST, LATE_LEASE, expect_late_call, follow_late_call
+from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
 from leasehold.leasing.outcome import complete, shows_failure
+from leasehold.leasing.resource import converge_resource, standing
 from leasehold.manager.claim_guard import ClaimGuard, ClaimLostError
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import LearnedError, Wanted
-from leasehold.resource_types.history import History
+from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.lifecycle import Step
     from leasehold.leasing.service import Service
     from leasehold.resource_types.driver import Driver, Job
+    from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def run_task(service: Service, claim: Claim) -> None:
     ours = replace(service, cloud=fenced(service.cloud, ClaimGuard(service, claim).check))
     with task_begun(claim.kind, (service.now() - claim.due_at).total_seconds()):
         try:
-            _KINDS.get(claim.kind, _postpone)(ours, claim)
+            _runner_of(service, claim)(ours, claim)
         except ClaimLostError as error:
             log.warning("Task %s of %s is left to another manager: %s", claim.kind, claim.subject, error)
             count_task(claim.kind, "", LOST)
@@ -113,7 +114,8 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
         message = "A bug in %s: reservation %s of lease %s could not be made to match"
         log.exception(message, job.reservation.resource_type, job.name, step.lease.id)
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
-    new = dict(facts) if facts.items() - job.reservation.cloud.items() else None
+    stored = job.reservation.cloud
+    new = dict(facts) if any(name not in stored or stored[name] != value for name, value in facts.items()) else None
     return Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
 
 
@@ -133,7 +135,7 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
     found = service.types.find(job.reservation.resource_type)
     if found is not None:
         try:
-            found.driver.make_way(service.cloud, job, error, History(service.db, service.now))
+            found.driver.make_way(service.cloud, job, error, Records(service.db, service.now))
         except CloudError as failure:
             log.warning("What is in the way of reservation %s could not be removed: %s", job.name, failure)
         except ClaimLostError:
@@ -147,7 +149,7 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
 def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:
     """Let the driver clean up after a start. The reservation is already usable, so a failure is only logged."""
     try:
-        driver.started(service.cloud, job, History(service.db, service.now))
+        driver.started(service.cloud, job, Records(service.db, service.now))
     except CloudError as error:
         log.warning("The driver could not clean up after the start of reservation %s: %s", job.name, error)
     except ClaimLostError:
@@ -173,21 +175,21 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
     return facts
 
 
-def _run_host_task(service: Service, claim: Claim) -> None:
-    """Converge the cloud for a host; the task is due again at once if the host was enrolled or removed meanwhile."""
-    seen = converge_host(service, claim.subject)
+def _run_resource_task(service: Service, type_: ResourceType, claim: Claim) -> None:
+    """Converge the cloud for a resource; the task is due again at once if it was enrolled or removed meanwhile."""
+    seen = converge_resource(service, type_, claim.subject)
 
     def finish(connection: Connection) -> bool:
-        # Lock the claim first: enrolling or removing the host also writes to its task.
+        # Lock the claim first: enrolling or removing the resource also writes to its task.
         if not still_ours(connection, claim):
             return False
-        same = standing(connection, claim.subject) == seen
+        same = standing(connection, type_.name, claim.subject) == seen
         finish_task(connection, claim, None if same else service.now())
         return True
 
     if not service.db.transact(finish):
         raise ClaimLostError(_OVERTAKEN)
-    count_task(HOST_TASK, Phase.REMOVE, DONE)
+    count_task(claim.kind, Phase.REMOVE, DONE)
 
 
 def _run_late_call_task(service: Service, claim: Claim) -> None:
@@ -206,9 +208,14 @@ def _postpone(service: Service, claim: Claim) -> None:
     count_task(claim.kind, NO_STEP, RETRIED)
 
 
-_KINDS: dict[str, Callable[[Service, Claim], None]] = {
-    LEASE: _run_lease_task,
-    HOST_TASK: _run_host_task,
-    LATE_LEASE: _run_late_call_task,
-    LATE_HOST: _run_late_call_task,
-}
+_KINDS: dict[str, Callable[[Service, Claim], None]] = {LEASE: _run_lease_task}
+
+
+def _runner_of(service: Service, claim: Claim) -> Callable[[Service, Claim], None]:
+    """Return what runs a task of this kind."""
+    if claim.kind in _KINDS:
+        return _KINDS[claim.kind]
+    if claim.kind.startswith(LATE):
+        return _run_late_call_task
+    type_ = service.types.of_task(claim.kind)
+    return _postpone if type_ is None else lambda ours, claimed: _run_resource_task(ours, type_, claimed)

@@ -18,7 +18,7 @@ FLOATING_IP_POOL = "floatingips"
 
 
 class Health(StrEnum):
-    """Whether a host can be used (contract resources §7); only a healthy one gets new allocations."""
+    """Whether a resource can be used (contract resources §7); only a healthy one gets new allocations."""
 
     HEALTHY = "healthy"
     DISABLED = "disabled"
@@ -31,12 +31,13 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that can be leased: a host or a floating IP.
+    """One thing that can be leased, such as a host or a floating IP.
 
     `number` is the database's own key and never reused; `id` is what the API shows (for hosts Nova's hypervisor id).
+    `reference` is the name in the cloud, unique among the enrolled resources of a type.
     `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
     `(total - reserved) * allocation_ratio`; `max_unit` to the largest amount of one instance, where limited.
-    `attributes` are the discovered columns (hypervisor_hostname, vcpus, ...), `properties` the operator's own keys.
+    `attributes` are the discovered values (vcpus, subnet_id, ...), `properties` the operator's own keys.
     `down_since` is when a host that is down was first seen so.
     """
 
@@ -48,6 +49,7 @@ class Resource:
     max_unit: Mapping[str, int]
     attributes: Mapping[str, Any]
     properties: Mapping[str, str] = field(default_factory=dict)
+    reference: str = ""
     traits: frozenset[str] = frozenset()
     reservable: bool = True
     health: Health = Health.HEALTHY
@@ -63,8 +65,8 @@ class Resource:
 
     @property
     def label(self) -> str:
-        """The name that a person knows this resource by: a hostname or an address."""
-        return str(self.attributes.get("hypervisor_hostname") or self.attributes.get("floating_ip_address") or self.id)
+        """The name that a person knows this resource by: the last part of its reference, a hostname or an address."""
+        return self.reference.rpartition("/")[2] or self.id
 
     @property
     def values(self) -> dict[str, Any]:

@@ -13,18 +13,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.errors import MissingPluginError
+from leasehold.model.errors import InvalidInputError, MissingPluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
+    from leasehold.model.errors import ConflictError
+    from leasehold.model.finding import Finding
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.history import History
+    from leasehold.resource_types.enrolment import Discovery, Report
+    from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.kind import Kind
+    from leasehold.resource_types.look import CloudObject, Look
+    from leasehold.resource_types.records import Records
 
 R = TypeVar("R")
 MARK = RESERVATION_TAG
@@ -109,6 +114,57 @@ class Driver(ABC, Generic[R]):
     for_caller: ClassVar[str] = "object in its owner's name"
     """What `act_for_caller` makes; for log lines."""
 
+    description: ClassVar[type[RequestBody] | None] = None
+    """What an administrator writes to enrol a resource; None if this type has no resources of its own."""
+    task: ClassVar[str] = ""
+    """The kind of the task that keeps an enrolled resource in its place; empty for a type that has none."""
+    shared: ClassVar[str | None] = None
+    """The attribute of which no two enrolled resources may have the same value; None where there is none."""
+
+    def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - a default
+        """Find what an administrator describes, in the fields of `description`.
+
+        Raises NotFoundError, InvalidInputError, InUseError and CloudError.
+        """
+        raise InvalidInputError("Resources of this type cannot be enrolled.", field="resource_type")
+
+    def place(
+        self,
+        cloud: Cloud,
+        settings: CloudSettings,
+        attributes: Mapping[str, Any],
+        *,
+        leased: bool,
+    ) -> None:
+        """Put an enrolled resource where it belongs; with `leased` only what a lease does not do by itself."""
+
+    def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
+        """Undo `place`; without `alone` another enrolled resource has the same shared attribute."""
+
+    def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
+        """Return the attributes of the thing with this id, None where there is none: to undo an enrolment by its id."""
+        return None
+
+    def reference_of(self, attributes: Mapping[str, Any]) -> str:
+        """Return the reference under which the thing with these attributes is enrolled; only for shared attributes."""
+        raise NotImplementedError
+
+    def shared_error(self, found: Discovery, other: str) -> ConflictError:
+        """Return the refusal of a thing whose shared attribute the enrolled resource `other` has."""
+        raise NotImplementedError
+
+    def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
+        """Return what uses a resource in the cloud, such as `3 servers`, which keeps it from being removed; or None."""
+        return None
+
+    def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:  # noqa: ARG002 - a default
+        """Return whether one of these reservations has the resource in the cloud."""
+        return False
+
+    def reports(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Report]:  # noqa: ARG002 - a default
+        """Return by number how resources are now; one that is missing keeps its state. Raises CloudError."""
+        return {}
+
     def resolve(self, cloud: Cloud, caller: Caller, request: R) -> R:  # noqa: ARG002 - a default
         """Complete a request with facts from the cloud; called before the decision, outside its transaction."""
         return request
@@ -133,6 +189,25 @@ class Driver(ABC, Generic[R]):
     def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
         """Remove an object that `act_for_caller` made and that is no longer needed; a failure is logged, not raised."""
 
+    def audit(self, look: Look) -> Iterable[Finding]:  # noqa: ARG002 - a default
+        """Yield what is wrong with the enrolled resources in the cloud; raises CloudError."""
+        return ()
+
+    def repair(self, look: Look, resource: Resource) -> str | None:  # noqa: ARG002 - a default
+        """Repair a finding with `Mend.DRIVER`; return what was done as a sentence, or None. Raises CloudError."""
+        return None
+
+    def objects(self, look: Look) -> Iterable[CloudObject]:  # noqa: ARG002 - a default
+        """Yield the cloud objects that have a reservation's name and our mark; raises CloudError."""
+        return ()
+
+    def in_use(self, look: Look, thing: CloudObject) -> bool:  # noqa: ARG002 - a default
+        """Return whether somebody uses one of `objects`, which is not removed then."""
+        return False
+
+    def remove(self, look: Look, thing: CloudObject) -> None:
+        """Remove one of `objects`; raises CloudError."""
+
     @abstractmethod
     def converge(self, cloud: Cloud, job: Job[R], wanted: Wanted) -> Mapping[str, Any]:
         """Make the cloud match `wanted`; return facts for the view, e.g. `aggregate_id`.
@@ -141,13 +216,13 @@ class Driver(ABC, Generic[R]):
         CloudPermanentError if the cloud refuses; both are retried, the latter with longer pauses.
         """
 
-    def make_way(self, cloud: Cloud, job: Job[R], error: CloudTransientError, history: History) -> None:
+    def make_way(self, cloud: Cloud, job: Job[R], error: CloudTransientError, records: Records) -> None:
         """Remove leftovers of ended leases that block this reservation; called when `converge` raised `error`.
 
         Only what certainly belonged to a lease that is over may be removed. Raises CloudError.
         """
 
-    def started(self, cloud: Cloud, job: Job[R], history: History) -> None:
+    def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
         """Clean up after a complete start; a CloudError is only logged."""
 
     def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from leasehold.model.budget import nothing_to_check
-from leasehold.model.errors import InvalidInputError
+from leasehold.model.errors import DuplicateError, InvalidInputError, NotEnoughError
 from leasehold.model.properties import count_values, names, parse
 from leasehold.model.use import Use
 from leasehold.resource_types.conditions import condition_of, newly_named
@@ -88,6 +88,20 @@ class Kind(ABC, Generic[R]):
     """The pool of its resources; hosts, instances and flavors share one."""
     noun: ClassVar[str]
     """The unit of its amounts in messages, in the plural, e.g. `hosts`."""
+    singular: ClassVar[str]
+    """The noun for one resource, e.g. `host`."""
+    id_name: ClassVar[str] = "resource_id"
+    """What errors call the id of a resource (contract http-api §3)."""
+    enrolled_as: ClassVar[str] = ""
+    """The type under which its resources are enrolled, if that is another one."""
+    identifying: ClassVar[frozenset[str]] = frozenset({"name"})
+    """The attributes, besides ALWAYS_IDENTIFYING, that identify a single resource."""
+    discovered: ClassVar[frozenset[str]] = frozenset()
+    """The attributes from the cloud that every caller may use in an expression."""
+    properties_path: ClassVar[str] = ""
+    """The path that lists the properties of its resources, if that is not the path for all types."""
+    not_enough: ClassVar[type[NotEnoughError]] = NotEnoughError
+    """The error for a refusal."""
     schema: ClassVar[type[BaseModel]]
     """The shape of a request, for the OpenAPI document."""
     request_type: ClassVar[type[Any]]
@@ -95,6 +109,19 @@ class Kind(ABC, Generic[R]):
 
     whole: ClassVar[str | None] = None
     """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
+
+    def duplicate(self, reference: str) -> DuplicateError:
+        """Return the refusal of a resource that is enrolled already."""
+        return DuplicateError(f"The {self.singular} {reference} is enrolled already; change its properties instead.")
+
+    def described(self, description: Mapping[str, Any]) -> str:
+        """Return what a description is about, for people."""
+        return str(next(iter(description.values()), self.singular))
+
+    @property
+    def resources(self) -> str:
+        """The type under which its resources are enrolled, which their property definitions have as well."""
+        return self.enrolled_as or self.name
 
     @abstractmethod
     def parse(self, raw: Mapping[str, Any]) -> R:
@@ -161,6 +188,7 @@ class Kind(ABC, Generic[R]):
         if unknown:
             name = min(unknown)
             field = next(field for field, text in expressions.items() if name in names(parse(text, field)))
-            message = f"No host has a property ${name}; GET /v1/os-hosts/properties lists those that can be asked for."
+            path = self.properties_path or f"/v1/resources/{self.resources}/properties"
+            message = f"No {self.singular} has a property ${name}; GET {path} lists those that can be asked for."
             raise InvalidInputError(message, field=field)
         return snapshot.matching(condition, search.check) & snapshot.enrolled()

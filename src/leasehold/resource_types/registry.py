@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
+from oslo_config import cfg
 from stevedore import NamedExtensionManager
 
 from leasehold.model.errors import InvalidInputError, MissingPluginError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.driver import Driver
+    from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.kind import Kind
 
 log = logging.getLogger(__name__)
@@ -53,6 +55,7 @@ class ResourceTypes:
     """
 
     by_name: Mapping[str, ResourceType]
+    options: cfg.ConfigOpts = field(default_factory=cfg.ConfigOpts, repr=False, compare=False)
     _retired: dict[str, ResourceType | str] = field(default_factory=dict, repr=False, compare=False)
 
     def offered(self, name: str) -> ResourceType:
@@ -71,7 +74,11 @@ class ResourceTypes:
 
         Raises MissingPluginError when its plugin is not installed, or does not load.
         """
-        found = self.by_name.get(name) or self._retired.get(name) or self._retired.setdefault(name, _retired(name))
+        found = (
+            self.by_name.get(name)
+            or self._retired.get(name)
+            or self._retired.setdefault(name, _retired(name, self.options))
+        )
         if isinstance(found, str):
             raise MissingPluginError(name, found)
         return found
@@ -82,6 +89,18 @@ class ResourceTypes:
             return self.get(name)
         except MissingPluginError:
             return None
+
+    def installed(self, name: str) -> ResourceType | None:
+        """Return a type that a client named, switched on or not; None if there is no such plugin, or it is broken."""
+        return self.find(name) if name in self.by_name or name in _installed() else None
+
+    def of_task(self, task: str) -> ResourceType | None:
+        """Return the type whose enrolled resources have tasks of this kind, switched on or not; None: no type has."""
+        for name in {*self.by_name, *_installed()}:
+            found = self.find(name)
+            if found is not None and found.driver.task and found.driver.task == task:
+                return found
+        return None
 
     def pools(self) -> frozenset[str]:
         """Return the pools of the types that are switched on."""
@@ -125,6 +144,11 @@ class ResourceTypes:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""
         return {name: each.kind.schema for name, each in self.by_name.items()}
 
+    def descriptions(self) -> Mapping[str, type[RequestBody]]:
+        """Return what enrols a resource, for every type that is switched on and has resources of its own."""
+        found = {name: each.driver.description for name, each in self.by_name.items()}
+        return {name: shape for name, shape in found.items() if shape is not None}
+
 
 @cache
 def _installed() -> frozenset[str]:
@@ -132,20 +156,24 @@ def _installed() -> frozenset[str]:
     return frozenset(entry_points(group=NAMESPACE).names)
 
 
-def _retired(name: str) -> ResourceType | str:
+def _retired(name: str, options: cfg.ConfigOpts) -> ResourceType | str:
     """Load a type that is not switched on, or return what is wrong with its plugin, as part of a sentence."""
     if name not in _installed():
         log.warning("The plugin of the resource type %s is not installed, but leases use it: install it again.", name)
         return "is not installed"
     try:
-        return load_types([name]).by_name[name]
+        return load_types([name], options).by_name[name]
     except PluginError:
         log.exception("The plugin of the resource type %s, which leases use, cannot be loaded.", name)
         return "does not load"
 
 
-def load_types(names: Iterable[str]) -> ResourceTypes:
-    """Load the named types; raises PluginError when one is missing or broken."""
+def load_types(names: Iterable[str], options: cfg.ConfigOpts | None = None) -> ResourceTypes:
+    """Load the named types; raises PluginError when one is missing or broken.
+
+    Each entry point is called with the options of the configuration, in which a plugin registers its own.
+    """
+    options = cfg.ConfigOpts() if options is None else options
     wanted = list(names)
 
     def fail(_manager: object, entry_point: object, error: BaseException) -> None:
@@ -162,7 +190,9 @@ def load_types(names: Iterable[str]) -> ResourceTypes:
         NAMESPACE,
         wanted,
         invoke_on_load=True,
+        invoke_args=(options,),
         on_load_failure_callback=fail,
         on_missing_entrypoints_callback=missing,
     )
-    return ResourceTypes({extension.name: extension.obj for extension in manager if extension.obj is not None})
+    loaded = {extension.name: extension.obj for extension in manager if extension.obj is not None}
+    return ResourceTypes(loaded, options)

@@ -39,4 +39,4 @@ def test_no_route_is_for_a_token_without_a_project(
 
 
 def path_of(route: Route) -> str:
-    return route.path.format(lease_id="l", host_id="h", floatingip_id="f", name="n")
+    return route.path.format(lease_id="l", host_id="h", floatingip_id="f", name="n", resource_type="t", resource_id="r")

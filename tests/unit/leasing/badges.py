@@ -48,6 +48,7 @@ class BadgeKind(Kind[BadgeRequest]):
     name = BADGE
     pool = POOL
     noun = "badges"
+    singular = "badge"
     schema = BadgeBody
     request_type = BadgeRequest
 

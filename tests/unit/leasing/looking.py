@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.cloud.ports import Flavor
-    from leasehold.leasing.audit.finding import Finding
+    from leasehold.model.finding import Finding
     from leasehold.model.lease import Lease
     from tests.factory import World
 

@@ -17,7 +17,7 @@ from tests.factory import flavors, floating_ips, hosts, instances, run_manager, 
 if TYPE_CHECKING:
     from sqlalchemy import Executable
 
-    from leasehold.leasing.audit.finding import Finding
+    from leasehold.model.finding import Finding
     from leasehold.model.lease import Lease
     from tests.factory import World
 

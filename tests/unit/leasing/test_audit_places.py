@@ -9,10 +9,9 @@ from sqlalchemy import delete
 
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.db.engine import writing
-from leasehold.leasing.host import remove_host
 from leasehold.manager.reconciler import reconcile
 from leasehold.resource_types.slots.names import child_provider
-from tests.factory import hosts, run_manager
+from tests.factory import hosts, remove_host, run_manager
 from tests.unit.leasing.looking import AT_ONCE, Scene, findings, lease_of_everything, mend
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from leasehold.leasing.audit.finding import Finding
+    from leasehold.model.finding import Finding
     from tests.factory import World
 
 

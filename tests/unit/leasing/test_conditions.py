@@ -11,9 +11,8 @@ from sqlalchemy import event
 
 from leasehold.calendar.properties import ValueColumn
 from leasehold.conf.settings import LeaseSettings, Settings
-from leasehold.leasing.host import change_host
 from leasehold.model.errors import InvalidInputError, NotEnoughError, TakesTooLongError
-from tests.factory import floating_ips, hosts, instances, make_service, open_service
+from tests.factory import change_host, floating_ips, hosts, instances, make_service, open_service
 from tests.unit.leasing.test_offers import Ticking
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import mark_hosts
-from leasehold.manager.monitor import check_hosts
+from leasehold.leasing.health import check_health
+from leasehold.manager.monitor import check_once
 from tests.factory import (
     ALT,
     during_a_step,
@@ -261,7 +261,7 @@ def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) ->
     world.cloud.faults.clear()
     run_for(world, minutes=1)
     assert world.get(lease).status == "ACTIVE"
-    check_hosts(world.service)
+    check_once(world.service)
     run_manager(world)
     assert world.members(lease.reservations[0].id) == {"cmp-02"}
 
@@ -275,7 +275,7 @@ def test_a_host_whose_lease_ends_while_others_are_healed_is_given_back_first(tmp
         run_until(world, world.hour(1) - timedelta(seconds=seconds))
         assert (world.holds(ends), world.holds(goes_on)) == ({"cmp-01": 1}, {"cmp-02": 1})
         world.cloud.hypervisors.fail("cmp-02")
-        mark_hosts(world.service, {each.hypervisor_hostname: each for each in world.cloud.hypervisors.list()})
+        check_health(world.service)
 
         def now() -> datetime:
             world.clock.advance(seconds=1)

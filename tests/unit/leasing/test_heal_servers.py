@@ -12,7 +12,7 @@ from sqlalchemy import delete
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.db.engine import writing
-from leasehold.manager.monitor import check_hosts
+from leasehold.manager.monitor import check_once
 from leasehold.model.errors import InUseError, NotEnoughError
 from tests.factory import ALT, hosts, instances, make_service, run_for, run_manager, run_until
 from tests.stateful.audit import audit
@@ -79,10 +79,10 @@ def test_a_host_has_failed_when_it_was_down_for_the_whole_grace_whoever_looks(pa
     lease, server = active(patient)
     patient.fail("cmp-01")
     patient.clock.advance(seconds=119)
-    check_hosts(replace(patient.service))
+    check_once(replace(patient.service))
     assert patient.holds(lease) == {"cmp-01": 1}
     patient.clock.advance(seconds=1)
-    check_hosts(replace(patient.service))
+    check_once(replace(patient.service))
     assert patient.holds(lease) == {"cmp-02": 1}
     run_for(patient, minutes=5)
     assert servers(patient) == {server.id}
@@ -103,7 +103,7 @@ def test_a_disabled_host_is_promised_to_nobody_and_keeps_all_that_it_has(patient
     later = patient.lease(hosts(resource_properties=ONLY_CMP_01), start=2, end=3, caller=ALT)
     patient.cloud.hypervisors.set_health("cmp-01", enabled=False)
     for _ in range(10):
-        check_hosts(patient.service)
+        check_once(patient.service)
         run_for(patient, minutes=1)
     assert not bookable(patient, "cmp-01")
     assert servers(patient) == {server.id}
@@ -121,7 +121,7 @@ def test_a_disabled_host_is_promised_to_nobody_and_keeps_all_that_it_has(patient
 def test_a_lease_on_a_disabled_host_is_prolonged_where_it_is(patient: World) -> None:
     lease, server = active(patient, end=1)
     patient.cloud.hypervisors.set_health("cmp-01", enabled=False)
-    check_hosts(patient.service)
+    check_once(patient.service)
     patient.amend(lease, end=4)
     run_for(patient, hours=2)
     assert patient.holds(lease) == {"cmp-01": 1}
@@ -134,7 +134,7 @@ def test_a_hypervisor_that_is_missing_is_neither_failed_nor_recovered(patient: W
     with writing(patient.engine) as connection:
         connection.execute(delete(hypervisors).where(hypervisors.c.hypervisor_hostname == "cmp-01"))
     patient.clock.advance(minutes=30)
-    check_hosts(patient.service)
+    check_once(patient.service)
     assert patient.holds(lease) == {"cmp-01": 1}
     assert not bookable(patient, "cmp-01")
 
@@ -153,7 +153,7 @@ def test_hosts_of_several_cells_are_told_apart_though_their_numbers_repeat(world
             return [other, *mine] if first else [*mine, other]
 
     cloud = replace(world.service.cloud, hypervisors=TwoCells())  # type: ignore[arg-type]
-    check_hosts(replace(world.service, cloud=cloud))
+    check_once(replace(world.service, cloud=cloud))
     run_for(world, minutes=5)
     assert world.holds(lease) == {"cmp-01": 1}
     assert servers(world) == {server.id}

@@ -10,11 +10,10 @@ from sqlalchemy import delete
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.db.engine import writing
-from leasehold.leasing.host import change_host, enrol_host, remove_host
 from leasehold.leasing.queries import list_allocations
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.resource import HOST
-from tests.factory import hosts, instances, run_for, run_manager, run_until
+from tests.factory import change_host, enrol_host, hosts, instances, remove_host, run_for, run_manager, run_until
 from tests.stateful.audit import cloud_state
 
 if TYPE_CHECKING:

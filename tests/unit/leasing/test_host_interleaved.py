@@ -9,11 +9,12 @@ import pytest
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.store import Database
-from leasehold.leasing.host import converge_host, enrol_host, remove_host
+from leasehold.leasing.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
+from leasehold.model.resource import HOST
 from leasehold.resource_types.slots.names import child_provider
-from tests.factory import claim_one, hosts, run_for, run_manager
+from tests.factory import TYPES, claim_one, enrol_host, hosts, remove_host, run_for, run_manager
 from tests.stateful.audit import audit_cloud as second_opinion
 from tests.unit.leasing.looking import findings
 
@@ -177,6 +178,7 @@ def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(worl
     """The lease is deleted before it begins, so that it never gives the host back."""
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     lease = world.lease(hosts(), start=0, end=2)
-    converge_host(world.service, next(host.id for host in world.listed() if host.label == "cmp-01"))
+    ident = next(host.id for host in world.listed() if host.label == "cmp-01")
+    converge_resource(world.service, TYPES.get(HOST), ident)
     world.delete(lease)
     check(world, free=True, enrolled=True)

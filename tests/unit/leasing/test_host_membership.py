@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cloud.ports import Flavor, Inventory
-from leasehold.leasing.host import enrol_host
 from leasehold.model.errors import InvalidInputError, NotEnoughError, NotEnoughFloatingIpsError, NotFoundError
-from tests.factory import ALT, flavors, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import ALT, enrol_host, flavors, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from leasehold.db.tables import reservations, tasks
 from leasehold.manager.reconciler import reconcile
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
-from leasehold.resource_types import flavor
 from leasehold.resource_types.flavor.driver import FlavorDriver
 from leasehold.resource_types.flavor.kind import FlavorKind, FlavorRequest
 from leasehold.resource_types.host.driver import HostDriver
@@ -26,6 +25,7 @@ from leasehold.resource_types.host.kind import HostKind
 from leasehold.resource_types.registry import ResourceType
 from tests.factory import (
     NETWORK,
+    TYPES,
     flavors,
     floating_ips,
     hosts,
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.driver import Job, Wanted
-    from leasehold.resource_types.history import History
     from leasehold.resource_types.kind import Search
+    from leasehold.resource_types.records import Records
     from tests.factory import World
 
 FLOATING_IP = "virtual:floatingip"
@@ -425,10 +425,10 @@ class Untidy(BadgeDriver):
             raise CloudTransientError("not yet")
         return super().converge(cloud, job, wanted)
 
-    def make_way(self, cloud: Cloud, job: Job[BadgeRequest], error: CloudTransientError, history: History) -> None:
+    def make_way(self, cloud: Cloud, job: Job[BadgeRequest], error: CloudTransientError, records: Records) -> None:
         raise ValueError(job.name)
 
-    def started(self, cloud: Cloud, job: Job[BadgeRequest], history: History) -> None:
+    def started(self, cloud: Cloud, job: Job[BadgeRequest], records: Records) -> None:
         raise ValueError(job.name)
 
 
@@ -490,7 +490,7 @@ def test_a_plugin_that_breaks_off_keeps_no_other_reservation_from_being_healed(w
         {"cmp-02": 1},
     ]
     assert not world.part(lease, 0).missing_resources
-    world = broken(world, flavor.load())
+    world = broken(world, TYPES.get("flavor:instance"))
     assert world.heal() == 1
     assert world.holds(lease, 0) == {"cmp-02": 1}
     audit(world)

@@ -34,7 +34,7 @@ from tests.stateful.audit import audit, audit_cloud
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from leasehold.leasing.audit.finding import Finding
+    from leasehold.model.finding import Finding
     from leasehold.model.lease import Lease
     from tests.factory import World
 

@@ -10,10 +10,9 @@ from sqlalchemy import update
 
 from leasehold.db import tables
 from leasehold.db.engine import writing
-from leasehold.leasing.host import enrol_host, remove_host
 from leasehold.model.errors import SharedServiceHostError
 from leasehold.resource_types.slots.names import child_provider
-from tests.factory import hosts, make_service, run_manager
+from tests.factory import enrol_host, hosts, make_service, remove_host, run_manager
 from tests.unit.leasing.looking import findings
 from tests.unit.leasing.test_host_interleaved import ENROLLING, at_call
 

@@ -11,9 +11,10 @@ import pytest
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.faults import Fault
+from leasehold.conf.settings import Settings
 from leasehold.model.caller import Caller
-from leasehold.resource_types import flavor, floatingip, host, instance
 from leasehold.resource_types.driver import Wanted
+from tests.factory import TYPES
 from tests.unit.resource_types.pool import OURS
 from tests.unit.resource_types.scene import ADDRESSES, FREEPOOL, PROJECT, Scene, holding, holding_address, job
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceType
 
 PREPARED, ACTIVE, ENDED = Wanted.PREPARED, Wanted.ACTIVE, Wanted.ENDED
-HOSTS, INSTANCES, FLAVORS, ADDRESSED = host.load(), instance.load(), flavor.load(), floatingip.load()
+HOSTS, INSTANCES, FLAVORS, ADDRESSED = (TYPES.get(name) for name in Settings().plugins)
 HOST_REQUEST = HOSTS.kind.parse({"min": 1, "max": 2, "hypervisor_properties": "", "resource_properties": ""})
 SIZES = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1}
 INSTANCE_REQUEST = INSTANCES.kind.parse({"amount": 3, "affinity": None, "resource_properties": "", **SIZES})

@@ -1,37 +1,43 @@
-"""Allocations of hosts (contract http-api §6.1)."""
+"""Allocations of hosts (contract http-api §6.1), and from 1.2 on of resources of any type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
 from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing import queries
-from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
 
 
-def list_allocations(call: Call) -> Reply:
-    """Show the allocations of every host; `lease_id` and `reservation_id` filter the allocations, not the hosts."""
-    found = queries.each_allocation(
-        call.service, HOST, lease_id=call.query_id("lease_id"), reservation_id=call.query_id("reservation_id")
-    )
-    return Reply(Listing("allocations", (show_allocations(host, allocations) for host, allocations in found)))
-
-
-def show(call: Call, host_id: str) -> Reply:
-    """Show the allocations of one host."""
+def list_allocations(call: Call, resource_type: str = HOST) -> Reply:
+    """Show the allocations of every resource; `lease_id` and `reservation_id` filter the allocations only."""
     found = queries.each_allocation(
         call.service,
-        HOST,
-        resource_id=host_id,
+        known(call, resource_type).name,
         lease_id=call.query_id("lease_id"),
         reservation_id=call.query_id("reservation_id"),
     )
-    for host, allocations in found:
-        return Reply({"allocation": show_allocations(host, allocations)})
-    raise NotFoundError("host_id", host_id)
+    return Reply(Listing("allocations", (show_allocations(each, allocations) for each, allocations in found)))
+
+
+def show(call: Call, resource_id: str, resource_type: str = HOST) -> Reply:
+    """Show the allocations of one resource."""
+    found = queries.each_allocation(
+        call.service,
+        known(call, resource_type).name,
+        resource_id=resource_id,
+        lease_id=call.query_id("lease_id"),
+        reservation_id=call.query_id("reservation_id"),
+    )
+    return Reply({"allocation": next(show_allocations(each, allocations) for each, allocations in found)})
+
+
+def show_of_host(call: Call, host_id: str) -> Reply:
+    """Show the allocations of one host."""
+    return show(call, host_id)

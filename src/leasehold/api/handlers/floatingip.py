@@ -8,7 +8,7 @@ from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
 from leasehold.leasing import queries
-from leasehold.leasing.floatingip import enrol_floating_ip, remove_floating_ip
+from leasehold.leasing import resource as resources
 from leasehold.model.resource import FLOATING_IP
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ def show(call: Call, floatingip_id: str) -> Reply:
 
 def create(call: Call, body: FloatingIpCreation) -> Reply:
     """Enrol a floating IP."""
-    enrolled = enrol_floating_ip(call.service, body.floating_network_id, body.floating_ip_address)
+    where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
+    enrolled = resources.enrol(call.service, FLOATING_IP, where)
     return Reply({"floatingip": show_new_floating_ip(enrolled)})
 
 
 def delete(call: Call, floatingip_id: str) -> Reply:
     """Remove a floating IP."""
-    remove_floating_ip(call.service, floatingip_id)
+    resources.remove(call.service, FLOATING_IP, floatingip_id)
     return Reply()

@@ -1,10 +1,11 @@
-"""Properties of hosts (contract http-api §6.2)."""
+"""Properties of hosts (contract http-api §6.2), and from 1.2 on of resources of any type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.handlers.resource import known
 from leasehold.api.views.property import show_definition, show_property
 from leasehold.leasing import queries
 from leasehold.leasing.property import set_privacy
@@ -15,14 +16,15 @@ if TYPE_CHECKING:
     from leasehold.api.models.property import PrivacyChange
 
 
-def list_properties(call: Call) -> Reply:
-    """Show the properties that hosts have; any value of `all` shows administrators the private ones as well."""
+def list_properties(call: Call, resource_type: str = HOST) -> Reply:
+    """Show the properties that resources have; any value of `all` shows administrators the private ones as well."""
     include_private = call.query("all") is not None and call.is_admin
     detail = call.query("detail") is not None
-    found = queries.list_properties(call.service, HOST, include_private=include_private)
+    found = queries.list_properties(call.service, known(call, resource_type).name, include_private=include_private)
     return Reply({"resource_properties": [show_property(values, detail=detail) for values in found]})
 
 
-def change(call: Call, name: str, body: PrivacyChange) -> Reply:
+def change(call: Call, name: str, body: PrivacyChange, resource_type: str = HOST) -> Reply:
     """Hide a property from users' discovery, or show it again."""
-    return Reply({"resource_property": show_definition(set_privacy(call.service, HOST, name, private=body.private))})
+    definition = set_privacy(call.service, known(call, resource_type).name, name, private=body.private)
+    return Reply({"resource_property": show_definition(definition)})

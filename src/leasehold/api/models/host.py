@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-
-if TYPE_CHECKING:
-    from pydantic.config import JsonDict
-
-LONGEST_KEY = 64
-LONGEST_VALUE = 16_000
-"""In characters: at four bytes each such a value fits the text columns of every database."""
-
-KEY_FORM = r"^[^\x00-\x1f\x7f-\x9f/]+$"
-"""Keys are used in paths and in property expressions."""
-
-PROPERTIES: JsonDict = {
-    "propertyNames": {"maxLength": LONGEST_KEY, "pattern": KEY_FORM},
-    "additionalProperties": {"type": ["string", "number", "boolean"], "maxLength": LONGEST_VALUE},
-}
-"""The schema of properties, for the OpenAPI description. The handler checks them, so that its errors name the key."""
-
-CHANGES: JsonDict = {
-    "propertyNames": PROPERTIES["propertyNames"],
-    "additionalProperties": {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_VALUE},
-    "minProperties": 1,
-}
-"""The same for changes, where null removes a property."""
+from leasehold.api.models.property import CHANGES, PROPERTIES
 
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 

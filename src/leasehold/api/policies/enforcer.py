@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from oslo_config import cfg
 from oslo_policy import policy
 
-from leasehold.api.policies import base, floatingip, host, lease
+from leasehold.api.policies import base, floatingip, host, lease, resource
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import load, unset
 from leasehold.model.errors import ForbiddenError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-RULES = [*base.RULES, *lease.RULES, *host.RULES, *floatingip.RULES]
+RULES = [*base.RULES, *lease.RULES, *host.RULES, *floatingip.RULES, *resource.RULES]
 
 
 class Owned(Protocol):

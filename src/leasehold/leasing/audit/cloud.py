@@ -1,8 +1,8 @@
 """The cloud half of the audit: compare the cloud with what the database wants (feature E9, idea 19).
 
 The wanted state is not defined a second time: the drivers' own `converge` runs against a cloud that only records what
-it would change. Leases and hosts with work in progress are skipped. Users work during the audit, so only a difference
-that is found twice, `Pace.between_looks` apart, is a finding.
+it would change. Leases and resources with work in progress are skipped. Users work during the audit, so only a
+difference that is found twice, `Pace.between_looks` apart, is a finding.
 """
 
 from __future__ import annotations
@@ -13,24 +13,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from leasehold.cloud.observing import Observation
-from leasehold.cloud.ports import CloudError, CloudPermanentError, StrangersError
+from leasehold.cloud.ports import BlockedError, CloudError, CloudPermanentError
 from leasehold.db.audit import standing_lease_ids, work_of
 from leasehold.db.lease import find_lease
 from leasehold.db.task import LEASE
-from leasehold.leasing.audit.addresses import audit_addresses
-from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.audit.host_membership import audit_host_membership
-from leasehold.leasing.audit.leftovers import audit_leftovers
+from leasehold.leasing.audit.leftovers import audit_leftovers, audited_types, look_at
 from leasehold.leasing.audit.plugins import audit_plugins
-from leasehold.leasing.audit.strangers import audit_strangers
 from leasehold.leasing.lifecycle import Phase, Step, jobs_of, phase_of
+from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from leasehold.cloud.observing import Change
+    from leasehold.cloud.observing import Change, Observation
     from leasehold.leasing.service import Service
+    from leasehold.resource_types.look import Look
 
 log = logging.getLogger(__name__)
 
@@ -60,33 +57,31 @@ def audit_cloud(service: Service, pace: Pace) -> list[Finding]:
 
 
 def _first_look(service: Service, pace: Pace) -> Iterator[Finding]:
-    observation = Observation(service.cloud)
-    yield from audit_host_membership(service, observation)
-    yield from audit_leftovers(service, observation)
-    yield from audit_addresses(service)
-    yield from audit_strangers(service, observation)
-    yield from audit_plugins(service)
+    look = look_at(service)
+    yield from _beside_leases(service, look)
     with service.db.reading() as connection:
         standing = standing_lease_ids(connection)
     for lease_id in standing:
-        yield from audit_drift(service, observation, lease_id)
+        yield from audit_drift(service, look.observation, lease_id)
         pace.wait(pace.after_lease)
 
 
-def _second_look(service: Service, suspected: set[tuple[Kind, str]]) -> Iterator[Finding]:
+def _second_look(service: Service, suspected: set[tuple[FindingKind, str]]) -> Iterator[Finding]:
     """Check the suspects again, each with a fresh listing: a stale one gives false positives."""
-    kinds = {kind for kind, _ in suspected}
-    if Kind.PLACE in kinds:
-        yield from audit_host_membership(service, Observation(service.cloud))
-        yield from audit_strangers(service, Observation(service.cloud))
-    if Kind.LEFTOVER in kinds:
-        yield from audit_leftovers(service, Observation(service.cloud))
-        yield from audit_addresses(service)
-    if Kind.PLUGIN in kinds:
-        yield from audit_plugins(service)
+    if any(kind is not FindingKind.DRIFT for kind, _ in suspected):
+        yield from _beside_leases(service, look_at(service))
     # A plugin that raises is a finding with the lease as its subject.
-    for subject in sorted({subject for kind, subject in suspected if kind in (Kind.DRIFT, Kind.PLUGIN)}):
-        yield from audit_drift(service, Observation(service.cloud), subject)
+    of_leases = (FindingKind.DRIFT, FindingKind.PLUGIN)
+    for subject in sorted({subject for kind, subject in suspected if kind in of_leases}):
+        yield from audit_drift(service, look_at(service).observation, subject)
+
+
+def _beside_leases(service: Service, look: Look) -> Iterator[Finding]:
+    """Yield what is wrong with resources, what reservations that are over have left, and what plugins are missing."""
+    for type_ in audited_types(service):
+        yield from type_.driver.audit(look)
+    yield from audit_leftovers(service, look)
+    yield from audit_plugins(service)
 
 
 def audit_drift(service: Service, observation: Observation, lease_id: str) -> Iterator[Finding]:
@@ -102,16 +97,18 @@ def audit_drift(service: Service, observation: Observation, lease_id: str) -> It
     found: list[Finding] = []
     try:
         changes = _changes(service, observation, step, bugs)
-    except StrangersError:
-        # `audit_strangers` reports them, by host.
+    except BlockedError:
+        # The driver's own audit reports what is in the way.
         changes = []
     except CloudPermanentError as error:
         changes = []
-        found.append(Finding(Kind.DRIFT, lease_id, f"{subject} the cloud refuses to converge it: {error}.", _ASK))
+        found.append(
+            Finding(FindingKind.DRIFT, lease_id, f"{subject} the cloud refuses to converge it: {error}.", _ASK)
+        )
     if changes:
         found.append(_drift(lease_id, subject, changes))
     if bugs:
-        found.append(Finding(Kind.PLUGIN, lease_id, f"{subject} {'; '.join(bugs)}.", _BUG))
+        found.append(Finding(FindingKind.PLUGIN, lease_id, f"{subject} {'; '.join(bugs)}.", _BUG))
     if found and _standing(service, lease_id) == step:
         yield from found
 
@@ -130,8 +127,8 @@ def _drift(lease_id: str, subject: str, changes: list[Change]) -> Finding:
     what = f"{subject} {'; '.join(said)}."
     if any(change.hurts for change in changes):
         remedy = "A repair would delete servers that users booted: move them away first, or delete the lease."
-        return Finding(Kind.DRIFT, lease_id, what, remedy)
-    return Finding(Kind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
+        return Finding(FindingKind.DRIFT, lease_id, what, remedy)
+    return Finding(FindingKind.DRIFT, lease_id, what, REPAIR, Mend.LEASE)
 
 
 def _changes(service: Service, observation: Observation, step: Step, bugs: list[str]) -> list[Change]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
 from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
-from leasehold.leasing.audit.finding import DEFECT, REPAIR, Finding, Kind, Mend
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.leasing.outcome import REFUSALS_TO_SHOW
+from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | No
             names = ", ".join(sorted({other.reservation_id for other in there}))
             what = f"{resource.label} is allocated beyond capacity from {each.window.start:%Y-%m-%d %H:%M}: {excess}"
             what = f"{what}, by the reservations {names}."
-            return Finding(Kind.OVERBOOKED, resource.label, what, "Delete or move one of the leases.")
+            return Finding(FindingKind.OVERBOOKED, resource.label, what, "Delete or move one of the leases.")
     return None
 
 
@@ -145,7 +145,7 @@ def _statuses(lease: Lease) -> Iterator[Finding]:
             yield _disagreement(lease, f"its event {kind} has another time than the lease")
 
 
-def _disagreement(lease: Lease, text: str, kind: Kind = Kind.STATUS) -> Finding:
+def _disagreement(lease: Lease, text: str, kind: FindingKind = FindingKind.STATUS) -> Finding:
     what = f"Lease {lease.id} is {lease.status}, but {text}."
     return Finding(kind, lease.id, what, f"{DEFECT} Deleting the lease always works.")
 
@@ -158,21 +158,21 @@ def _deferred(lease: Lease, work: Mapping[str, Sequence[Work]], now: datetime) -
     moment = now if lease.status is LeaseStatus.DELETING else next_moment(lease)
     tasks = work.get(lease.id, ())
     if len(tasks) > 1:
-        yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", Kind.WORK)
+        yield _disagreement(lease, f"it has {len(tasks)} tasks, and two managers could work on it", FindingKind.WORK)
     due = min((task.due_at for task in tasks if task.due_at is not None), default=None)
     if moment is not None and (due is None or due > (moment if moment > now else now + PATIENCE)):
         what = f"Lease {lease.id} is {lease.status}, but no task is due for its next step."
-        yield Finding(Kind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
+        yield Finding(FindingKind.WORK, lease.id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
     for task in tasks:
         if task.due_at is not None and task.due_at < now - LATE and not task.claimed(now):
             what = f"No manager has taken up the work for lease {lease.id}, due since {task.due_at:%Y-%m-%d %H:%M}."
-            yield Finding(Kind.LATE, lease.id, what, "Check that a manager runs and reaches the database.")
+            yield Finding(FindingKind.LATE, lease.id, what, "Check that a manager runs and reaches the database.")
 
 
 def _orphaned(connection: Connection) -> Iterator[Finding]:
     for subject in without_lease(connection, LEASE):
         what = f"A task is for lease {subject}, which does not exist."
-        yield Finding(Kind.WORK, subject, what, DEFECT)
+        yield Finding(FindingKind.WORK, subject, what, DEFECT)
 
 
 def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
@@ -186,11 +186,11 @@ def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
         pending = [task for task in work.get(lease_id, ()) if task.due_at is not None]
         if not pending:
             what = f"{what}, and no task is left that releases them."
-            yield Finding(Kind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
+            yield Finding(FindingKind.KEPT, lease_id, what, f"{DEFECT} {REPAIR}", Mend.LEASE)
         for task in pending:
             if _is_stuck(task, kept.since, now):
                 again = f"Fix that cause; this is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
-                yield Finding(Kind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
+                yield Finding(FindingKind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
 
 
 def _is_stuck(task: Work, since: datetime, now: datetime) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.audit import leases_using, types_in_use
-from leasehold.leasing.audit.finding import Finding, Kind
+from leasehold.model.finding import Finding, FindingKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def audit_plugins(service: Service) -> Iterator[Finding]:
         using = {name: leases_using(connection, name) for name in missing}
     for name, leases in using.items():
         what = f"The plugin of the resource type {name!r} cannot be used here, and {_said(leases)}."
-        yield Finding(Kind.PLUGIN, name, what, _REMEDY)
+        yield Finding(FindingKind.PLUGIN, name, what, _REMEDY)
 
 
 def _said(leases: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Repair the findings of an audit that a service may repair by itself.
 
-A lease or a host is repaired by its own task, so that two workers never work on it. No repair deletes a server, deletes
-a lease, or moves an allocation.
+A lease or a resource is repaired by its own task, so that two workers never work on it. No repair deletes a server,
+deletes a lease, or moves an allocation.
 """
 
 from __future__ import annotations
@@ -11,23 +11,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.cloud.observing import Observation
 from leasehold.cloud.ports import CloudError
-from leasehold.db.allocation import unreleased_on
 from leasehold.db.audit import IDLE, owners, work_of
 from leasehold.db.lease import find_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.resource import find_resource, last_resource, list_resources
+from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.leasing.audit.finding import Finding, Kind, Mend
-from leasehold.leasing.audit.leftovers import Sort, Thing, is_of_hosts, things_of_ours
-from leasehold.leasing.host import HOST_TASK
+from leasehold.leasing.audit.leftovers import look_at
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
-from leasehold.model.resource import FLOATING_IP, HOST
-from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
-from leasehold.resource_types.history import History
-from leasehold.resource_types.slots.names import child_provider
+from leasehold.model.finding import FindingKind, Mend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +28,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
+    from leasehold.model.finding import Finding
+    from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +70,7 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
         phase = phase_of(lease, now)
         if phase is None and next_moment(lease) is None:
             return None
-        if finding.kind is Kind.DRIFT:
+        if finding.kind is FindingKind.DRIFT:
             if phase is not Phase.KEEP:
                 return None
             put_event(connection, REPAIRED, lease, now)
@@ -87,12 +82,17 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
     return done
 
 
-def _hurry_host(service: Service, finding: Finding) -> str | None:
+def _hurry_resource(service: Service, finding: Finding) -> str | None:
+    type_ = _type_of(service, finding)
+    if type_ is None:
+        return None
+    task = type_.driver.task
+
     def work(connection: Connection) -> str | None:
-        known = last_resource(connection, HOST, finding.subject)
-        if known is None or (work_of(connection, HOST_TASK, known.id) or IDLE).busy(service.now()):
+        known = last_resource(connection, type_.name, finding.subject)
+        if known is None or (work_of(connection, task, known.id) or IDLE).busy(service.now()):
             return None
-        add_task_once(connection, HOST_TASK, known.id, service.now())
+        add_task_once(connection, task, known.id, service.now())
         return HURRIED
 
     done = service.db.transact(work)
@@ -109,94 +109,46 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
     Returns a sentence that says what was removed, or None if nothing may be removed. Raises CloudError.
     """
 
-    def is_over(connection: Connection) -> bool:
+    def type_if_over(connection: Connection) -> str | None:
         owner = owners(connection, {reservation_id}).get(reservation_id)
         if owner is None or not owner.over:
-            return False
+            return None
         # Lock the lease, so that no worker begins a step of it between the two checks.
-        find_lease(connection, owner.lease_id, lock=True, gone=True)
-        return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
+        lease = find_lease(connection, owner.lease_id, lock=True, gone=True)
+        if lease is None or (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now()):
+            return None
+        return next(part.resource_type for part in lease.reservations if part.id == reservation_id)
 
-    if not service.db.transact(is_over):
+    type_name = service.db.transact(type_if_over)
+    type_ = None if type_name is None else service.types.find(type_name)
+    if type_ is None:
         return None
-    observation = Observation(service.cloud)
-    things = [each for each in things_of_ours(service, observation) if each.reservation_id == reservation_id]
-    if any(_serves(service, observation, thing) for thing in things):
+    driver, look = type_.driver, look_at(service)
+    things = [each for each in driver.objects(look) if each.reservation_id == reservation_id]
+    if any(driver.in_use(look, thing) for thing in things):
         return None
     for thing in things:
-        _REMOVERS[thing.sort](service, observation, thing)
+        driver.remove(look, thing)
     return f"Removed: {', '.join(map(str, things))}."
 
 
-def _serves(service: Service, observation: Observation, thing: Thing) -> bool:
-    """Return whether servers use this thing."""
-    cloud = service.cloud
-    if thing.sort is Sort.GROUP:
-        return bool(observation.groups[thing.key].members)
-    if thing.sort is Sort.FLAVOR:
-        return bool(cloud.servers.with_flavor(thing.key))
-    if thing.sort is Sort.AGGREGATE:
-        return any(cloud.servers.on_host(host) for host in _leaving(service, observation, thing))
-    return False
+# ------------------------------------------------------------ by the driver
 
 
-def _leaving(service: Service, observation: Observation, thing: Thing) -> list[str]:
-    """Return the hosts of this aggregate that are in neither the free pool nor another host reservation's aggregate."""
-    pool = service.settings.cloud.freepool
-    others = [each for each in observation.aggregates.values() if each.name != thing.key]
-    places = [each for each in others if each.name == pool or is_of_hosts(service, each)]
-    return sorted(observation.aggregates[thing.key].hosts.difference(*(each.hosts for each in places)))
-
-
-def _remove_aggregate(service: Service, observation: Observation, thing: Thing) -> None:
-    """Remove an aggregate; first put its enrolled hosts back into the free pool, unless a lease has them."""
-    aggregates, pool = service.cloud.aggregates, service.settings.cloud.freepool
+def _by_driver(service: Service, finding: Finding) -> str | None:
+    type_ = _type_of(service, finding)
     with service.db.reading() as connection:
-        enrolled = {host.number: host.attributes["service_name"] for host in list_resources(connection, HOST)}
-        held = unreleased_on(connection, enrolled, service.now()) if enrolled else []
-    leased = {enrolled[each.resource_number] for each in held if each.demand is None}
-    for host in _leaving(service, observation, thing):
-        if host in enrolled.values() and host not in leased:
-            aggregates.add_host(pool, host)
-    for host in sorted(observation.aggregates[thing.key].hosts):
-        aggregates.remove_host(thing.key, host)
-    aggregates.delete(thing.key)
+        resource = None if type_ is None else find_resource(connection, type_.name, finding.subject)
+    return None if type_ is None or resource is None else type_.driver.repair(look_at(service), resource)
 
 
-def _remove_group(service: Service, _: Observation, thing: Thing) -> None:
-    if service.cloud.server_groups is not None:
-        service.cloud.server_groups.delete(thing.key)
-
-
-def _remove_class(service: Service, observation: Observation, thing: Thing) -> None:
-    for provider in sorted(observation.providers):
-        if provider.startswith(child_provider("")):
-            service.cloud.providers.remove_inventory(provider, thing.key)
-    service.cloud.providers.delete_class(thing.key)
-
-
-_REMOVERS: dict[Sort, Callable[[Service, Observation, Thing], None]] = {
-    Sort.AGGREGATE: _remove_aggregate,
-    Sort.FLAVOR: lambda service, _, thing: service.cloud.flavors.delete(thing.key),
-    Sort.CLASS: _remove_class,
-    Sort.GROUP: _remove_group,
-    Sort.ADDRESS: lambda service, _, thing: service.cloud.networks.delete_floating_ip(thing.key),
-}
-
-
-def _free_address(service: Service, finding: Finding) -> str | None:
-    with service.db.reading() as connection:
-        resource = find_resource(connection, FLOATING_IP, finding.subject)
-    found = None if resource is None else service.cloud.networks.floating_ip(*place_of(resource))
-    history = History(service.db, service.now)
-    if resource is None or found is None or not remove_if_kept(service.cloud, history, resource, found):
-        return None
-    return f"Removed: floating IP {found.address} of project {found.project_id}."
+def _type_of(service: Service, finding: Finding) -> ResourceType | None:
+    return None if finding.resource_type is None else service.types.find(finding.resource_type)
 
 
 _MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
     Mend.LEASE: _hurry_lease,
-    Mend.HOST: _hurry_host,
+    Mend.RESOURCE: _hurry_resource,
     Mend.REMOVAL: lambda service, finding: remove_leftovers(service, finding.subject),
-    Mend.ADDRESS: _free_address,
+    Mend.DRIVER: _by_driver,
 }

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError, Flavor
 from leasehold.model.errors import CloudUnavailableError, NotFoundError
-from leasehold.resource_types.driver import Driver, mark_of
+from leasehold.resource_types.driver import mark_of
 from leasehold.resource_types.flavor.kind import FlavorRequest, capture
-from leasehold.resource_types.slots.driver import clear_late_boots, converge_slots, occupied_slots
+from leasehold.resource_types.slots.driver import SlotsDriver, converge_slots
 from leasehold.resource_types.slots.names import extra_specs
 
 if TYPE_CHECKING:
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
     from leasehold.resource_types.driver import Job, Wanted
-    from leasehold.resource_types.history import History
 
 
-class FlavorDriver(Driver[FlavorRequest]):
+class FlavorDriver(SlotsDriver[FlavorRequest]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     def resolve(self, cloud: Cloud, caller: Caller, request: FlavorRequest) -> FlavorRequest:
@@ -46,14 +45,6 @@ class FlavorDriver(Driver[FlavorRequest]):
             extra_specs={**source.extra_specs, **extra_specs(job.name)},
         )
         return converge_slots(cloud, job, wanted, flavor)
-
-    def started(self, cloud: Cloud, job: Job[FlavorRequest], history: History) -> None:
-        """Delete late boots on the hosts."""
-        clear_late_boots(cloud, job, history)
-
-    def occupied(self, cloud: Cloud, job: Job[FlavorRequest]) -> frozenset[int]:
-        """Return the allocations on vacated hosts that still have servers of the reservation."""
-        return occupied_slots(cloud, job)
 
 
 def _find(cloud: Cloud, flavor_id: str) -> Flavor | None:

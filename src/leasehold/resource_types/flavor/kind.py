@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import Flavor
 from leasehold.model.errors import ConflictError, InvalidInputError
-from leasehold.model.resource import HOST_POOL
 from leasehold.model.use import Use
 from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, known_fields, read
 from leasehold.resource_types.kind import Kind
 from leasehold.resource_types.slots.changes import check_only_more
+from leasehold.resource_types.slots.hosts import OfHosts
 from leasehold.resource_types.slots.names import cloud_names
 from leasehold.resource_types.slots.placing import explain, place, spread_of
 
@@ -51,11 +51,10 @@ class FlavorRequest:
     captured: str | None = None
 
 
-class FlavorKind(Kind[FlavorRequest]):
+class FlavorKind(OfHosts, Kind[FlavorRequest]):
     """Slots of an existing flavor's size, with its traits and custom resource classes."""
 
     name = "flavor:instance"
-    pool = HOST_POOL
     noun = "instances of flavors"
     schema = FlavorBody
     request_type = FlavorRequest

@@ -9,23 +9,53 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import HeldError
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted, mark_of
+from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, tagged_addresses
+from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
 from leasehold.resource_types.floatingip.kind import FloatingIpRequest
 from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from leasehold.cloud.ports import Cloud, CloudTransientError, FloatingIp
+    from leasehold.conf.settings import CloudSettings
+    from leasehold.model.finding import Finding
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Job
-    from leasehold.resource_types.history import History
+    from leasehold.resource_types.enrolment import Discovery
+    from leasehold.resource_types.look import CloudObject, Look
+    from leasehold.resource_types.records import Records
 
 log = logging.getLogger(__name__)
-
-TAG = "blazar"
 
 
 class FloatingIpDriver(Driver[FloatingIpRequest]):
     """Creates the addresses in the project at the start, and removes them at the end."""
+
+    description = FloatingIpDescription
+
+    def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - the driver's contract
+        """Find the address `floating_ip_address` in the network `floating_network_id`."""
+        return discover(cloud, description["floating_network_id"], description["floating_ip_address"])
+
+    def audit(self, look: Look) -> Iterable[Finding]:
+        """Yield the enrolled addresses that a project has without a lease."""
+        return audit_addresses(look)
+
+    def repair(self, look: Look, resource: Resource) -> str | None:
+        """Remove the address from a project whose lease of it is over."""
+        found = look.cloud.networks.floating_ip(*place_of(resource))
+        if found is None or not remove_if_kept(look.cloud, look.records, resource, found):
+            return None
+        return f"Removed: floating IP {found.address} of project {found.project_id}."
+
+    def objects(self, look: Look) -> Iterable[CloudObject]:
+        """Yield the addresses whose tags name a reservation."""
+        return tagged_addresses(look)
+
+    def remove(self, look: Look, thing: CloudObject) -> None:
+        """Remove an address from its project."""
+        look.cloud.networks.delete_floating_ip(thing.key)
 
     def converge(self, cloud: Cloud, job: Job[FloatingIpRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Make the held addresses, and no others, exist in the project while active, and none afterwards."""
@@ -45,14 +75,14 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         )
         return {}
 
-    def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, history: History) -> None:
+    def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, records: Records) -> None:
         """Remove the blocking address if its project kept it after a lease; otherwise log which project has it."""
         if not isinstance(error, HeldError):
             return
         found = error.holder
         wanted = {place_of(holding.resource): holding.resource for holding in job.holdings}
         resource = wanted.get(_key(found))
-        if resource is None or not remove_if_kept(cloud, history, resource, found):
+        if resource is None or not remove_if_kept(cloud, records, resource, found):
             text = "Reservation %s waits for address %s, which project %s has without a lease: release it there"
             log.warning(text, job.name, found.address, found.project_id)
 

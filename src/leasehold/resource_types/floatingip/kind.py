@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from leasehold.calendar.search import earliest_free
 from leasehold.model.allocation import Pick
-from leasehold.model.errors import InUseError, InvalidInputError
+from leasehold.model.errors import DuplicateError, InUseError, InvalidInputError, NotEnoughFloatingIpsError
 from leasehold.model.properties import Comparison
 from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
@@ -64,9 +64,21 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
     name = FLOATING_IP
     pool = FLOATING_IP_POOL
     noun = "floating IPs"
+    singular = "address"
+    id_name = "floatingip_id"
     whole = "floating_ips"
+    not_enough = NotEnoughFloatingIpsError
     schema = FloatingIpBody
     request_type = FloatingIpRequest
+
+    def duplicate(self, reference: str) -> DuplicateError:
+        """Name the address, and the field of the request (contract http-api §7)."""
+        message = f"The address {reference.rpartition('/')[2]} is enrolled already."
+        return DuplicateError(message, field="floating_ip_address")
+
+    def described(self, description: Mapping[str, Any]) -> str:
+        """Return the network: it is the only thing that the cloud is asked about."""
+        return f"network {description['floating_network_id']}"
 
     def parse(self, raw: Mapping[str, Any]) -> FloatingIpRequest:
         """Read a request; raises InvalidInputError for more named addresses than `amount`."""

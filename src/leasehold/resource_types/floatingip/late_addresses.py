@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud, FloatingIp
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.history import History
+    from leasehold.resource_types.records import Records
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +22,9 @@ def place_of(resource: Resource) -> tuple[str, str]:
     return resource.attributes["floating_network_id"], resource.attributes["floating_ip_address"]
 
 
-def remove_if_kept(cloud: Cloud, history: History, resource: Resource, found: FloatingIp) -> bool:
+def remove_if_kept(cloud: Cloud, records: Records, resource: Resource, found: FloatingIp) -> bool:
     """Remove an enrolled address from a project whose lease of it is over; return whether it did. Raises CloudError."""
-    if not history.has_given_up(resource.number, found.project_id):
+    if not records.has_given_up(resource.number, found.project_id):
         return False
     log.warning("Address %s is removed from project %s, whose lease of it is over", found.address, found.project_id)
     cloud.networks.delete_floating_ip(found.id)

@@ -12,20 +12,103 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Stra
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.host.audit import TASK, audit_membership
+from leasehold.resource_types.host.enrolment import (
+    SHARED,
+    HostDescription,
+    attributes_of,
+    discover,
+    give_provider,
+    is_leased,
+    place,
+    release,
+    report_of,
+    shared_error,
+)
 from leasehold.resource_types.host.images import asks_for_images, say_waiting, spared, take_images
 from leasehold.resource_types.host.kind import HostRequest
+from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
+from leasehold.resource_types.slots import aggregates
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Aggregate, Cloud, Server
+    from leasehold.conf.settings import CloudSettings
+    from leasehold.model.errors import ConflictError
+    from leasehold.model.finding import Finding
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Holding, Job
-    from leasehold.resource_types.history import History
+    from leasehold.resource_types.enrolment import Discovery, Report
+    from leasehold.resource_types.look import CloudObject, Look
+    from leasehold.resource_types.records import Records
 
 
 class HostDriver(Driver[HostRequest]):
     """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
+
+    description = HostDescription
+    task = TASK
+    shared = SHARED
+
+    def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
+        """Find the hypervisor with the exact hostname or id `name`."""
+        return discover(cloud, settings, description["name"])
+
+    def place(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, leased: bool) -> None:
+        """Make the host's provider, and put it into the free pool unless a lease has it."""
+        give_provider(cloud, attributes)
+        if not leased:
+            place(cloud, settings, attributes)
+
+    def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
+        """Take the host out of the free pool, and drop its provider."""
+        release(cloud, settings, attributes, alone=alone)
+
+    def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:
+        """Return the attributes of the hypervisor with this id."""
+        found = cloud.hypervisors.find(ident)
+        return None if found is None else attributes_of(found, settings)
+
+    def reference_of(self, attributes: Mapping[str, Any]) -> str:
+        """Return the hypervisor hostname."""
+        return str(attributes["hypervisor_hostname"])
+
+    def shared_error(self, found: Discovery, other: str) -> ConflictError:
+        """Refuse a second hypervisor behind one compute service."""
+        return shared_error(found, other)
+
+    def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:
+        """Return how many servers there are."""
+        servers = cloud.servers.on_host(attributes["service_name"])
+        return f"{len(servers)} servers" if servers else None
+
+    def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
+        """Return whether the host is in the aggregate of one of these reservations."""
+        return is_leased(cloud, attributes, reservation_ids)
+
+    def reports(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Report]:
+        """Return how the hypervisors are, found by hostname: numbers repeat from cell to cell (resources §7.2)."""
+        found = {each.hypervisor_hostname: report_of(each) for each in cloud.hypervisors.list()}
+        hostnames = {each.number: each.attributes["hypervisor_hostname"] for each in resources}
+        return {number: found[name] for number, name in hostnames.items() if name in found}
+
+    def audit(self, look: Look) -> Iterable[Finding]:
+        """Yield hosts in the wrong aggregate, and servers without a lease."""
+        return (*audit_membership(look), *audit_strangers(look))
+
+    def objects(self, look: Look) -> Iterable[CloudObject]:
+        """Yield the aggregates."""
+        return map(aggregates.as_object, aggregates.of_hosts(look))
+
+    def in_use(self, look: Look, thing: CloudObject) -> bool:
+        """Return whether a host that would leave all our aggregates has servers."""
+        return aggregates.is_used(look, thing.key)
+
+    def remove(self, look: Look, thing: CloudObject) -> None:
+        """Remove an aggregate, and put its hosts back."""
+        aggregates.remove_aggregate(look, thing.key)
 
     def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
@@ -43,11 +126,11 @@ class HostDriver(Driver[HostRequest]):
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
-    def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, history: History) -> None:
+    def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, records: Records) -> None:
         """Delete late boots among the leftover servers that block the start."""
         if isinstance(error, StrangersError):
             numbers = {held.resource.attributes["service_name"]: held.resource.number for held in job.holdings}
-            delete_late_boots(cloud, history, {error.service_host: numbers[error.service_host]}, error.servers)
+            delete_late_boots(cloud, records, {error.service_host: numbers[error.service_host]}, error.servers)
 
     def occupied(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
         """Return the allocations on vacated hosts that are still in the aggregate, because they have servers."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import Flavor
-from leasehold.resource_types.driver import Driver, mark_of
+from leasehold.resource_types.driver import mark_of
 from leasehold.resource_types.instance.groups import lacks_group, make_group, remove_group
 from leasehold.resource_types.instance.kind import InstanceRequest
-from leasehold.resource_types.slots.driver import clear_late_boots, converge_slots, occupied_slots
+from leasehold.resource_types.slots.driver import SlotsDriver, converge_slots
 from leasehold.resource_types.slots.names import affinity_key, extra_specs
 
 if TYPE_CHECKING:
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.driver import Job, Wanted
-    from leasehold.resource_types.history import History
 
 
-class InstanceDriver(Driver[InstanceRequest]):
+class InstanceDriver(SlotsDriver[InstanceRequest]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     for_caller = "server group"
@@ -51,11 +50,3 @@ class InstanceDriver(Driver[InstanceRequest]):
     def discard(self, cloud: Cloud, facts: Mapping[str, Any]) -> None:
         """Remove the server group that the facts name, if any."""
         remove_group(cloud, facts)
-
-    def started(self, cloud: Cloud, job: Job[InstanceRequest], history: History) -> None:
-        """Delete late boots on the hosts."""
-        clear_late_boots(cloud, job, history)
-
-    def occupied(self, cloud: Cloud, job: Job[InstanceRequest]) -> frozenset[int]:
-        """Return the allocations on vacated hosts that still have servers of the reservation."""
-        return occupied_slots(cloud, job)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.resource import HOST_POOL
 from leasehold.model.use import Use
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
 from leasehold.resource_types.kind import Kind
 from leasehold.resource_types.slots.changes import check_only_more
+from leasehold.resource_types.slots.hosts import OfHosts
 from leasehold.resource_types.slots.names import SERVER_GROUP, cloud_names
 from leasehold.resource_types.slots.placing import explain, place, spread_of
 
@@ -54,11 +54,10 @@ class InstanceRequest:
         return {"VCPU": self.vcpus, "MEMORY_MB": self.memory_mb, "DISK_GB": self.disk_gb}
 
 
-class InstanceKind(Kind[InstanceRequest]):
+class InstanceKind(OfHosts, Kind[InstanceRequest]):
     """Slots of one size, on hosts that instance and flavor reservations share."""
 
     name = "virtual:instance"
-    pool = HOST_POOL
     noun = "instances"
     schema = InstanceBody
     request_type = InstanceRequest

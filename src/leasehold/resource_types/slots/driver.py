@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Wanted
+from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
@@ -23,13 +23,42 @@ from leasehold.resource_types.slots.names import (
     group_of,
     resource_class,
 )
+from leasehold.resource_types.slots.objects import objects_of_slots, remove_object, slots_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from leasehold.cloud.ports import Cloud, Flavor
     from leasehold.resource_types.driver import Holding, Job
-    from leasehold.resource_types.history import History
+    from leasehold.resource_types.look import CloudObject, Look
+    from leasehold.resource_types.records import Records
+
+
+R = TypeVar("R")
+
+
+class SlotsDriver(Driver[R]):
+    """Keeps a flavor, an aggregate and a resource class for each reservation."""
+
+    def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
+        """Delete late boots on the hosts."""
+        clear_late_boots(cloud, job, records)
+
+    def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+        """Return the allocations on vacated hosts that still have servers of the reservation."""
+        return occupied_slots(cloud, job)
+
+    def objects(self, look: Look) -> Iterable[CloudObject]:
+        """Yield aggregates, flavors, resource classes and server groups."""
+        return objects_of_slots(look)
+
+    def in_use(self, look: Look, thing: CloudObject) -> bool:
+        """Return whether servers use the object."""
+        return slots_in_use(look, thing)
+
+    def remove(self, look: Look, thing: CloudObject) -> None:
+        """Remove the object."""
+        remove_object(look, thing)
 
 
 def converge_slots(
@@ -150,7 +179,7 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
     )
 
 
-def clear_late_boots(cloud: Cloud, job: Job[Any], history: History) -> None:
+def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
     """Delete late boots on the hosts of slots that begin; raises CloudError.
 
     Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the
@@ -164,4 +193,4 @@ def clear_late_boots(cloud: Cloud, job: Job[Any], history: History) -> None:
     }
     if numbers:
         there = cloud.servers.on_hosts(numbers.keys())
-        delete_late_boots(cloud, history, numbers, [each for each in there if each.flavor_id != job.name])
+        delete_late_boots(cloud, records, numbers, [each for each in there if each.flavor_id != job.name])

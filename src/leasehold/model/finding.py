@@ -9,7 +9,7 @@ DEFECT = "This is a defect; report it."
 REPAIR = "leasehold-manage audit --repair repairs it."
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """The kinds of findings; scripts and metrics use these words, so they never change."""
 
     OVERBOOKED = "overbooked"
@@ -28,23 +28,25 @@ class Mend(StrEnum):
 
     LEASE = "lease"
     """Make the lease's task due; its worker converges the lease and the cloud."""
-    HOST = "host"
-    """Make the host's task due; it puts an enrolled host into the right aggregate, and releases a removed one."""
+    RESOURCE = "resource"
+    """Make the resource's task due; it puts an enrolled resource into its place, and releases a removed one."""
     REMOVAL = "removal"
     """Remove the cloud objects of a reservation that is over."""
-    ADDRESS = "address"
-    """Remove an address from a project whose lease of it is over."""
+    DRIVER = "driver"
+    """Let the driver of the resource's type repair it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One fault: `subject` is the id of what is affected, `what` says what is wrong, `remedy` what to do.
 
-    `mend` is the automatic repair; None if only an operator can decide.
+    `mend` is the automatic repair; None if only an operator can decide. `resource_type` is the type of the subject if
+    that is a resource.
     """
 
-    kind: Kind
+    kind: FindingKind
     subject: str
     what: str
     remedy: str
     mend: Mend | None = None
+    resource_type: str | None = None

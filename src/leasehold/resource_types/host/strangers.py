@@ -10,20 +10,15 @@ from collections import defaultdict
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from leasehold.db.allocation import unreleased_on
-from leasehold.db.audit import owners
-from leasehold.db.resource import list_resources
-from leasehold.leasing.audit.finding import Finding, Kind
-from leasehold.leasing.audit.leftovers import is_of_hosts
+from leasehold.model.finding import Finding, FindingKind
 from leasehold.model.resource import HOST
+from leasehold.resource_types.slots.aggregates import of_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from leasehold.cloud.observing import Observation
     from leasehold.cloud.ports import Server
-    from leasehold.leasing.service import Service
-    from leasehold.model.resource import Resource
+    from leasehold.resource_types.look import Look
 
 AHEAD = timedelta(hours=1)
 """How long before its start a lease of the whole host is mentioned in the finding."""
@@ -37,19 +32,17 @@ _REMEDY_ELSEWHERE = (
 )
 
 
-def audit_strangers(service: Service, observation: Observation) -> Iterator[Finding]:
+def audit_strangers(look: Look) -> Iterator[Finding]:
     """Yield the enrolled hosts that are in no host reservation and have servers without a lease.
 
     One call lists the servers of all these hosts.
     """
-    ours = [each for each in observation.aggregates.values() if is_of_hosts(service, each)]
-    arrived = {host for each in ours for host in each.hosts}
-    with service.db.reading() as connection:
-        enrolled = list_resources(connection, HOST)
+    arrived = {host for each in of_hosts(look) for host in each.hosts}
+    enrolled = look.records.enrolled(HOST)
     names = {host.attributes["service_name"] for host in enrolled} - arrived
-    found = _nobodys(service, names) if names else {}
+    found = _nobodys(look, names) if names else {}
     suspects = [host for host in enrolled if host.attributes["service_name"] in found]
-    whole = _promised(service, suspects)
+    whole = look.records.whole([host.number for host in suspects], AHEAD)
     for host in suspects:
         servers = ", ".join(
             f"{each.id} of project {each.project_id}" for each in found[host.attributes["service_name"]]
@@ -57,25 +50,15 @@ def audit_strangers(service: Service, observation: Observation) -> Iterator[Find
         promised = host.number in whole
         to_a_lease = "is allocated to a lease as a whole, and " if promised else ""
         what = f"Host {host.label} {to_a_lease}has servers without a lease: {servers}."
-        yield Finding(Kind.PLACE, f"servers on {host.id}", what, _REMEDY if promised else _REMEDY_ELSEWHERE)
+        yield Finding(FindingKind.PLACE, f"servers on {host.id}", what, _REMEDY if promised else _REMEDY_ELSEWHERE)
 
 
-def _promised(service: Service, hosts: Collection[Resource]) -> frozenset[int]:
-    """Return the numbers of those of these hosts that are allocated as a whole, now or within AHEAD."""
-    if not hosts:
-        return frozenset()
-    with service.db.reading() as connection:
-        held = unreleased_on(connection, [host.number for host in hosts], service.now() + AHEAD)
-    return frozenset(each.resource_number for each in held if each.demand is None)
-
-
-def _nobodys(service: Service, names: Collection[str]) -> Mapping[str, list[Server]]:
+def _nobodys(look: Look, names: Collection[str]) -> Mapping[str, list[Server]]:
     """Return, by service host, the servers that are not preemptible and belong to no current slot reservation."""
-    there = [each for each in service.cloud.servers.on_hosts(names) if not each.preemptible]
-    with service.db.reading() as connection:
-        known = owners(connection, {server.flavor_id for server in there})
+    there = [each for each in look.cloud.servers.on_hosts(names) if not each.preemptible]
+    current = look.records.current({server.flavor_id for server in there})
     found: dict[str, list[Server]] = defaultdict(list)
     for server in there:
-        if server.service_host and (server.flavor_id not in known or known[server.flavor_id].over):
+        if server.service_host and server.flavor_id not in current:
             found[server.service_host].append(server)
     return found

@@ -7,24 +7,22 @@ repairs are not checked here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from leasehold.db.allocation import unreleased_on
-from leasehold.db.audit import removed_hosts, work_for
-from leasehold.db.resource import list_resources
-from leasehold.leasing.audit.finding import REPAIR, Finding, Kind, Mend
-from leasehold.leasing.audit.leftovers import is_of_hosts
-from leasehold.leasing.host import HOST_TASK
+from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.resource import HOST
+from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from leasehold.cloud.observing import Observation
-    from leasehold.leasing.service import Service
     from leasehold.model.resource import Resource
+    from leasehold.resource_types.look import Look
+    from leasehold.resource_types.records import Enrolments
 
+TASK = "host"
+"""The kind of the task that keeps a host in its aggregate."""
 _UNKNOWN = "Enrol the host, or take it out by hand: it was never enrolled in this database."
 _GONE = "The cloud does not know its hypervisor: restore the hypervisor, or take the host out of service."
 
@@ -47,69 +45,50 @@ class _Cloud:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Database:
-    """The hosts in the database: the enrolled and the removed ones, those with work in progress, and those leased."""
+def audit_membership(look: Look) -> Iterator[Finding]:
+    """Yield enrolled hosts in no aggregate or in several, hosts that share a service, and hosts not enrolled.
 
-    enrolled: list[Resource]
-    removed: Mapping[str, Mapping[str, Any]]
-    busy: frozenset[str]
-    held: frozenset[int]
-
-
-def audit_host_membership(service: Service, observation: Observation) -> Iterator[Finding]:
-    """Yield enrolled hosts in no aggregate or in several, hosts that share a service, and hosts not enrolled."""
-    cloud = _see(service, observation)
-    db = _read(service)
+    The cloud is read before the database; the second look discards hosts that were enrolled or removed meanwhile.
+    """
+    cloud = _see(look)
+    db = look.records.enrolments(HOST, TASK)
     for host in db.enrolled:
         if host.id not in db.busy:
             yield from _enrolled(host, cloud, db)
     yield from _shared(db.enrolled)
-    yield from _strangers(service.settings.cloud.freepool, cloud, db)
+    yield from _strangers(look.settings.freepool, cloud, db)
 
 
-def _see(service: Service, observation: Observation) -> _Cloud:
+def _see(look: Look) -> _Cloud:
     leased: dict[str, list[str]] = {}
-    for aggregate in observation.aggregates.values():
-        if is_of_hosts(service, aggregate):
-            for host in aggregate.hosts:
-                leased.setdefault(host, []).append(aggregate.name)
-    pool = observation.aggregates.get(service.settings.cloud.freepool)
+    for aggregate in of_hosts(look):
+        for host in aggregate.hosts:
+            leased.setdefault(host, []).append(aggregate.name)
+    pool = look.observation.aggregates.get(look.settings.freepool)
     # Hypervisor numbers repeat from cell to cell; hostnames do not.
-    hypervisors = frozenset(hypervisor.hypervisor_hostname for hypervisor in service.cloud.hypervisors.list())
-    return _Cloud(pool.hosts if pool else frozenset(), leased, observation.providers, hypervisors)
+    hypervisors = frozenset(hypervisor.hypervisor_hostname for hypervisor in look.cloud.hypervisors.list())
+    return _Cloud(pool.hosts if pool else frozenset(), leased, look.observation.providers, hypervisors)
 
 
-def _read(service: Service) -> _Database:
-    """Read the database, after the cloud; the second look discards hosts that were enrolled or removed meanwhile."""
-    now = service.now()
-    with service.db.reading() as connection:
-        enrolled = list_resources(connection, HOST)
-        tasks = work_for(connection, HOST_TASK)
-        held = unreleased_on(connection, [host.number for host in enrolled], now) if enrolled else []
-        return _Database(
-            enrolled,
-            removed_hosts(connection),
-            frozenset(subject for subject, works in tasks.items() if any(work.busy(now) for work in works)),
-            frozenset(each.resource_number for each in held if each.demand is None),
-        )
+def _finding(subject: str, what: str, remedy: str, mend: Mend | None = None) -> Finding:
+    return Finding(FindingKind.PLACE, subject, what, remedy, mend, HOST)
 
 
-def _enrolled(host: Resource, cloud: _Cloud, db: _Database) -> Iterator[Finding]:
+def _enrolled(host: Resource, cloud: _Cloud, db: Enrolments) -> Iterator[Finding]:
     several = sorted(cloud.leased.get(host.attributes["service_name"], ()))
     if len(several) > 1:
         what = f"Host {host.label} is in the aggregates of several reservations: {', '.join(several)}."
-        yield Finding(Kind.PLACE, host.id, what, "Take it out of those that do not hold it; its lease does the rest.")
+        yield _finding(host.id, what, "Take it out of those that do not hold it; its lease does the rest.")
         return
     # The task of a lease that has the host puts it back.
-    lacking = [] if host.number in db.held else cloud.lacks(host)
+    lacking = [] if host.number in db.whole else cloud.lacks(host)
     if lacking:
         known = host.label in cloud.hypervisors and host.label in cloud.providers
         what = f"Host {host.label} is enrolled, but it {' and '.join(lacking)}."
-        yield Finding(Kind.PLACE, host.id, what, REPAIR if known else _GONE, Mend.HOST if known else None)
+        yield _finding(host.id, what, REPAIR if known else _GONE, Mend.RESOURCE if known else None)
 
 
-def _shared(enrolled: list[Resource]) -> Iterator[Finding]:
+def _shared(enrolled: Sequence[Resource]) -> Iterator[Finding]:
     """Yield the hosts that can only be leased together, because one compute service has several of them."""
     behind: dict[str, list[Resource]] = {}
     for host in enrolled:
@@ -118,10 +97,10 @@ def _shared(enrolled: list[Resource]) -> Iterator[Finding]:
         if len(hosts) > 1:
             names = ", ".join(host.label for host in hosts)
             what = f"The hosts {names} are behind one compute service, {service_host}: a lease of one gets all of them."
-            yield Finding(Kind.PLACE, service_host, what, "Remove all but one, or give each a nova-compute of its own.")
+            yield _finding(service_host, what, "Remove all but one, or give each a nova-compute of its own.")
 
 
-def _strangers(pool: str, cloud: _Cloud, db: _Database) -> Iterator[Finding]:
+def _strangers(pool: str, cloud: _Cloud, db: Enrolments) -> Iterator[Finding]:
     names = {host.attributes["service_name"] for host in db.enrolled}
     labels = {host.label for host in db.enrolled}
     mark = child_provider("")
@@ -133,10 +112,10 @@ def _strangers(pool: str, cloud: _Cloud, db: _Database) -> Iterator[Finding]:
             yield from _stranger("hypervisor_hostname", label, f"has the provider {provider}", db)
 
 
-def _stranger(key: str, name: str, has: str, db: _Database) -> Iterator[Finding]:
+def _stranger(key: str, name: str, has: str, db: Enrolments) -> Iterator[Finding]:
     what = f"Host {name} is not enrolled, but it {has}."
     ident = next((ident for ident, values in db.removed.items() if values[key] == name), None)
     if ident is None:
-        yield Finding(Kind.PLACE, name, what, _UNKNOWN)
+        yield _finding(name, what, _UNKNOWN)
     elif ident not in db.busy:
-        yield Finding(Kind.PLACE, ident, what, REPAIR, Mend.HOST)
+        yield _finding(ident, what, REPAIR, Mend.RESOURCE)

@@ -1,0 +1,70 @@
+"""Resources of any type, from 1.2 on; hosts and floating IPs have their v1 paths as well."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.listing import Listing
+from leasehold.api.models.property import checked_changes, checked_properties
+from leasehold.api.views.resource import show_resource, show_type
+from leasehold.leasing import queries
+from leasehold.leasing import resource as resources
+from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.resource_types.fields import read
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.resource import ResourceChange, ResourceCreation
+    from leasehold.resource_types.registry import ResourceType
+
+
+def known(call: Call, resource_type: str) -> ResourceType:
+    """Return a type, switched on or not; raises NotFoundError."""
+    found = call.service.types.installed(resource_type)
+    if found is None:
+        raise NotFoundError("resource_type", resource_type)
+    return found
+
+
+def list_types(call: Call) -> Reply:
+    """Show the resource types that are switched on."""
+    return Reply({"resource_types": [show_type(each) for _, each in sorted(call.service.types.by_name.items())]})
+
+
+def list_resources(call: Call, resource_type: str) -> Reply:
+    """Show all resources of a type."""
+    found = queries.list_resources(call.service, known(call, resource_type).name)
+    return Reply(Listing("resources", map(show_resource, found)))
+
+
+def show(call: Call, resource_type: str, resource_id: str) -> Reply:
+    """Show one resource."""
+    name = known(call, resource_type).name
+    return Reply({"resource": show_resource(queries.get_resource(call.service, name, resource_id))})
+
+
+def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
+    """Enrol a resource."""
+    type_ = known(call, resource_type)
+    shape = type_.driver.description
+    if shape is None:
+        message = f"Nothing is enrolled as {type_.name}; its reservations use resources of {type_.kind.resources}."
+        raise InvalidInputError(message, field="resource_type")
+    description = read(shape, body.model_extra or {}).model_dump()
+    properties = checked_properties(body.properties)
+    return Reply({"resource": show_resource(resources.enrol(call.service, type_.name, description, properties))})
+
+
+def change(call: Call, resource_type: str, resource_id: str, body: ResourceChange) -> Reply:
+    """Set properties of a resource, all of them or none; null removes a property."""
+    name = known(call, resource_type).name
+    attributes = queries.get_resource(call.service, name, resource_id).attributes
+    wanted = checked_changes(body.properties, reserved=frozenset(attributes))
+    return Reply({"resource": show_resource(resources.change(call.service, name, resource_id, wanted))})
+
+
+def delete(call: Call, resource_type: str, resource_id: str) -> Reply:
+    """Remove a resource."""
+    resources.remove(call.service, known(call, resource_type).name, resource_id)
+    return Reply()

@@ -1,0 +1,74 @@
+"""Formats of resources of any type, from 1.2 on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+from leasehold.api.models.property import CHANGES, PROPERTIES
+
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
+
+
+class ResourceCreation(RequestModel):
+    """The body of POST /v1/resources/{resource_type}: what the type needs to find the resource, and its properties."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra=PROPERTIES)
+
+
+_CHANGED: JsonDict = CHANGES
+
+
+class ResourceChange(RequestModel):
+    """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove."""
+
+    properties: dict[str, Any] = Field(json_schema_extra=_CHANGED)
+
+
+@with_config(ConfigDict(extra="forbid"))
+class ResourceAnswer(TypedDict):
+    """A resource: `name` is what people call it, `attributes` what its driver found, `capacity` by resource class."""
+
+    id: str
+    resource_type: str
+    name: str
+    attributes: dict[str, Any]
+    properties: dict[str, str]
+    capacity: dict[str, int]
+    traits: list[str]
+    reservable: bool
+    health: str
+    created_at: str | None
+    updated_at: str | None
+
+
+class OneResource(TypedDict):
+    """The answer about one resource."""
+
+    resource: ResourceAnswer
+
+
+class ResourceList(TypedDict):
+    """The answer about resources."""
+
+    resources: list[ResourceAnswer]
+
+
+class ResourceTypeAnswer(TypedDict):
+    """A resource type that is switched on: its noun, and whether an administrator enrols resources of it."""
+
+    resource_type: str
+    noun: str
+    enrolled: bool
+
+
+class ResourceTypeList(TypedDict):
+    """The answer about resource types."""
+
+    resource_types: list[ResourceTypeAnswer]

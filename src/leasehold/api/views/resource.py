@@ -1,0 +1,35 @@
+"""Resources of any type, from 1.2 on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.dates import to_record
+
+if TYPE_CHECKING:
+    from leasehold.api.models.resource import ResourceAnswer, ResourceTypeAnswer
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.registry import ResourceType
+
+
+def show_resource(resource: Resource) -> ResourceAnswer:
+    """Return what the cloud, the operator and the health check know about a resource."""
+    return {
+        "id": resource.id,
+        "resource_type": resource.type,
+        "name": resource.label,
+        "attributes": dict(resource.attributes),
+        "properties": dict(resource.properties),
+        "capacity": dict(resource.capacity),
+        "traits": sorted(resource.traits),
+        "reservable": resource.reservable,
+        "health": resource.health,
+        "created_at": to_record(resource.created_at),
+        "updated_at": to_record(resource.updated_at),
+    }
+
+
+def show_type(type_: ResourceType) -> ResourceTypeAnswer:
+    """Return a resource type."""
+    enrolled = type_.driver.description is not None
+    return {"resource_type": type_.name, "noun": type_.kind.noun, "enrolled": enrolled}

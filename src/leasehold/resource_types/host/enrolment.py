@@ -1,0 +1,113 @@
+"""How compute hosts are enrolled: found by name or id, and kept in the free pool while no lease has them.
+
+Contract resources §1. Every call may be repeated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.errors import InUseError, NotFoundError, SharedServiceHostError
+from leasehold.resource_types.enrolment import Discovery, Report
+from leasehold.resource_types.fields import Identifier, RequestBody
+from leasehold.resource_types.slots.names import child_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from leasehold.cloud.ports import Cloud, Hypervisor, Inventory
+    from leasehold.conf.settings import CloudSettings
+
+
+class HostDescription(RequestBody):
+    """The exact hypervisor hostname, or the id of the hypervisor."""
+
+    name: Identifier
+
+
+SHARED = "service_name"
+"""Aggregates contain compute services: all hypervisors of one (Ironic's nodes) would always be leased together."""
+
+
+def discover(cloud: Cloud, settings: CloudSettings, reference: str) -> Discovery:
+    """Return the hypervisor with this exact hostname or id; raises NotFoundError, or InUseError if it has servers."""
+    found = cloud.hypervisors.find(reference)
+    if found is None:
+        raise NotFoundError("host", reference)
+    servers = cloud.servers.on_host(found.service_host)
+    if servers:
+        message = f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it."
+        raise InUseError(message)
+    inventories = cloud.providers.inventories(found.hypervisor_hostname)
+    return Discovery(
+        id=found.id,
+        reference=found.hypervisor_hostname,
+        attributes=attributes_of(found, settings),
+        capacity=_capacity(found, inventories),
+        max_unit={name: inventory.max_unit for name, inventory in inventories.items()},
+        traits=frozenset(cloud.providers.traits(found.hypervisor_hostname)),
+        report=report_of(found),
+    )
+
+
+def attributes_of(host: Hypervisor, settings: CloudSettings) -> dict[str, Any]:
+    """Return the columns of v1's answer that the cloud knows (contract http-api §6)."""
+    return {
+        "hypervisor_hostname": host.hypervisor_hostname,
+        "hypervisor_type": host.hypervisor_type,
+        "hypervisor_version": host.hypervisor_version,
+        "service_name": host.service_host,
+        "vcpus": host.vcpus,
+        "memory_mb": host.memory_mb,
+        "local_gb": host.local_gb,
+        "cpu_info": host.cpu_info,
+        "availability_zone": host.zone if settings.zones else "",
+        "status": None,
+        "trust_id": None,
+    }
+
+
+def report_of(host: Hypervisor) -> Report:
+    """Return how the hypervisor is."""
+    return Report(up=host.up, enabled=host.enabled)
+
+
+def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[str, int]:
+    """Return what can be allocated: the capacity in Placement, or else the hypervisor's own figure."""
+    raw = {"VCPU": host.vcpus, "MEMORY_MB": host.memory_mb, "DISK_GB": host.local_gb}
+    return raw | {name: inventory.capacity for name, inventory in inventories.items()}
+
+
+def place(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+    """Put a host into the free pool, which is made where there is none."""
+    cloud.aggregates.ensure(settings.freepool, None, {})
+    cloud.aggregates.add_host(settings.freepool, attributes["service_name"])
+
+
+def give_provider(cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+    """Make the provider that carries our inventories of a host."""
+    hostname = attributes["hypervisor_hostname"]
+    cloud.providers.ensure_child(hostname, child_provider(hostname))
+
+
+def release(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
+    """Drop the provider, and take the host out of the free pool unless another enrolled one shares its service."""
+    if alone:
+        cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
+    cloud.providers.delete(child_provider(attributes["hypervisor_hostname"]))
+
+
+def is_leased(cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
+    """Return whether the host is in the aggregate of one of these reservations."""
+    aggregates = (cloud.aggregates.get(name) for name in reservation_ids)
+    return any(found is not None and attributes["service_name"] in found.hosts for found in aggregates)
+
+
+def shared_error(found: Discovery, other: str) -> SharedServiceHostError:
+    """Return the refusal of a host whose compute service has an enrolled host, `other`."""
+    message = (
+        f"{found.reference} and the enrolled host {other} are behind one compute service, "
+        f"{found.attributes[SHARED]}, and Nova's aggregates can only have both or neither. Give each hypervisor that "
+        "is to be leased a nova-compute of its own, or remove the other host first."
+    )
+    return SharedServiceHostError(message)

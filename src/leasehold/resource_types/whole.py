@@ -1,0 +1,112 @@
+"""Kinds of resources that are allocated as a whole: between `min` and `max` of those that match expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from leasehold.calendar.search import earliest_free
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import InUseError
+from leasehold.model.refusal import FilterCount, Refusal
+from leasehold.resource_types.kind import Explain, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from leasehold.model.windows import Window
+    from leasehold.resource_types.kind import Search
+
+R = TypeVar("R")
+
+
+class WholeKind(Kind[R]):
+    """Whole resources that match the request's expressions; `amount` is the most of them that a request may get."""
+
+    most_field: ClassVar[str]
+    """The field of the request that says how many it may get at most."""
+
+    def least(self, request: R) -> int:
+        """Return the fewest resources with which the request is granted."""
+        return self.amount(request)
+
+    def allocate(self, request: R, search: Search[R]) -> Sequence[Pick] | Refusal:
+        """Keep the held resources, then take the lowest-numbered free ones that match, up to the most.
+
+        First fit by number keeps the resources at the end of the list empty as long as possible, so that large requests
+        fit. An amendment that changes neither the least nor the most keeps the number of resources.
+        """
+        snapshot, most = search.snapshot, self.amount(request)
+        matches = self.matching(request, search)
+        free = snapshot.free(search.padded)
+        held = snapshot.rows(pick.resource_number for pick in search.held)
+        kept = held[(matches & free)[held]]
+        if search.firm and (len(kept) < len(held) or len(held) > most):
+            raise self._in_use(len(held), len(kept), most)
+        candidates = matches & snapshot.bookable() & free
+        candidates[held] = False
+        lacking = max(0, self._wanted(request, search) - len(kept))
+        chosen = np.concatenate([kept[:most], np.flatnonzero(candidates)[:lacking]])
+        if len(chosen) < self.least(request):
+            return self._refusal(request, search, matches, free, len(kept) + int(candidates.sum()))
+        return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+    def _range(self, request: R) -> tuple[int, int]:
+        return self.least(request), self.amount(request)
+
+    def _wanted(self, request: R, search: Search[R]) -> int:
+        before = search.before
+        if before is not None and self._range(before) == self._range(request):
+            return max(len(search.held), self.least(request))
+        return self.amount(request)
+
+    def _in_use(self, held: int, kept: int, most: int) -> InUseError:
+        if held > most:
+            message = (
+                f"The active reservation uses {held} {self.noun}, so {self.most_field} cannot become {most}; "
+                "end the lease."
+            )
+            return InUseError(message, field=self.most_field)
+        message = (
+            f"{held - kept} of the {held} {self.noun} in use cannot be kept: they do not match the new properties or "
+            "are allocated to others in the new window. Ask for an earlier end, or for properties that they have."
+        )
+        return InUseError(message, field="end_date")
+
+    def _refusal(
+        self, request: R, search: Search[R], matches: NDArray[np.bool_], free: NDArray[np.bool_], largest: int
+    ) -> Refusal:
+        snapshot = search.snapshot
+        healthy = matches & snapshot.bookable()
+        held = np.zeros(len(matches), np.bool_)
+        held[snapshot.rows(pick.resource_number for pick in search.held)] = True
+        return Refusal(
+            resource_type=self.name,
+            noun=self.noun,
+            asked=self.least(request),
+            largest=largest,
+            window=search.window,
+            nearest=self._nearest(request, search, healthy | (matches & held)),
+            steps=(
+                FilterCount("enrolled", int(snapshot.enrolled().sum())),
+                FilterCount("matching", int(matches.sum())),
+                FilterCount("healthy", int(healthy.sum())),
+                FilterCount("free in the window", int((healthy & free).sum())),
+            ),
+        )
+
+    def _nearest(self, request: R, search: Search[Any], able: NDArray[np.bool_]) -> Window | None:
+        if search.explain < Explain.WINDOW:
+            return None
+        return earliest_free(
+            search.snapshot,
+            able,
+            self.least(request),
+            search.window.start,
+            search.length,
+            margin=search.margin,
+            check=search.check,
+        )

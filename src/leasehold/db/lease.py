@@ -14,6 +14,7 @@ from leasehold.db.tables import allocations, events, leases, reservations
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
+from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
@@ -259,8 +260,9 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
 
     A status reason is cut to `LONGEST_REASON`. Takes one statement each for the lease, its reservations and its events,
     and none where nothing differs. Any difference increments the lease's generation. Allocations are not touched:
-    `db.allocation` writes them.
+    `db.allocation` writes them. Raises ForbiddenTransitionError for a status that may not change so.
     """
+    check(before, after)
     after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
     parts = [
         _changed_reservation(new)

@@ -28,7 +28,8 @@ from leasehold.model.errors import (
     NotFoundError,
     StaleError,
 )
-from leasehold.model.states import EventType, LeaseStatus, may_move
+from leasehold.model.states import EventType
+from leasehold.model.transitions import Trigger, can
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +89,7 @@ def _see(service: Service, lease_id: str) -> Lease:
         lease = find_lease(connection, lease_id)
     if lease is None:
         raise NotFoundError("lease_id", lease_id)
-    if not may_move(lease.status, LeaseStatus.UPDATING):
+    if not can(lease.status, Trigger.AMENDED):
         message = f"The lease is {lease.status}; change it when that is done."
         raise BusyError(message)
     return lease

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
-from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,19 +56,16 @@ class Amendment:
             event = lease.event(kind)
             if event is None or time is None:
                 continue
-            again = event.time != time and kind is EventType.BEFORE_END
-            after = after.with_event(kind, time=time, status=EventStatus.UNDONE if again else event.status)
-        if lease.status is LeaseStatus.ERROR:
-            return _tried_again(after) if window.end > now else after
-        return replace(after, status_reason=None)
+            after = after.with_event(kind, time=time)
+            if event.time != time and kind is EventType.BEFORE_END:
+                after = move(after, Trigger.WARNING_MOVED)
+        if lease.status is LeaseStatus.ERROR and window.end <= now:
+            return after
+        return replace(move(after, _trigger_of(lease)), status_reason=None)
 
 
-def _tried_again(lease: Lease) -> Lease:
-    """Return a failed lease with its start in progress; not pending, because part of it may be in the cloud."""
-    failed = {part.id for part in lease.reservations if part.status is ReservationStatus.ERROR}
-    lease = lease.with_reservations(failed, status=ReservationStatus.PENDING)
-    lease = lease.with_event(EventType.START, status=EventStatus.IN_PROGRESS)
-    return replace(lease, status=LeaseStatus.STARTING, status_reason=None)
+def _trigger_of(lease: Lease) -> Trigger:
+    return Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED
 
 
 def made_whole(lease: Lease) -> Lease:

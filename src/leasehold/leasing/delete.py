@@ -16,7 +16,8 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.allocations import pools_of
 from leasehold.model.errors import NotFoundError, StaleError
-from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.states import LeaseStatus
+from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +90,7 @@ class _Deletion:
         if untouched:
             forget(connection, lease, now)
         else:
-            save_lease(connection, lease, replace(lease, status=LeaseStatus.DELETING, status_reason=None), now)
+            save_lease(connection, lease, replace(move(lease, Trigger.DELETED), status_reason=None), now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
 
@@ -116,6 +117,6 @@ def end_promises(
 
 def forget(connection: Connection, lease: Lease, now: datetime) -> None:
     """Mark the lease as deleted, so that queries no longer return it; its rows stay for history (feature L9)."""
-    gone = replace(lease, status=LeaseStatus.DELETING, status_reason=None, deleted_at=now)
-    gone = save_lease(connection, lease, gone.with_reservations(None, status=ReservationStatus.DELETED), now)
+    gone = replace(move(lease, Trigger.GONE), status_reason=None, deleted_at=now)
+    gone = save_lease(connection, lease, gone, now)
     put_event(connection, "lease.delete", gone, now)

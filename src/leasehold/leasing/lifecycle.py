@@ -7,7 +7,7 @@ run both, also after a crash: a step that was begun and not completed is begun a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from leasehold.db.resource import resources_by_number
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.allocations import lasts
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Holding, Job, Wanted
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END
 """The event that a step carries out; KEEP, REMOVE and RELEASE have none."""
 
 
-_STATUS_DURING = {Phase.START: LeaseStatus.STARTING, Phase.END: LeaseStatus.TERMINATING}
+_DUE = {Phase.START: Trigger.START_DUE, Phase.BEFORE_END: Trigger.WARNING_DUE, Phase.END: Trigger.END_DUE}
 _STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
 """The priority of events that are due together: a lease whose window is over is not started any more."""
 
@@ -176,11 +177,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
 def _begun(lease: Lease, phase: Phase) -> Lease:
     """Return the lease with its step in progress; a failed event stays in ERROR until a try succeeds."""
-    event = lease.event(EVENT_OF[phase]) if phase in EVENT_OF else None
-    if event is None or event.status is EventStatus.ERROR:
-        return lease
-    lease = lease.with_event(EVENT_OF[phase], status=EventStatus.IN_PROGRESS)
-    return replace(lease, status=_STATUS_DURING.get(phase, lease.status))
+    return lease if phase not in EVENT_OF or lease.event(EVENT_OF[phase]) is None else move(lease, _DUE[phase])
 
 
 def jobs_of(service: Service, connection: Connection, lease: Lease) -> list[Job[Any]]:

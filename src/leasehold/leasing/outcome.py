@@ -13,7 +13,8 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
-from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.states import EventStatus, LeaseStatus
+from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Wanted
 from leasehold.resource_types.host.images import IMAGES_MISSING
 
@@ -155,7 +156,7 @@ class _Completion:
         after = self._known(lease) if over else replace(self._known(lease), status_reason=reason)
         tells = shows_failure(self.claim, self.step, self.outcomes)
         after = save_lease(connection, lease, self._failed(after) if tells else after, now)
-        if tells and self.step.phase in _PARTS_AFTER and not _has_failed(self.step):
+        if tells and self.step.phase is not Phase.BEFORE_END and not _has_failed(self.step):
             put_event(connection, f"lease.event.{EVENT_OF[self.step.phase]}", after, now)
         attempts = 1 if self.step.first else self.claim.attempts
         refused = refusals(self.claim, self.step, self.outcomes)
@@ -163,20 +164,8 @@ class _Completion:
         finish_task(connection, self.claim, due, error=reason, attempts=attempts, refusals=refused)
 
     def _failed(self, lease: Lease) -> Lease:
-        """Return the lease in ERROR; reservations that succeeded are ACTIVE or DELETED all the same."""
-        phase = self.step.phase
-        lease = lease.with_event(EVENT_OF[phase], status=EventStatus.ERROR)
-        if phase not in _PARTS_AFTER:
-            return lease
-        if phase is Phase.END and not _has_begun(lease):
-            lease = lease.with_event(EventType.START, status=EventStatus.ERROR)
-        refused = self._of(Result.REFUSED)
-        if phase is Phase.START:
-            # A reservation in use stays ACTIVE: an amendment must not take its resources away.
-            refused -= {part.id for part in lease.reservations if part.status is ReservationStatus.ACTIVE}
-        lease = lease.with_reservations(refused, status=ReservationStatus.ERROR)
-        lease = lease.with_reservations(self._of(Result.DONE), status=_PARTS_AFTER[phase])
-        return replace(lease, status=LeaseStatus.ERROR)
+        """Return the lease with the failure; what has succeeded for a reservation is recorded all the same."""
+        return move(lease, _FAILED[self.step.phase], done=self._of(Result.DONE), refused=self._of(Result.REFUSED))
 
     def _again(self, lease: Lease, now: datetime, attempts: int, refused: int) -> datetime:
         """Return when to try again: after a growing pause, or at the lease's next event if that is earlier."""
@@ -197,62 +186,35 @@ def _pause(first: float, growth: int, failures: int, most: float) -> timedelta:
     return timedelta(seconds=min(first * growth ** min(failures - 1, 20), most))
 
 
-_PARTS_AFTER = {Phase.START: ReservationStatus.ACTIVE, Phase.END: ReservationStatus.DELETED}
+_FAILED = {
+    Phase.START: Trigger.START_FAILED,
+    Phase.BEFORE_END: Trigger.WARNING_FAILED,
+    Phase.END: Trigger.END_FAILED,
+}
 
 
-def _started(lease: Lease) -> Lease:
-    lease = lease.with_reservations(None, status=ReservationStatus.ACTIVE)
-    lease = lease.with_event(EventType.START, status=EventStatus.DONE)
-    return replace(lease, status=LeaseStatus.ACTIVE, status_reason=None)
-
-
-def _warned(lease: Lease) -> Lease:
-    return replace(lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE), status_reason=None)
-
-
-def _kept(lease: Lease) -> Lease:
+def _well(lease: Lease) -> Lease:
+    """Return the lease without a reason: what was waited for has come."""
     return replace(lease, status_reason=None)
 
 
-def _has_begun(lease: Lease) -> bool:
-    start = lease.event(EventType.START)
-    return start is None or start.status in (EventStatus.DONE, EventStatus.ERROR)
-
-
 def _ended(lease: Lease) -> Lease:
-    """Return an ended lease; one whose window passed before it could start is in ERROR, with the reason.
-
-    A lease that its owner shortened to nothing before it began is TERMINATED.
-    """
-    begun = _has_begun(lease)
-    lease = lease.with_reservations(None, status=ReservationStatus.DELETED)
-    lease = lease.with_event(EventType.END, status=EventStatus.DONE)
-    if begun:
-        return _with_images_or_without(replace(lease, status=LeaseStatus.TERMINATED, status_reason=None))
-    if not lease.window.duration:
-        lease = lease.with_event(EventType.START, status=EventStatus.DONE)
-        return replace(lease, status=LeaseStatus.TERMINATED, status_reason=None)
-    reason = f"The lease's time passed before it could start. {lease.status_reason or ''}".strip()
-    lease = lease.with_event(EventType.START, status=EventStatus.ERROR)
-    return replace(lease, status=LeaseStatus.ERROR, status_reason=reason)
-
-
-def _with_images_or_without(lease: Lease) -> Lease:
-    """Set the warning of an ended lease to DONE, or to ERROR with a reason if images are missing."""
+    """Return an ended lease; one whose window passed before it could start is in ERROR, with the reason."""
     missing = sum(part.cloud.get(IMAGES_MISSING, 0) for part in lease.reservations)
     if missing:
         reason = f"The lease ended without {missing} of the images of its servers; they were not complete in time."
-        return replace(lease.with_event(EventType.BEFORE_END, status=EventStatus.ERROR), status_reason=reason)
-    warning = lease.event(EventType.BEFORE_END)
-    if warning is None or warning.status not in (EventStatus.IN_PROGRESS, EventStatus.ERROR):
-        return lease
-    return lease.with_event(EventType.BEFORE_END, status=EventStatus.DONE)
+        return replace(move(lease, Trigger.ENDED_INCOMPLETE), status_reason=reason)
+    after = move(lease, Trigger.ENDED)
+    if after.status is LeaseStatus.TERMINATED:
+        return _well(after)
+    reason = f"The lease's time passed before it could start. {lease.status_reason or ''}".strip()
+    return replace(after, status_reason=reason)
 
 
 _NEXT: dict[Phase, Callable[[Lease], Lease]] = {
-    Phase.START: _started,
-    Phase.BEFORE_END: _warned,
-    Phase.KEEP: _kept,
+    Phase.START: lambda lease: _well(move(lease, Trigger.STARTED)),
+    Phase.BEFORE_END: lambda lease: _well(move(lease, Trigger.WARNED)),
+    Phase.KEEP: _well,
     Phase.END: _ended,
     Phase.RELEASE: lambda lease: lease,
 }

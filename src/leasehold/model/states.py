@@ -1,4 +1,4 @@
-"""The state machines, as data (contract lifecycle §1, feature A7). No behaviour lives here."""
+"""The statuses of leases, reservations and events (contract lifecycle §1); `transitions.py` says how they change."""
 
 from __future__ import annotations
 
@@ -43,25 +43,3 @@ class EventType(StrEnum):
     START = "start_lease"
     BEFORE_END = "before_end_lease"
     END = "end_lease"
-
-
-_S = LeaseStatus
-
-TRANSITIONS: dict[LeaseStatus, frozenset[LeaseStatus]] = {
-    _S.CREATING: frozenset({_S.PENDING, _S.DELETING}),
-    _S.PENDING: frozenset({_S.STARTING, _S.UPDATING, _S.DELETING}),
-    _S.STARTING: frozenset({_S.ACTIVE, _S.ERROR, _S.TERMINATING, _S.DELETING}),
-    _S.ACTIVE: frozenset({_S.TERMINATING, _S.UPDATING, _S.DELETING}),
-    _S.UPDATING: frozenset({_S.PENDING, _S.ACTIVE, _S.TERMINATED, _S.ERROR, _S.DELETING}),
-    _S.TERMINATING: frozenset({_S.TERMINATED, _S.ERROR, _S.DELETING}),
-    _S.TERMINATED: frozenset({_S.UPDATING, _S.DELETING}),
-    # Our addition (decision 0026): failed work is tried again. ERROR lasts until a try succeeds or an amendment.
-    _S.ERROR: frozenset({_S.STARTING, _S.ACTIVE, _S.TERMINATING, _S.TERMINATED, _S.UPDATING, _S.DELETING}),
-    _S.DELETING: frozenset({_S.ERROR}),
-}
-"""Allowed transitions. STARTING to TERMINATING is our addition: a start may wait for the cloud until the end is due."""
-
-
-def may_move(old: LeaseStatus, new: LeaseStatus) -> bool:
-    """Say whether the table allows a lease to go from `old` to `new`; staying is always allowed."""
-    return old == new or new in TRANSITIONS[old]

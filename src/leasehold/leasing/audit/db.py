@@ -12,8 +12,9 @@ from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.leasing.outcome import REFUSALS_TO_SHOW
+from leasehold.model.agreement import AGREEING
 from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
-from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.states import EventType, LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,41 +33,6 @@ STUCK = timedelta(minutes=15)
 """Resources that a lease still keeps this long after its end are a finding: servers are normally removed sooner."""
 PATIENCE = timedelta(hours=1)
 """An upper bound for the pause before due work is retried."""
-
-_PARTS = ReservationStatus
-_ANY_PART = frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.DELETED, _PARTS.ERROR})
-_ANY_EVENT = frozenset({EventStatus.UNDONE, EventStatus.IN_PROGRESS, EventStatus.DONE, EventStatus.ERROR})
-
-AGREEING: Mapping[LeaseStatus, tuple[frozenset[ReservationStatus], frozenset[EventStatus], frozenset[EventStatus]]] = {
-    LeaseStatus.PENDING: (
-        frozenset({_PARTS.PENDING}),
-        frozenset({EventStatus.UNDONE}),
-        frozenset({EventStatus.UNDONE}),
-    ),
-    LeaseStatus.STARTING: (
-        frozenset({_PARTS.PENDING, _PARTS.ACTIVE, _PARTS.ERROR}),
-        frozenset({EventStatus.IN_PROGRESS}),
-        frozenset({EventStatus.UNDONE}),
-    ),
-    LeaseStatus.ACTIVE: (
-        frozenset({_PARTS.ACTIVE}),
-        frozenset({EventStatus.DONE}),
-        frozenset({EventStatus.UNDONE}),
-    ),
-    LeaseStatus.TERMINATING: (_ANY_PART, _ANY_EVENT, frozenset({EventStatus.IN_PROGRESS})),
-    LeaseStatus.TERMINATED: (
-        frozenset({_PARTS.DELETED}),
-        frozenset({EventStatus.DONE, EventStatus.ERROR}),
-        frozenset({EventStatus.DONE}),
-    ),
-    LeaseStatus.ERROR: (
-        _ANY_PART,
-        frozenset({EventStatus.DONE, EventStatus.ERROR}),
-        frozenset({EventStatus.UNDONE, EventStatus.ERROR, EventStatus.DONE}),
-    ),
-    LeaseStatus.DELETING: (_ANY_PART, _ANY_EVENT, _ANY_EVENT),
-}
-"""The allowed statuses of the reservations, the start and the end, by lease status (contract lifecycle §1.1)."""
 
 
 def audit_database(connection: Connection, now: datetime) -> list[Finding]:
@@ -129,13 +95,13 @@ def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
 
 
 def _statuses(lease: Lease) -> Iterator[Finding]:
-    parts, starts, ends = AGREEING[lease.status]
+    agreeing = AGREEING[lease.status]
     for part in lease.reservations:
-        if part.status not in parts:
+        if part.status not in agreeing.parts:
             yield _disagreement(lease, f"its reservation {part.id} is {part.status}")
         if (part.missing_resources or part.resources_changed) and not lease.degraded:
             yield _disagreement(lease, f"its reservation {part.id} lost resources and it is not degraded")
-    for kind, allowed in ((EventType.START, starts), (EventType.END, ends)):
+    for kind, allowed in ((EventType.START, agreeing.start), (EventType.END, agreeing.end)):
         event = lease.event(kind)
         if event is None:
             yield _disagreement(lease, f"it has no event {kind}")

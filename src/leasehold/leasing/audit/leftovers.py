@@ -6,7 +6,7 @@ unknown reservations may belong to another installation, or date from before a r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.observing import Observation
 from leasehold.db.audit import IDLE, owners, types_reserved, work_of
@@ -17,9 +17,10 @@ from leasehold.resource_types.look import Look
 from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from leasehold.leasing.service import Service
+    from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.look import CloudObject
     from leasehold.resource_types.registry import ResourceType
 
@@ -49,8 +50,7 @@ def audited_types(service: Service) -> list[ResourceType]:
 def audit_leftovers(service: Service, look: Look) -> Iterator[Finding]:
     """Yield a finding for each reservation that is over or unknown and has cloud objects; reads the cloud first."""
     things: dict[str, list[CloudObject]] = {}
-    # Instances and flavors have the same objects.
-    for thing in dict.fromkeys(thing for each in audited_types(service) for thing in each.driver.objects(look)):
+    for thing in objects_of_ours(service, look):
         things.setdefault(thing.reservation_id, []).append(thing)
     now = service.now()
     with service.db.reading() as connection:
@@ -66,3 +66,13 @@ def audit_leftovers(service: Service, look: Look) -> Iterator[Finding]:
         elif ident in over and over[ident] not in busy:
             what = f"The reservation {ident} of lease {over[ident]} is over, but the cloud still has: {has}."
             yield Finding(FindingKind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)
+
+
+def objects_of_ours(service: Service, look: Look) -> Mapping[CloudObject, Driver[Any]]:
+    """Return all cloud objects that have a reservation's name and our mark, each with a driver that knows it."""
+    found: dict[CloudObject, Driver[Any]] = {}
+    for type_ in audited_types(service):
+        for thing in type_.driver.objects(look):
+            # Instances and flavors have the same objects.
+            found.setdefault(thing, type_.driver)
+    return found

@@ -18,7 +18,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.leasing.audit.leftovers import look_at
+from leasehold.leasing.audit.leftovers import look_at, objects_of_ours
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.model.finding import FindingKind, Mend
 
@@ -109,25 +109,22 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
     Returns a sentence that says what was removed, or None if nothing may be removed. Raises CloudError.
     """
 
-    def type_if_over(connection: Connection) -> str | None:
+    def is_over(connection: Connection) -> bool:
         owner = owners(connection, {reservation_id}).get(reservation_id)
         if owner is None or not owner.over:
-            return None
+            return False
         # Lock the lease, so that no worker begins a step of it between the two checks.
-        lease = find_lease(connection, owner.lease_id, lock=True, gone=True)
-        if lease is None or (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now()):
-            return None
-        return next(part.resource_type for part in lease.reservations if part.id == reservation_id)
+        find_lease(connection, owner.lease_id, lock=True, gone=True)
+        return not (work_of(connection, LEASE, owner.lease_id) or IDLE).busy(service.now())
 
-    type_name = service.db.transact(type_if_over)
-    type_ = None if type_name is None else service.types.find(type_name)
-    if type_ is None:
+    if not service.db.transact(is_over):
         return None
-    driver, look = type_.driver, look_at(service)
-    things = [each for each in driver.objects(look) if each.reservation_id == reservation_id]
-    if any(driver.in_use(look, thing) for thing in things):
+    look = look_at(service)
+    found = objects_of_ours(service, look).items()
+    things = {thing: driver for thing, driver in found if thing.reservation_id == reservation_id}
+    if any(driver.in_use(look, thing) for thing, driver in things.items()):
         return None
-    for thing in things:
+    for thing, driver in things.items():
         driver.remove(look, thing)
     return f"Removed: {', '.join(map(str, things))}."
 

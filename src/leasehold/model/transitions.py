@@ -1,0 +1,277 @@
+"""The life of a lease as one table: states, trigger, guard, what becomes of events and reservations, next state.
+
+`move` applies a row; nothing else changes the status of a lease, a reservation or an event. `check` refuses to save a
+change that no row makes. A new timer or a new way to end is a row here, and a function that a worker runs. Contract
+lifecycle §1; what is ours beyond it: failed work is tried again (decision 0026), and a lease may end without having
+started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from leasehold.model.lease import Lease
+
+S = TypeVar("S", bound=StrEnum)
+_L, _P, _E = LeaseStatus, ReservationStatus, EventStatus
+_START, _WARNING, _END = EventType.START, EventType.BEFORE_END, EventType.END
+
+
+class Trigger(StrEnum):
+    """What happens to a lease; the words are for the drawing in the documentation."""
+
+    START_DUE = "start is due"
+    STARTED = "start is complete"
+    START_FAILED = "start fails"
+    WARNING_DUE = "warning is due"
+    WARNED = "warning is complete"
+    WARNING_FAILED = "warning fails"
+    WARNING_MOVED = "warning is moved"
+    END_DUE = "end is due"
+    ENDED = "end is complete"
+    ENDED_INCOMPLETE = "end is complete, the warning's work is not"
+    END_FAILED = "end fails"
+    AMENDED = "amended"
+    RETRIED = "amended after a failure"
+    DELETED = "deleted"
+    GONE = "removed from the cloud"
+
+
+@dataclass(frozen=True, slots=True)
+class Becomes(Generic[S]):
+    """A new status, for what has one of the old ones; None means any."""
+
+    target: S
+    sources: frozenset[S] | None = None
+
+    def applies(self, status: S | None) -> bool:
+        """Say whether something with this status gets the new one."""
+        return self.sources is None or status in self.sources
+
+
+def always(_lease: Lease) -> bool:
+    """Any lease."""
+    return True
+
+
+def start_has_failed(lease: Lease) -> bool:
+    """The start has failed before."""
+    return _status(lease, _START) is _E.ERROR
+
+
+def warning_has_failed(lease: Lease) -> bool:
+    """The warning has failed before."""
+    return _status(lease, _WARNING) is _E.ERROR
+
+
+def end_has_failed(lease: Lease) -> bool:
+    """The end has failed before."""
+    return _status(lease, _END) is _E.ERROR
+
+
+def never_started(lease: Lease) -> bool:
+    """The start was never complete, nor failed, and the lease's time has passed."""
+    return _status(lease, _START) in _OPEN and bool(lease.window.duration)
+
+
+def cut_to_nothing(lease: Lease) -> bool:
+    """The owner cut the lease to nothing before it started."""
+    return _status(lease, _START) in _OPEN and not lease.window.duration
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row: a lease in one of `states`, for which `guard` holds, goes to `next` when `trigger` happens.
+
+    `next` None means that it stays in its state. `done` and `refused` are what becomes of the reservations for which
+    the step succeeded, or was refused.
+    """
+
+    trigger: Trigger
+    states: frozenset[LeaseStatus]
+    next: LeaseStatus | None = None
+    guard: Callable[[Lease], bool] = always
+    events: Mapping[EventType, Becomes[EventStatus]] = field(default_factory=dict)
+    done: Becomes[ReservationStatus] | None = None
+    refused: Becomes[ReservationStatus] | None = None
+
+
+def _in(*states: LeaseStatus) -> frozenset[LeaseStatus]:
+    return frozenset(states)
+
+
+_OPEN = frozenset({_E.UNDONE, _E.IN_PROGRESS})
+_STARTS, _ENDS = _in(_L.STARTING, _L.ERROR), _in(_L.TERMINATING, _L.ERROR)
+_GOES_ON, _IS_DONE, _FAILS = Becomes(_E.IN_PROGRESS), Becomes(_E.DONE), Becomes(_E.ERROR)
+_NEVER_DONE = Becomes(_E.ERROR, _OPEN)
+_CLEARED = Becomes(_P.DELETED)
+
+TABLE: tuple[Transition, ...] = (
+    Transition(Trigger.START_DUE, _in(_L.ERROR), guard=start_has_failed),
+    Transition(
+        Trigger.START_DUE,
+        _in(_L.PENDING, _L.STARTING, _L.ERROR),
+        _L.STARTING,
+        events={_START: _GOES_ON},
+    ),
+    Transition(Trigger.STARTED, _STARTS, _L.ACTIVE, events={_START: _IS_DONE}, done=Becomes(_P.ACTIVE)),
+    Transition(
+        Trigger.START_FAILED,
+        _STARTS,
+        _L.ERROR,
+        events={_START: _FAILS},
+        done=Becomes(_P.ACTIVE),
+        # A reservation in use stays active: an amendment must not take its resources away.
+        refused=Becomes(_P.ERROR, frozenset({_P.PENDING, _P.ERROR})),
+    ),
+    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), guard=warning_has_failed),
+    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), events={_WARNING: _GOES_ON}),
+    Transition(Trigger.WARNED, _in(_L.ACTIVE), events={_WARNING: _IS_DONE}),
+    Transition(Trigger.WARNING_FAILED, _in(_L.ACTIVE), events={_WARNING: _FAILS}),
+    Transition(
+        Trigger.WARNING_MOVED,
+        _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR),
+        events={_WARNING: Becomes(_E.UNDONE)},
+    ),
+    Transition(Trigger.END_DUE, _in(_L.ERROR), guard=end_has_failed),
+    Transition(
+        Trigger.END_DUE,
+        _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR),
+        _L.TERMINATING,
+        events={_END: _GOES_ON},
+    ),
+    Transition(
+        Trigger.ENDED,
+        _ENDS,
+        _L.ERROR,
+        guard=never_started,
+        events={_START: _FAILS, _END: _IS_DONE},
+        done=_CLEARED,
+    ),
+    Transition(
+        Trigger.ENDED,
+        _ENDS,
+        _L.TERMINATED,
+        guard=cut_to_nothing,
+        events={_START: _IS_DONE, _END: _IS_DONE},
+        done=_CLEARED,
+    ),
+    Transition(
+        Trigger.ENDED,
+        _ENDS,
+        _L.TERMINATED,
+        events={_WARNING: Becomes(_E.DONE, frozenset({_E.IN_PROGRESS, _E.ERROR})), _END: _IS_DONE},
+        done=_CLEARED,
+    ),
+    Transition(
+        Trigger.ENDED_INCOMPLETE,
+        _ENDS,
+        _L.TERMINATED,
+        events={_WARNING: _FAILS, _END: _IS_DONE},
+        done=_CLEARED,
+    ),
+    Transition(
+        Trigger.END_FAILED,
+        _ENDS,
+        _L.ERROR,
+        events={_START: _NEVER_DONE, _END: _FAILS},
+        done=_CLEARED,
+        refused=Becomes(_P.ERROR),
+    ),
+    Transition(Trigger.AMENDED, _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR)),
+    Transition(
+        Trigger.RETRIED,
+        _in(_L.ERROR),
+        _L.STARTING,
+        events={_START: _GOES_ON},
+        # Not the lease: part of it may be in the cloud.
+        done=Becomes(_P.PENDING, frozenset({_P.ERROR})),
+    ),
+    Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING}, _L.DELETING),
+    Transition(Trigger.GONE, _in(_L.PENDING, _L.TERMINATED, _L.DELETING), _L.DELETING, done=_CLEARED),
+)
+"""The rows of a trigger are tried in this order; the first whose state and guard fit is taken."""
+
+
+class ForbiddenTransitionError(RuntimeError):
+    """A status would change in a way that no row of the table allows: a defect, so nothing is saved."""
+
+
+def can(status: LeaseStatus, trigger: Trigger) -> bool:
+    """Say whether the table has a row for the trigger in this state."""
+    return any(row.trigger is trigger and status in row.states for row in TABLE)
+
+
+def move(
+    lease: Lease, trigger: Trigger, *, done: Collection[str] | None = None, refused: Collection[str] = ()
+) -> Lease:
+    """Return the lease after a trigger; `done` and `refused` are reservations by id, None means all of them.
+
+    Raises ForbiddenTransitionError if the table has no row for it.
+    """
+    row = _row(lease, trigger)
+    for kind, change in row.events.items():
+        event = lease.event(kind)
+        if event is not None and change.applies(event.status):
+            lease = lease.with_event(kind, status=change.target)
+    for change_of_part, idents in ((row.refused, refused), (row.done, done)):
+        if change_of_part is not None:
+            concerned = {part.id for part in lease.reservations if idents is None or part.id in idents}
+            mine = {part.id for part in lease.reservations if change_of_part.applies(part.status)}
+            lease = lease.with_reservations(concerned & mine, status=change_of_part.target)
+    return replace(lease, status=row.next or lease.status)
+
+
+def _row(lease: Lease, trigger: Trigger) -> Transition:
+    for row in TABLE:
+        if row.trigger is trigger and lease.status in row.states and row.guard(lease):
+            return row
+    message = f"Lease {lease.id} is {lease.status}: the table of transitions has no row for {trigger.value!r}."
+    raise ForbiddenTransitionError(message)
+
+
+def check(before: Lease, after: Lease) -> None:
+    """Raise ForbiddenTransitionError if a status differs and no row leads from one lease to the other.
+
+    A moved warning may come with any other change.
+    """
+    if _statuses(before) == _statuses(after):
+        return
+    if _status(after, _WARNING) is _E.UNDONE and can(before.status, Trigger.WARNING_MOVED):
+        before = move(before, Trigger.WARNING_MOVED)
+    if not any(_explains(row, before, after) for row in TABLE):
+        message = f"Lease {before.id} may not change from {_statuses(before)} to {_statuses(after)}."
+        raise ForbiddenTransitionError(message)
+
+
+def _explains(row: Transition, before: Lease, after: Lease) -> bool:
+    """Say whether every status that differs differs as the row says."""
+    if before.status not in row.states or after.status != (row.next or before.status):
+        return False
+    events = zip(before.events, after.events, strict=True)
+    parts = zip(before.reservations, after.reservations, strict=True)
+    of_event = {str(kind): change for kind, change in row.events.items()}
+    return all(_led(old.status, new.status, of_event.get(old.type)) for old, new in events) and all(
+        _led(old.status, new.status, row.done) or _led(old.status, new.status, row.refused) for old, new in parts
+    )
+
+
+def _led(old: S | None, new: S | None, change: Becomes[S] | None) -> bool:
+    return old == new or (change is not None and new == change.target and change.applies(old))
+
+
+def _statuses(lease: Lease) -> tuple[str, tuple[str | None, ...], tuple[str, ...]]:
+    parts = tuple(part.status.value for part in lease.reservations)
+    return lease.status.value, tuple(event.status for event in lease.events), parts
+
+
+def _status(lease: Lease, kind: EventType) -> EventStatus | None:
+    event = lease.event(kind)
+    return None if event is None else event.status

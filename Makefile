@@ -36,7 +36,7 @@ soak: test-environment ## Everything at once for ten minutes: `make soak seconds
 cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 	@$(bin)/python -m tests.openstack.cloud start
 
-reference: check-environment ## Write the references of options and policies from the code
+reference: check-environment ## Write the references of options, policies and states from the code
 	$(bin)/python tools/reference.py
 
 cloud-stop: check-environment ## Stop it; its data stays

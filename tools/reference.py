@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code: every option, every policy. `--check` only checks the pages."""
+"""Writes docs/reference from the code: options, policies, the states of a lease. `--check` only checks the pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from oslo_config import cfg, types
 
 from leasehold.api.policies import base, floatingip, host, lease, resource
 from leasehold.conf.opts import list_library_opts, list_opts
+from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -44,6 +45,16 @@ here. `oslopolicy-sample-generator --namespace leasehold` prints all of them as 
 the API is started again. A rule about a lease is checked against the project that owns the lease, not the caller's.
 """
 
+STATES = """# The life of a lease
+
+Made by `make reference` from `model/transitions.py`; change the table there.
+
+Each row is one transition: when the trigger happens to a lease in one of these states, and the guard holds, the events
+and the reservations get a new status, and the lease goes to the next state. The first row that fits is taken. Nothing
+else changes a status, and what no row makes is not saved. A status in brackets is the one before; without it, any.
+
+"""
+
 POLICY_SECTIONS: Mapping[str, Any] = {
     "Leases": lease,
     "Hosts": host,
@@ -58,6 +69,40 @@ def options() -> str:
     ours = "\n".join(_section(group, opts) for group, opts in list_opts())
     theirs = "\n".join(_section(group, opts) for group, opts in list_library_opts())
     return f"{OPTIONS}\n{ours}{LIBRARY_OPTIONS}\n{theirs}"
+
+
+def states() -> str:
+    """Return the page about the transitions of a lease: a drawing, and the table."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for row in TABLE:
+        for state in sorted(row.states):
+            if row.next not in (None, state):
+                arrows.setdefault((state, str(row.next)), []).append(row.trigger.value)
+    lines = [f"    {old} --> {new}: {', '.join(dict.fromkeys(said))}" for (old, new), said in sorted(arrows.items())]
+    drawing = "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> PENDING: created", *lines, "```"])
+    titles = ("trigger", "states", "guard", "events", "reservations", "next")
+    return f"{STATES}{drawing}\n\n{_table(titles, map(_transition, TABLE))}"
+
+
+def _transition(row: Transition) -> tuple[str, ...]:
+    events = [f"{kind} {_change(change)}" for kind, change in row.events.items()]
+    parts = [
+        f"{which} {_change(change)}" for which, change in (("done:", row.done), ("refused:", row.refused)) if change
+    ]
+    guard = (row.guard.__doc__ or "").rstrip(".")
+    return (
+        row.trigger.value,
+        ", ".join(sorted(row.states)),
+        "" if row.guard is always else f"{guard[:1].lower()}{guard[1:]}",
+        ", ".join(events),
+        ", ".join(parts),
+        row.next or "the same",
+    )
+
+
+def _change(change: Becomes[Any]) -> str:
+    before = "" if change.sources is None else f"({' or '.join(sorted(change.sources))}) "
+    return f"{before}→ {change.target}"
 
 
 def _section(group: str | None, opts: Iterable[cfg.Opt]) -> str:
@@ -141,7 +186,7 @@ def _cell(text: str) -> str:
 
 def stale() -> Iterator[tuple[Path, str]]:
     """Yield the pages that are out of date, each with its new text."""
-    for name, text in (("options.md", options()), ("policies.md", policies())):
+    for name, text in (("options.md", options()), ("policies.md", policies()), ("states.md", states())):
         path = FOLDER / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             yield path, text

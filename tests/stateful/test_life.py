@@ -44,6 +44,7 @@ from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests import factory
 from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
+from tests.stateful.moves import forbidden_moves, note_moves
 
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
@@ -111,6 +112,7 @@ def template() -> Path:
     with factory.make_service(folder, addresses=ADDRESSES) as world:
         world.enrol(*HOSTS[:3], rack="r1")
         world.enrol(*HOSTS[3:], rack="r2")
+        note_moves(world.engine)
     return folder / "leasehold.db"
 
 
@@ -480,6 +482,7 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def database_is_sound(self) -> None:
         audit(self.world)
+        assert forbidden_moves(self.world.engine) == []
 
     @precondition(lambda self: not self.faulty)
     @invariant()

@@ -6,7 +6,6 @@ run both, also after a crash: a step that was begun and not completed is begun a
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.resource import resources_by_number
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.allocations import lasts
+from leasehold.model.allocation import taken_by
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Holding, Job, Wanted
@@ -264,7 +264,4 @@ def _full(resource: Resource, there: Sequence[Allocation], reservation_id: str, 
         return False
     if any(each.demand is None for each in here):
         return True
-    taken: Counter[str] = Counter()
-    for each in here:
-        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
-    return any(amount > resource.capacity.get(name, 0) for name, amount in taken.items())
+    return any(amount > resource.capacity.get(name, 0) for name, amount in taken_by(here).items())

@@ -13,6 +13,7 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
+from leasehold.model.backoff import pause_after
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Wanted
@@ -170,20 +171,16 @@ class _Completion:
     def _again(self, lease: Lease, now: datetime, attempts: int, refused: int) -> datetime:
         """Return when to try again: after a growing pause, or at the lease's next event if that is earlier."""
         waiting, settings = self._of(Result.WAITING), self.service.settings.manager
-        pauses = []
+        first, pauses = settings.retry_first_seconds, []
         if self._of(Result.REFUSED):
-            pauses = [_pause(settings.retry_first_seconds, REFUSED_GROWTH, refused, settings.retry_refused_seconds)]
+            most = settings.retry_refused_seconds
+            pauses = [pause_after(refused, first=first, most=most, growth=REFUSED_GROWTH)]
         if waiting or not pauses:
-            pauses.append(_pause(settings.retry_first_seconds, 2, attempts, settings.retry_most_seconds))
+            pauses.append(pause_after(attempts, first=first, most=settings.retry_most_seconds))
         if waiting and waiting == self.step.blocked.keys():
             pauses.append(max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
         moments = (event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time)
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])
-
-
-def _pause(first: float, growth: int, failures: int, most: float) -> timedelta:
-    """Return the pause after so many failures in a row: exponential backoff up to `most` seconds."""
-    return timedelta(seconds=min(first * growth ** min(failures - 1, 20), most))
 
 
 _FAILED = {

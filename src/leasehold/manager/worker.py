@@ -19,6 +19,7 @@ from leasehold.db.task import claim_tasks, give_back, next_due, postpone_task, r
 from leasehold.manager.task_runner import run_task
 from leasehold.manager.worker_pool import WorkerPool
 from leasehold.metrics.task import LOST, count_task
+from leasehold.model.backoff import pause_after
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -116,8 +117,8 @@ class Worker:
 
     def _postpone(self, claim: Claim, error: Exception) -> None:
         settings = self._settings
-        pause = min(settings.retry_first_seconds * 2 ** min(claim.attempts, 20), settings.retry_most_seconds)
-        due = self._service.now() + timedelta(seconds=pause)
+        first, most = settings.retry_first_seconds, settings.retry_most_seconds
+        due = self._service.now() + pause_after(claim.attempts + 1, first=first, most=most)
         try:
             self._service.db.transact(lambda connection: postpone_task(connection, claim, due, str(error)))
         except Exception:

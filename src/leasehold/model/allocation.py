@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from leasehold.model.windows import Window
+
+
+class Slots(Protocol):
+    """Whatever takes `slots` times `demand` of a resource."""
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def demand(self) -> Mapping[str, int] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +59,11 @@ class Allocation:
     def pick(self) -> Pick:
         """What this allocation takes, without its window and owner."""
         return Pick(self.resource_number, self.slots, self.demand)
+
+
+def taken_by(allocations: Iterable[Slots]) -> Counter[str]:
+    """Return what allocations of slots take together, by resource class; whole resources count nothing."""
+    taken: Counter[str] = Counter()
+    for each in allocations:
+        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+    return taken

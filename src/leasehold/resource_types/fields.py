@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, WithJsonSchema
 
-from leasehold.model.errors import InvalidInputError, MissingParameterError
+from leasehold.model.errors import InvalidInputError, LeaseholdError, MissingParameterError
 from leasehold.model.properties import parse as parse_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from _typeshed import DataclassInstance
-    from pydantic_core import ErrorDetails
 
 Body = TypeVar("Body", bound="RequestBody")
 
@@ -117,21 +116,25 @@ def known_fields(request_type: type[DataclassInstance], stored: Mapping[str, Any
     return {each.name: stored[each.name] for each in fields(request_type) if each.name in stored}
 
 
-def as_input_error(error: ValidationError) -> InvalidInputError:
-    """Convert pydantic's error: MissingParameterError with all absent keys, else InvalidInputError with the first."""
+def as_input_error(error: ValidationError) -> LeaseholdError:
+    """Convert pydantic's error: MissingParameterError with all absent keys, else InvalidInputError with the first.
+
+    Of absent keys only the outermost are named: a lease's own before those inside its reservations.
+    """
     found = error.errors(include_url=False, include_input=False)
-    missing = [path(entry) for entry in found if entry["type"] == "missing"]
-    if missing:
-        return MissingParameterError(*missing)
-    first = found[0]
-    name = path(first)
-    reason = first["msg"].removeprefix("Value error, ")
+    absent = [entry["loc"] for entry in found if entry["type"] == "missing"]
+    if absent:
+        depth = min(map(len, absent))
+        missing = MissingParameterError(*dict.fromkeys(str(place[-1]) for place in absent if len(place) == depth))
+        return missing.under(path(absent[0][:-1])) if depth > 1 else missing
+    name = path(found[0]["loc"])
+    reason = found[0]["msg"].removeprefix("Value error, ")
     return InvalidInputError(f"The value of {name} is not acceptable: {reason[:1].lower()}{reason[1:]}.", field=name)
 
 
-def path(entry: ErrorDetails) -> str:
-    """Return the path of an error, e.g. `reservations[0].min`."""
+def path(place: Sequence[int | str]) -> str:
+    """Return a location as text, e.g. `reservations[0].min`."""
     text = ""
-    for part in entry["loc"]:
+    for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text

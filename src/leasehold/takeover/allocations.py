@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.model.allocation import taken_by
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
@@ -208,10 +209,8 @@ def _rival(allocation: NewAllocation, here: Sequence[NewAllocation], room: Mappi
         *(each.window.start for each in met if each.window.start > allocation.window.start),
     ]
     for moment in moments:
-        taken: Counter[str] = Counter()
         at_once = [each for each in met if each.window.start <= moment < each.window.end]
-        for each in (allocation, *at_once):
-            taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
+        taken = taken_by((allocation, *at_once))
         if at_once and any(amount > room.get(name, 0) for name, amount in taken.items()):
             return at_once[-1]
     return None

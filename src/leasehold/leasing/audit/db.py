@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from leasehold.db.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.leasing.outcome import REFUSALS_TO_SHOW
 from leasehold.model.agreement import AGREEING
+from leasehold.model.allocation import taken_by
 from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
 from leasehold.model.states import EventType, LeaseStatus
 
@@ -81,12 +81,9 @@ def _first_clash(resource: Resource, held: Sequence[Allocation]) -> Finding | No
 def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
     if any(each.demand is None for each in there):
         return "as a whole and again" if len(there) > 1 else ""
-    taken: Counter[str] = Counter()
-    for each in there:
-        taken.update({name: amount * each.slots for name, amount in (each.demand or {}).items()})
     return ", ".join(
         f"{amount} {name} of {resource.capacity.get(name, 0)}"
-        for name, amount in sorted(taken.items())
+        for name, amount in sorted(taken_by(there).items())
         if amount > resource.capacity.get(name, 0)
     )
 

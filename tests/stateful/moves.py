@@ -1,0 +1,73 @@
+"""Every change of a status, noted by the database itself, and the moves of the contract (lifecycle §1) said once more.
+
+This knows nothing of the table in `leasehold.model.transitions`: it is the second opinion about it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from leasehold.db.engine import reading, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Engine
+
+ALLOWED: Mapping[str, Mapping[str, str]] = {
+    "leases": {
+        "PENDING": "STARTING TERMINATING DELETING",
+        "STARTING": "ACTIVE ERROR TERMINATING DELETING",
+        "ACTIVE": "TERMINATING DELETING",
+        "TERMINATING": "TERMINATED ERROR DELETING",
+        "TERMINATED": "DELETING",
+        # Failed work is tried again (decision 0026).
+        "ERROR": "STARTING ACTIVE TERMINATING TERMINATED DELETING",
+        "DELETING": "",
+    },
+    "reservations": {
+        "pending": "active error deleted",
+        "active": "error deleted",
+        "error": "pending active deleted",
+        "deleted": "",
+    },
+    "start_lease": {
+        "UNDONE": "IN_PROGRESS DONE ERROR",
+        "IN_PROGRESS": "DONE ERROR",
+        "ERROR": "IN_PROGRESS DONE",
+        "DONE": "",
+    },
+    "before_end_lease": {
+        "UNDONE": "IN_PROGRESS",
+        "IN_PROGRESS": "DONE ERROR UNDONE",
+        "ERROR": "DONE UNDONE",
+        "DONE": "UNDONE",
+    },
+    "end_lease": {"UNDONE": "IN_PROGRESS", "IN_PROGRESS": "DONE ERROR", "ERROR": "DONE", "DONE": ""},
+}
+
+_NOTE = """
+CREATE TRIGGER note_{table} AFTER UPDATE OF status ON {table} WHEN old.status IS NOT new.status
+BEGIN INSERT INTO moves VALUES ({what}, old.status, new.status); END
+"""
+
+
+def note_moves(engine: Engine) -> None:
+    """Let an SQLite database note each change of a status."""
+    with writing(engine) as connection:
+        connection.execute(text("CREATE TABLE moves (what TEXT, old TEXT, new TEXT)"))
+        for table, what in (("leases", "'leases'"), ("reservations", "'reservations'"), ("events", "new.type")):
+            connection.execute(text(_NOTE.format(table=table, what=what)))
+
+
+def noted_moves(engine: Engine) -> set[tuple[str, str, str]]:
+    """Return what changed its status, from which to which."""
+    with reading(engine) as connection:
+        return {(row.what, row.old, row.new) for row in connection.execute(text("SELECT DISTINCT * FROM moves"))}
+
+
+def forbidden_moves(engine: Engine) -> list[tuple[str, str, str]]:
+    """Return the noted moves that the contract does not have."""
+    return sorted(move for move in noted_moves(engine) if move[2] not in ALLOWED[move[0]][move[1]].split())

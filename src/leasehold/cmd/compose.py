@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.openstack.cloud import openstack_cloud
+from leasehold.cloud.sandbox import tables as sandbox_tables
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cmd import database
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
@@ -90,7 +91,11 @@ def load_calendars(service: Service) -> None:
 
 
 def _open_cloud(config: Config, engine: Engine) -> Cloud:
-    return sandbox(engine) if config.settings.cloud.driver == "sandbox" else openstack_cloud(config.raw)
+    if config.settings.cloud.driver != "sandbox":
+        return openstack_cloud(config.raw)
+    with database.reachable(config.database_url):
+        sandbox_tables.create(engine)
+    return sandbox(engine)
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 """The sandbox cloud's own tables: in the same database as Leasehold's, but without references between the two.
 
+The sandbox makes them where it is the cloud (`create`); no migration of Leasehold's knows them.
+
 Rows describe the present only: a deletion removes them. Names compare exactly on every database, as in Nova and
 Placement; MariaDB needs `EXACT` for that.
 """
@@ -22,6 +24,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
 )
+from sqlalchemy.exc import DBAPIError
 
 from leasehold.db.types import COUNTED, EXACT, BigKey, UtcDateTime
 
@@ -274,5 +277,9 @@ faults = Table(
 
 
 def create(engine: Engine) -> None:
-    """Create the sandbox's tables that do not exist yet."""
-    metadata.create_all(engine)
+    """Create the sandbox's tables that do not exist yet; several processes may do so at once."""
+    try:
+        metadata.create_all(engine)
+    except DBAPIError:
+        # Another process has made the same table a moment ago.
+        metadata.create_all(engine)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import enrolled_types, list_resources, update_resources
+from leasehold.db.resource import list_resources, update_resources
 from leasehold.model.resource import Health
 
 if TYPE_CHECKING:
@@ -29,43 +29,38 @@ log = logging.getLogger(__name__)
 
 
 def check_health(service: Service) -> None:
-    """Ask each driver how the enrolled resources of its type are, and record what has changed.
+    """Ask each driver that reports health how the enrolled resources of its type are, and record what has changed.
 
     A type that is switched off is asked as well, while resources of it are enrolled. A cloud that does not answer for
     one type is logged, and keeps none of the others from being asked.
     """
-    with service.db.reading() as connection:
-        types = {name: list_resources(connection, name) for name in enrolled_types(connection)}
-    for name, resources in types.items():
-        found = service.types.find(name)
-        if found is None:
+    for found in service.types.reporting():
+        with service.db.reading() as connection:
+            resources = list_resources(connection, found.name)
+        if not resources:
             continue
         try:
             reports = found.driver.reports(service.cloud, resources)
         except CloudError as error:
             log.warning("The cloud does not report the state of its %s: %s", found.kind.noun, error)
             continue
-        mark(service, found, reports)
+        if _changes(resources, reports, service.now(), service.settings.manager.failure_grace):
+            _mark(service, found, reports)
 
 
-def mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) -> None:
+def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) -> None:
     """Record the changed states of resources; one without a report keeps its state."""
     kind, grace = type_.kind, service.settings.manager.failure_grace
 
-    def changes(connection: Connection) -> Changes:
-        return _changes(list_resources(connection, kind.name), reports, service.now(), grace)
-
     def work(connection: Connection) -> Changes:
         generations = lock_pools(connection, {kind.pool})
-        found = changes(connection)
+        found = _changes(list_resources(connection, kind.name), reports, service.now(), grace)
         if found:
             _write(connection, found, generations[kind.pool] + 1, service.now())
             bump_pools(connection, generations)
         return found
 
-    with service.db.reading() as connection:
-        news = bool(changes(connection))
-    for (health, _), changed in (service.db.transact(work) if news else {}).items():
+    for (health, _), changed in service.db.transact(work).items():
         log.warning("%s that are %s now: %s", kind.noun.capitalize(), health, ", ".join(each.label for each in changed))
 
 

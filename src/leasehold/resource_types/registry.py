@@ -13,14 +13,14 @@ from stevedore import NamedExtensionManager
 
 from leasehold.model.errors import InvalidInputError, MissingPluginError
 from leasehold.model.use import Use
+from leasehold.resource_types.driver import Driver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
     from leasehold.model.reservation import Reservation
-    from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.fields import RequestBody
     from leasehold.resource_types.kind import Kind
 
@@ -101,6 +101,11 @@ class ResourceTypes:
             if found is not None and found.driver.task and found.driver.task == task:
                 return found
         return None
+
+    def reporting(self) -> Sequence[ResourceType]:
+        """Return the types whose driver reports the health of its resources, switched on or not."""
+        found = (self.find(name) for name in sorted({*self.by_name, *_installed()}))
+        return [each for each in found if each is not None and type(each.driver).reports is not Driver.reports]
 
     def pools(self) -> frozenset[str]:
         """Return the pools of the types that are switched on."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import Cloud
+from leasehold.cloud.sandbox.actions import SandboxActions
 from leasehold.cloud.sandbox.aggregates import SandboxAggregates
 from leasehold.cloud.sandbox.faults import Faults, verbs_of
 from leasehold.cloud.sandbox.flavors import SandboxFlavors
@@ -34,6 +35,7 @@ VERBS: tuple[str, ...] = tuple(
         SandboxImages,
         SandboxProviders,
         SandboxNetworks,
+        SandboxActions,
     )
     for name in verbs_of(port)
 )
@@ -77,5 +79,6 @@ def sandbox(
         providers=SandboxProviders(engine, faults, clock=clock),
         networks=SandboxNetworks(engine, faults, clock=clock),
         server_groups=None,
+        actions=SandboxActions(engine, faults, clock=clock),
         faults=faults,
     )

@@ -13,6 +13,7 @@ from leasehold.db import lease as lease_rows
 from leasehold.db.lease import LONGEST_REASON, each_lease, find_lease, insert_lease, list_leases, save_lease
 from leasehold.model.lease import Event
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
+from leasehold.model.transitions import ForbiddenTransitionError
 from tests.db.examples import NOW, enrol, hold, hour, hours, ident, lease, reservation, statements, write
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def test_a_locked_lease_is_as_the_previous_holder_left_it(db: Database) -> None:
 
 
 def test_saving_moves_the_generation_on_and_returns_what_is_then_found(db: Database) -> None:
-    written = db.transact(partial(write, parts=2))
+    written = db.transact(partial(write, parts=2, status=LeaseStatus.STARTING))
     wanted = replace(
         written.with_event(EventType.START, status=EventStatus.DONE, time=hour(3)).with_reservations(
             {written.reservations[1].id},
@@ -167,8 +168,8 @@ def test_saving_asks_once_for_each_kind_of_row_that_differs(db: Database, engine
     written = db.transact(partial(write, parts=4))
     changes = {
         "lease": (replace(written, name="other"), ["leases"]),
-        "parts": (written.with_reservations(None, status=ReservationStatus.ACTIVE), ["leases", "reservations"]),
-        "event": (written.with_event(EventType.END, status=EventStatus.DONE), ["leases", "events"]),
+        "parts": (written.with_reservations(None, cloud={"aggregate_id": 1}), ["leases", "reservations"]),
+        "event": (written.with_event(EventType.END, time=hour(9)), ["leases", "events"]),
     }
     seen = {}
     for name, (after, _tables) in changes.items():
@@ -178,6 +179,13 @@ def test_saving_asks_once_for_each_kind_of_row_that_differs(db: Database, engine
             {statement.split()[1] for statement in asked}, key=["leases", "reservations", "events"].index
         )
     assert seen == {name: tables for name, (_after, tables) in changes.items()}
+
+
+def test_a_status_changes_only_as_the_table_of_transitions_says(db: Database) -> None:
+    written = db.transact(write)
+    with pytest.raises(ForbiddenTransitionError):
+        saved(db, written, replace(written, name="other", status=LeaseStatus.ACTIVE))
+    assert found(db, written.id) == written
 
 
 def test_a_reason_longer_than_anybody_reads_is_cut(db: Database) -> None:
@@ -191,7 +199,7 @@ def test_a_reason_longer_than_anybody_reads_is_cut(db: Database) -> None:
 
 def test_other_leases_stay_as_they_are(db: Database) -> None:
     written, other = (db.transact(write) for _ in range(2))
-    saved(db, written, written.with_reservations(None, status=ReservationStatus.ERROR))
+    saved(db, written, written.with_reservations(None, missing_resources=True))
     assert found(db, other.id) == other
 
 

@@ -49,6 +49,7 @@ def test_a_resource_comes_back_as_it_was_enrolled(db: Database) -> None:
             max_unit={"VCPU": 8},
             attributes={"hypervisor_hostname": "cmp-1.example"},
             properties={"gpu": "True"},
+            reference="cmp-1.example",
             traits=frozenset({"CUSTOM_FAST"}),
             created_at=NOW,
         )

@@ -7,12 +7,12 @@ to be repaired first, 255 when the check itself failed.
 from __future__ import annotations
 
 import sys
-import textwrap
 import traceback
 from argparse import ArgumentParser
-from dataclasses import dataclass
-from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING
+
+from oslo_upgradecheck.upgradecheck import Code, Result, UpgradeCommands
 
 from leasehold import conf
 from leasehold.cmd import database
@@ -22,28 +22,22 @@ from leasehold.db import schema
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 PROG = "leasehold-status"
 UNEXPECTED = 255
-WIDTH = 80
 
 
-class CheckResult(IntEnum):
-    """How a check went; the number is the exit code."""
+class Checks(UpgradeCommands):
+    """Shows results that are known already, each with its name."""
 
-    SUCCESS = 0
-    WARNING = 1
-    FAILURE = 2
+    def __init__(self, results: Iterable[tuple[str, Result]]) -> None:
+        """Keep the results in their order."""
+        self._upgrade_checks = tuple((name, partial(_known, result=result)) for name, result in results)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One row of the table: the name of the check, its result, and a sentence about it."""
-
-    name: str
-    result: CheckResult
-    details: str
+def _known(_checks: Checks, result: Result) -> Result:
+    return result
 
 
 def main() -> None:
@@ -61,55 +55,42 @@ def run(arguments: Sequence[str]) -> int:
     args = parser.parse_args(arguments)
     args.prog = PROG
     try:
-        checks = list(_checks(args))
+        return int(Checks(_results(args)).check())
     except Exception:  # noqa: BLE001 - Python would end with 1, which here means only a warning.
         traceback.print_exc()
         return UNEXPECTED
-    sys.stdout.write(_table(checks))
-    return max(check.result for check in checks)
 
 
-def _checks(args: Namespace) -> Iterator[Check]:
+def _results(args: Namespace) -> Iterator[tuple[str, Result]]:
     yield _configuration(args)
     try:
         url = database.database_url(args)
         engine = database.open_database(url)
     except (OperatorError, conf.ConfigurationError) as error:
-        yield Check("Database", CheckResult.FAILURE, str(error))
+        yield ("Database", Result(Code.FAILURE, str(error)))
         return
     try:
         with database.explained(url), engine.connect():
-            yield Check("Database", CheckResult.SUCCESS, f"{database.hidden(url)} answers.")
+            yield ("Database", Result(Code.SUCCESS, f"{database.hidden(url)} answers."))
     except OperatorError as error:
-        yield Check("Database", CheckResult.FAILURE, str(error))
+        yield ("Database", Result(Code.FAILURE, str(error)))
         return
     try:
         with database.explained(url):
-            yield Check("Schema", CheckResult.SUCCESS, schema.check(engine))
+            yield ("Schema", Result(Code.SUCCESS, schema.check(engine)))
     except OperatorError as error:
-        yield Check("Schema", CheckResult.FAILURE, str(error))
+        yield ("Schema", Result(Code.FAILURE, str(error)))
     finally:
         engine.dispose()
 
 
-def _configuration(args: Namespace) -> Check:
+def _configuration(args: Namespace) -> tuple[str, Result]:
     try:
         config = database.load_config(args)
     except conf.ConfigurationError as error:
-        return Check("Configuration", CheckResult.FAILURE, str(error))
+        return ("Configuration", Result(Code.FAILURE, str(error)))
     files = ", ".join(config.raw.config_file)
     if files:
-        return Check("Configuration", CheckResult.SUCCESS, f"{files} can be used.")
+        return ("Configuration", Result(Code.SUCCESS, f"{files} can be used."))
     missing = f"There is no {FILE_NAME} here or in /etc/leasehold, so defaults are used."
-    return Check("Configuration", CheckResult.WARNING, missing)
-
-
-def _table(checks: Sequence[Check]) -> str:
-    """Return the rows in a box, with long lines wrapped."""
-    rows = [["Upgrade Check Results"]]
-    for check in checks:
-        lines = (f"Check: {check.name}", f"Result: {check.result.name.title()}", f"Details: {check.details}")
-        rows.append([part for line in lines for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ")])
-    width = max(len(line) for row in rows for line in row)
-    rule = f"+{'-' * (width + 2)}+\n"
-    return rule + "".join("".join(f"| {line.ljust(width)} |\n" for line in row) + rule for row in rows)
+    return ("Configuration", Result(Code.WARNING, missing))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time as clock
-from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from cachetools import TLRUCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,35 +22,25 @@ class TokenCache:
 
     def __init__(self, most_bytes: int = MOST_BYTES, now: Callable[[], float] = clock.monotonic) -> None:
         """Start empty."""
-        self._most_bytes = most_bytes
-        self._now = now
         self._lock = Lock()
-        self._held: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
-        self._bytes = 0
+        self._held: TLRUCache[str, tuple[float, bytes]] = TLRUCache(
+            most_bytes, ttu=lambda _, held, now: now + held[0], timer=now, getsizeof=lambda held: len(held[1])
+        )
 
     def get(self, key: str) -> bytes | None:
         """Return the value of `key`, a digest of a token, unless it has expired."""
         with self._lock:
-            expires, value = self._held.get(key, (0.0, None))
-            return value if self._now() < expires else None
+            _, value = self._held.get(key, (0.0, None))
+            return value
 
     def set(self, key: str, value: bytes, time: int = 0) -> bool:
-        """Store `value` for `time` seconds. Zero or less stores nothing, which is how caching is switched off."""
-        if time <= 0:
-            return False
+        """Store `value` for `time` seconds, unless it is too large.
+
+        Zero or less stores nothing, which is how caching is switched off.
+        """
         with self._lock:
-            self._drop(key)
-            self._held[key] = (self._now() + time, value)
-            self._bytes += len(value)
-            # All entries are kept for the same time, so the oldest expires first.
-            while self._held and (self._bytes > self._most_bytes or self._oldest_expired()):
-                self._drop(next(iter(self._held)))
+            self._held.pop(key, None)
+            if time <= 0 or len(value) > self._held.maxsize:
+                return False
+            self._held[key] = (time, value)
         return True
-
-    def _oldest_expired(self) -> bool:
-        expires, _ = next(iter(self._held.values()))
-        return expires <= self._now()
-
-    def _drop(self, key: str) -> None:
-        _, value = self._held.pop(key, (0.0, b""))
-        self._bytes -= len(value)

@@ -8,6 +8,7 @@ from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
 from leasehold.conf.times import YEAR
+from leasehold.model.end_action import EndAction
 
 DRIVER = cfg.StrOpt(
     "driver",
@@ -32,7 +33,7 @@ HOST_OPTIONS = [
     cfg.StrOpt(
         "before_end",
         default="",
-        choices=["", "snapshot"],
+        choices=[each.value for each in EndAction],
         help="What the before_end action `default` does: nothing, or snapshots of the servers.",
     ),
     cfg.IntOpt(

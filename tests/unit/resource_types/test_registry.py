@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BROKEN = """
 class Broken:
-    def __init__(self):
+    def __init__(self, options):
         raise RuntimeError("no licence for this cloud")
 """
 START = """

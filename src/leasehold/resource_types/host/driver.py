@@ -13,6 +13,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.host.audit import TASK, audit_membership
+from leasehold.resource_types.host.end_actions import action_of
 from leasehold.resource_types.host.enrolment import (
     SHARED,
     HostDescription,
@@ -25,7 +26,6 @@ from leasehold.resource_types.host.enrolment import (
     report_of,
     shared_error,
 )
-from leasehold.resource_types.host.images import asks_for_images, say_waiting, spared, take_images
 from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
@@ -139,10 +139,11 @@ class HostDriver(Driver[HostRequest]):
         return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
 
     def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> None:
-        """Take a snapshot of every server on the reservation's hosts, when the reservation asks for it."""
-        if asks_for_images(job):
+        """Do the end action that the reservation asks for with the servers on its hosts."""
+        action = action_of(job)
+        if action is not None:
             aggregate = cloud.aggregates.get(job.name)
-            take_images(cloud, job, aggregate.hosts if aggregate else ())
+            action.warn(cloud, job, aggregate.hosts if aggregate else ())
 
 
 def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:
@@ -241,9 +242,10 @@ def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server], kept: Co
 def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     aggregate = cloud.aggregates.get(job.name)
     if aggregate is not None:
-        kept = spared(cloud, job, aggregate.hosts)
+        action = action_of(job)
+        kept = frozenset[str]() if action is None else action.spared(cloud, job, aggregate.hosts)
         steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
-        do_all([partial(say_waiting, job, kept), *steps])
+        do_all([*([] if action is None else [partial(action.say_waiting, job, kept)]), *steps])
     cloud.aggregates.delete(job.name)
     # A boot that passed the scheduler before the aggregate was deleted may have landed since. The host is not released
     # yet, so every server on it that is not preemptible belongs to this reservation.

@@ -31,16 +31,8 @@ _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
 """The statuses of servers of which Nova makes images; an end does not wait for servers in other statuses."""
 
 
-def asks_for_images(job: Job[HostRequest]) -> bool:
-    """Return whether the reservation asks for images of its servers before the end."""
-    action = job.request.before_end
-    return (job.settings.default_before_end if action == "default" else action) == "snapshot"
-
-
 def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> None:
     """Start the missing images of the warning; raises CloudTransientError until all are complete."""
-    if not asks_for_images(job):
-        return
     servers = [server for server in _on(cloud, hosts) if server.status not in _NEVER]
     for_each(_lacking(cloud, job, servers), lambda server: _take(cloud, job, servers, server), patient=True)
     saving = _saving(cloud.images.of_reservation(job.name)) & {server.id for server in servers}
@@ -55,7 +47,7 @@ def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozens
     Images that the warning could not start are started now. Raises LearnedError, once, with the number of missing
     images, before the end continues without them.
     """
-    if not asks_for_images(job) or IMAGES_MISSING in job.reservation.cloud:
+    if IMAGES_MISSING in job.reservation.cloud:
         return frozenset()
     servers = _on(cloud, hosts)
     waiting = _take_late(cloud, job, [server for server in servers if server.status in _COPIED])

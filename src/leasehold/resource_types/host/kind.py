@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
+from pydantic import AfterValidator, WithJsonSchema
+
+from leasehold.model.end_action import DEFAULT, EndAction
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
 from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
@@ -15,6 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def _end_action(text: str) -> str:
+    if text != DEFAULT and text not in set(EndAction):
+        message = f"it has to be {' or '.join(repr(word) for word in _END_ACTIONS)}"
+        raise ValueError(message)
+    return text
+
+
+_END_ACTIONS = [*(each.value for each in EndAction), DEFAULT]
+EndActionText = Annotated[str, AfterValidator(_end_action), WithJsonSchema({"type": "string", "enum": _END_ACTIONS})]
+
+
 class HostBody(RequestBody):
     """Between `min` and `max` hosts that match both expressions."""
 
@@ -22,7 +36,7 @@ class HostBody(RequestBody):
     max: Amount
     hypervisor_properties: ExpressionText
     resource_properties: ExpressionText
-    before_end: Literal["", "snapshot", "default"] = "default"
+    before_end: EndActionText = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +47,7 @@ class HostRequest:
     max: int
     hypervisor_properties: str
     resource_properties: str
-    before_end: str = "default"
+    before_end: str = DEFAULT
 
 
 class HostKind(OfHosts, WholeKind[HostRequest]):

@@ -1,0 +1,16 @@
+"""What a reservation of hosts may ask for before its end; `resource_types/host/end_actions.py` does it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class EndAction(StrEnum):
+    """The actions by the words that requests and `[physical:host] before_end` use (contract lifecycle §2.4)."""
+
+    NOTHING = ""
+    SNAPSHOT = "snapshot"
+
+
+DEFAULT = "default"
+"""In a request: what the operator has configured."""

@@ -63,6 +63,8 @@ def test_the_same_host_is_at_both_paths(admin: Client) -> None:
         (HOSTS, {"name": "cmp-99"}, 404, None),
         (HOSTS, {"name": "cmp-01", "properties": []}, 400, "properties"),
         (HOSTS, {"name": "cmp-01", "properties": {"a/b": "1"}}, 400, "a/b"),
+        (HOSTS, {"name": "cmp-01", "properties": {"vcpus": "1000"}}, 400, "vcpus"),
+        (HOSTS, {"name": "cmp-01", "properties": {"id": "2"}}, 400, "id"),
         (ADDRESSES, {"floating_network_id": "x"}, 400, "floating_ip_address"),
         (ADDRESSES, {**ADDRESS, "floating_ip_address": "one"}, 400, "floating_ip_address"),
         ("/v1/resources/virtual:instance", {"name": "cmp-01"}, 400, "resource_type"),
@@ -77,7 +79,9 @@ def test_what_cannot_be_enrolled_is_refused_with_the_field(
     assert admin.ask("GET", "/v1/os-hosts").json == {"hosts": []}
 
 
-@pytest.mark.parametrize("properties", [{}, {"hypervisor_hostname": "mine"}, {"vcpus": None}, {"rack": ["a"]}])
+@pytest.mark.parametrize(
+    "properties", [{}, {"hypervisor_hostname": "mine"}, {"vcpus": None}, {"id": "7"}, {"rack": ["a"]}]
+)
 def test_a_change_that_cannot_be_made_leaves_everything_as_it_was(admin: Client, properties: dict[str, Any]) -> None:
     _, made = ask(admin, "POST", HOSTS, {"name": "cmp-01", "properties": {"rack": "r7"}})
     assert ask(admin, "PUT", f"{HOSTS}/1", {"properties": properties})[0] == 400

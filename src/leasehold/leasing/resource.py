@@ -28,9 +28,16 @@ from leasehold.db.resource import (
 from leasehold.db.task import LEASE, add_task_by, add_task_once, call_off_task, hurry_task
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
-from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InUseError, NotFoundError
+from leasehold.model.errors import (
+    CloudUnavailableError,
+    ConflictError,
+    DuplicateError,
+    InUseError,
+    InvalidInputError,
+    NotFoundError,
+)
 from leasehold.model.properties import names, parse
-from leasehold.model.resource import Health
+from leasehold.model.resource import ALWAYS_KNOWN, Health
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,8 +68,8 @@ def enrol(
     The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
     resource's task is written before, in case this process dies, and called off afterwards. If the task has already
     begun, or a removal or another enrolment changes the same thing meanwhile, the task is made due once more.
-    Raises what the driver's `discover` raises, DuplicateError, the driver's error for a shared attribute, and
-    CloudUnavailableError.
+    Raises what the driver's `discover` raises, InvalidInputError for a property that is named like an attribute,
+    DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
     """
     type_ = service.types.get(type_name)
     enrolment = _Enrolment(service, type_, description, properties or {})
@@ -87,6 +94,7 @@ class _Enrolment:
         service, driver = self._service, self._type.driver
         try:
             found = driver.discover(service.cloud, service.settings.cloud, self._description)
+            self._check_properties(found)
             with service.db.reading() as connection:
                 # Before the cloud is changed: a resource in use must not be moved.
                 self._check_new(connection, found)
@@ -110,6 +118,12 @@ class _Enrolment:
         finally:
             service.wake()
         return get_resource(service, self._type.name, found.id)
+
+    def _check_properties(self, found: Discovery) -> None:
+        masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
+        if masking:
+            message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
+            raise InvalidInputError(message, field=masking[0])
 
     def _check_new(self, connection: Connection, found: Discovery) -> None:
         kind, driver = self._type.kind, self._type.driver
@@ -144,10 +158,9 @@ class _Enrolment:
         number = insert_resource(connection, values)
         if driver.task and not call_off_task(connection, driver.task, found.id, self._by):
             hurry_task(connection, driver.task, found.id, now)
-        own = {name: value for name, value in self._properties.items() if name not in found.attributes}
-        if own:
-            define_properties(connection, kind.name, own, now)
-            put_properties(connection, number, own)
+        if self._properties:
+            define_properties(connection, kind.name, self._properties, now)
+            put_properties(connection, number, self._properties)
         bump_pools(connection, generations)
 
     def _sharing(self, found: Discovery) -> list[str]:

@@ -17,6 +17,10 @@ HOST_POOL = "hosts"
 FLOATING_IP_POOL = "floatingips"
 
 
+ALWAYS_KNOWN = frozenset({"id", "reservable"})
+"""What expressions can name of every resource, besides its attributes and properties."""
+
+
 class Health(StrEnum):
     """Whether a resource can be used (contract resources §7); only a healthy one gets new allocations."""
 

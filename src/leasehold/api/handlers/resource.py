@@ -11,6 +11,7 @@ from leasehold.api.views.resource import show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.resource import ALWAYS_KNOWN
 from leasehold.resource_types.fields import read
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def change(call: Call, resource_type: str, resource_id: str, body: ResourceChang
     """Set properties of a resource, all of them or none; null removes a property."""
     name = known(call, resource_type).name
     attributes = queries.get_resource(call.service, name, resource_id).attributes
-    wanted = checked_changes(body.properties, reserved=frozenset(attributes))
+    wanted = checked_changes(body.properties, reserved=ALWAYS_KNOWN | attributes.keys())
     return Reply({"resource": show_resource(resources.change(call.service, name, resource_id, wanted))})
 
 

@@ -75,7 +75,7 @@ _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_New = partial(Route, since=versions.RESOURCES)
+_V1_2 = partial(Route, since=versions.RESOURCES)
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
@@ -102,14 +102,14 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/floatingips", floatingip.create, (_F.POST,), FloatingIpCreation, OneFloatingIp, CREATED),
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
-    _New("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
-    _New("GET", _TYPE, resource.list_resources, (_R.GET,), None, ResourceList),
-    _New("POST", _TYPE, resource.create, (_R.POST,), ResourceCreation, OneResource, CREATED),
-    _New("GET", _HELD, allocation.list_allocations, (_R.GET_ALLOCATIONS,), None, AllocationList, query=_NARROW),
-    _New("GET", _KEYS, properties.list_properties, (_R.GET_PROPERTIES,), None, PropertyList, query=_ALL),
-    _New("PATCH", f"{_KEYS}/{{name}}", properties.change, (_R.UPDATE_PROPERTIES,), PrivacyChange, OneDefinition),
-    _New("GET", _RESOURCE, resource.show, (_R.GET,), None, OneResource),
-    _New("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
-    _New("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
-    _New("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
+    _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
+    _V1_2("GET", _TYPE, resource.list_resources, (_R.GET,), None, ResourceList),
+    _V1_2("POST", _TYPE, resource.create, (_R.POST,), ResourceCreation, OneResource, CREATED),
+    _V1_2("GET", _HELD, allocation.list_allocations, (_R.GET_ALLOCATIONS,), None, AllocationList, query=_NARROW),
+    _V1_2("GET", _KEYS, properties.list_properties, (_R.GET_PROPERTIES,), None, PropertyList, query=_ALL),
+    _V1_2("PATCH", f"{_KEYS}/{{name}}", properties.change, (_R.UPDATE_PROPERTIES,), PrivacyChange, OneDefinition),
+    _V1_2("GET", _RESOURCE, resource.show, (_R.GET,), None, OneResource),
+    _V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
+    _V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
+    _V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
 )

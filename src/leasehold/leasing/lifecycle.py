@@ -228,7 +228,7 @@ def _warned(lease: Lease, now: datetime) -> datetime | None:
 
 
 def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | None:
-    """Return until when the end may wait for images; None if that time is over.
+    """Return until when the end may wait for what the warning began; None if that time is over.
 
     The wait is `[physical:host] snapshot_wait_seconds`, counted from the beginning of the end or the deletion.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -16,8 +17,7 @@ from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.backoff import pause_after
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.transitions import Trigger, move
-from leasehold.resource_types.driver import Wanted
-from leasehold.resource_types.host.images import IMAGES_MISSING
+from leasehold.resource_types.driver import UNSAVED, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -197,9 +197,12 @@ def _well(lease: Lease) -> Lease:
 
 def _ended(lease: Lease) -> Lease:
     """Return an ended lease; one whose window passed before it could start is in ERROR, with the reason."""
-    missing = sum(part.cloud.get(IMAGES_MISSING, 0) for part in lease.reservations)
-    if missing:
-        reason = f"The lease ended without {missing} of the images of its servers; they were not complete in time."
+    unsaved: Counter[str] = Counter()
+    for part in lease.reservations:
+        unsaved.update(part.cloud.get(UNSAVED, {}))
+    if unsaved:
+        what = " and ".join(f"{number} of the {noun}" for noun, number in sorted(unsaved.items()))
+        reason = f"The lease ended without {what}; they were not complete in time."
         return replace(move(lease, Trigger.ENDED_INCOMPLETE), status_reason=reason)
     after = move(lease, Trigger.ENDED)
     if after.status is LeaseStatus.TERMINATED:

@@ -13,4 +13,4 @@ class EndAction(StrEnum):
 
 
 DEFAULT = "default"
-"""In a request: what the operator has configured."""
+"""In a request: what the operator has configured. The configuration itself cannot say it, so it is no member."""

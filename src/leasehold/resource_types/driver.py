@@ -40,6 +40,10 @@ def mark_of(reservation_id: str) -> str:
     return f"{MARK}{reservation_id}"
 
 
+UNSAVED = "unsaved"
+"""The fact with what was asked for and not complete when the reservation ended: the number by a noun in the plural."""
+
+
 class LearnedError(CloudTransientError):
     """Raised to store `facts` before converge continues; the core stores them like facts that converge returns."""
 
@@ -73,8 +77,8 @@ class Job(Generic[R]):
     `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
     host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed and are no longer used, but
     whose servers are not deleted before the reservation ends. `warned` is the time of the lease's warning if it is due
-    and not done; None for a deleted lease. `wait_until` is until when an end may wait for images; None when that time
-    is over.
+    and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the warning began; None
+    when that time is over.
     """
 
     project_id: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
-from leasehold.api.versions import GENERATIONS, PAGES
+from leasehold.api.versions import ETAGS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.leasing import queries
@@ -108,7 +108,7 @@ def _page(call: Call) -> dict[str, Any]:
 
 
 def _reply(call: Call, lease: Lease) -> Reply:
-    headers = {"ETag": f'"{lease.generation}"'} if call.version >= GENERATIONS else {}
+    headers = {"ETag": f'"{lease.generation}"'} if call.version >= ETAGS else {}
     return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
 
 
@@ -161,7 +161,7 @@ def _idempotency_key(call: Call) -> str | None:
 
 def _wanted_generation(call: Call, lease: Lease) -> int | None:
     """Return the generation that `If-Match` requires, from 1.1 on; raises StaleError (412) if the lease has another."""
-    header: str | None = call.request.get_header(IF_MATCH) if call.version >= GENERATIONS else None
+    header: str | None = call.request.get_header(IF_MATCH) if call.version >= ETAGS else None
     if header is None or header.strip() == "*":
         return None
     match = ETAG.fullmatch(header.strip())

@@ -243,7 +243,7 @@ def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     aggregate = cloud.aggregates.get(job.name)
     if aggregate is not None:
         action = action_of(job)
-        kept = frozenset[str]() if action is None else action.spared(cloud, job, aggregate.hosts)
+        kept = frozenset[str]() if action is None else action.awaited(cloud, job, aggregate.hosts)
         steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
         do_all([*([] if action is None else [partial(action.say_waiting, job, kept)]), *steps])
     cloud.aggregates.delete(job.name)

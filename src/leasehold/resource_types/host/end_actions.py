@@ -1,12 +1,16 @@
-"""The end actions: one entry each, with what the warning does and what the end waits for."""
+"""The end actions: one entry each, with what the warning does and what the end waits for.
+
+The word of an action is in `model/end_action.py`. A lease that ends without what was asked for says so (UNSAVED).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.end_action import DEFAULT, EndAction
-from leasehold.resource_types.host.images import say_waiting, spared, take_images
+from leasehold.resource_types.host.images import awaiting_images, say_waiting, take_images
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -20,20 +24,31 @@ if TYPE_CHECKING:
 class Action:
     """What one end action does with the servers on the reservation's hosts.
 
-    `warn` runs at the warning, and again until it raises no CloudTransientError. `spared` runs at the end: it returns
-    the servers that the end still waits for, and may start what the warning could not. `say_waiting` raises
-    CloudTransientError with a sentence about such servers.
+    `warn` runs at the warning, and again until it raises no CloudTransientError. `awaited` runs at the end: it returns
+    the servers that the end still waits for, and may start what the warning could not. When it gives up, it raises
+    LearnedError once, with the fact UNSAVED. `say_waiting` raises CloudTransientError with a sentence about the servers
+    awaited.
     """
 
     warn: Callable[[Cloud, Job[HostRequest], Iterable[str]], None]
-    spared: Callable[[Cloud, Job[HostRequest], Iterable[str]], frozenset[str]]
+    awaited: Callable[[Cloud, Job[HostRequest], Iterable[str]], frozenset[str]]
     say_waiting: Callable[[Job[HostRequest], Collection[str]], None]
 
 
-ACTIONS: Mapping[EndAction, Action] = {EndAction.SNAPSHOT: Action(take_images, spared, say_waiting)}
+ACTIONS: Mapping[EndAction, Action | None] = {
+    EndAction.NOTHING: None,
+    EndAction.SNAPSHOT: Action(take_images, awaiting_images, say_waiting),
+}
 
 
 def action_of(job: Job[HostRequest]) -> Action | None:
-    """Return the end action that the reservation asks for; None if it asks for nothing."""
+    """Return the end action that the reservation asks for; None if it asks for nothing.
+
+    Raises CloudTransientError for a word that only a newer version knows: its manager does the rest.
+    """
     asked = job.request.before_end
-    return ACTIONS.get(EndAction(job.settings.default_before_end if asked == DEFAULT else asked))
+    word = job.settings.default_before_end if asked == DEFAULT else asked
+    if word not in set(EndAction):
+        message = f"this version does not know the end action {word!r}; a newer manager carries it out"
+        raise CloudTransientError(message)
+    return ACTIONS[EndAction(word)]

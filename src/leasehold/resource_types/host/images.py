@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import FAILED, RESERVATION_OF_IMAGE, SAVING, CloudPermanentError, CloudTransientError
 from leasehold.resource_types.attempts import for_each
-from leasehold.resource_types.driver import LearnedError
+from leasehold.resource_types.driver import UNSAVED, LearnedError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WARNING_OF_IMAGE = "leasehold_warning"
-IMAGES_MISSING = "images_missing"
-"""The fact with the number of requested images that were not complete when the reservation ended."""
+IMAGES = "images of its servers"
 _NEVER = frozenset({"DELETING", "ERROR"})
 """The statuses of servers of which Nova makes no image."""
 _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
@@ -41,13 +40,13 @@ def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> No
         raise CloudTransientError(message)
 
 
-def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozenset[str]:
+def awaiting_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozenset[str]:
     """Return the servers whose images the end still waits for; none when the wait is over.
 
     Images that the warning could not start are started now. Raises LearnedError, once, with the number of missing
     images, before the end continues without them.
     """
-    if IMAGES_MISSING in job.reservation.cloud:
+    if UNSAVED in job.reservation.cloud:
         return frozenset()
     servers = _on(cloud, hosts)
     waiting = _take_late(cloud, job, [server for server in servers if server.status in _COPIED])
@@ -60,7 +59,7 @@ def spared(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozens
         log.warning(text, job.name, ", ".join(missing))
     if missing and job.warned is not None:
         message = f"{len(missing)} images were not complete in time; the end goes on without them"
-        raise LearnedError(message, {IMAGES_MISSING: len(missing)})
+        raise LearnedError(message, {UNSAVED: {IMAGES: len(missing)}})
     return frozenset()
 
 

@@ -34,6 +34,7 @@ from leasehold.db.task import claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing import amend, create, delete, heal, queries, resource
 from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.enrol import enrol
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
@@ -67,7 +68,7 @@ ENDLESS = 2000
 
 def enrol_host(service: Service, name: str, properties: Mapping[str, str]) -> Resource:
     """Enrol a host by its hypervisor hostname."""
-    return resource.enrol(service, HOST, {"name": name}, properties)
+    return enrol(service, HOST, {"name": name}, properties)
 
 
 def change_host(service: Service, ident: str, properties: Mapping[str, str | None]) -> Resource:
@@ -129,7 +130,7 @@ class World:
         """Enrol addresses of the sandbox's network by their last part."""
         for last in lasts:
             text = f"203.0.113.{last}"
-            self.addresses[text] = resource.enrol(
+            self.addresses[text] = enrol(
                 self.service, FLOATING_IP, {"floating_network_id": NETWORK, "floating_ip_address": text}
             )
 

@@ -15,8 +15,8 @@ from leasehold.cmd.serve import listen, serve, stopped_by_signal
 from leasehold.cmd.state import state_database
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
+from leasehold.leasing.enrol import enrol
 from leasehold.leasing.queries import list_resources
-from leasehold.leasing.resource import enrol
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
+from leasehold.leasing.enrol import enrol
 from leasehold.model.resource import FLOATING_IP
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def show(call: Call, floatingip_id: str) -> Reply:
 def create(call: Call, body: FloatingIpCreation) -> Reply:
     """Enrol a floating IP."""
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
-    enrolled = resources.enrol(call.service, FLOATING_IP, where)
+    enrolled = enrol(call.service, FLOATING_IP, where)
     return Reply({"floatingip": show_new_floating_ip(enrolled)})
 
 

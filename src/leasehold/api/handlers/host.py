@@ -11,6 +11,7 @@ from leasehold.api.models.property import checked_changes, checked_properties
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
+from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import ForbiddenError
 from leasehold.model.resource import HOST
 
@@ -39,7 +40,7 @@ def create(call: Call, body: HostCreation) -> Reply:
         message = "Name the host to enrol: `name` is its hypervisor's name in the cloud, `id` its hypervisor's id."
         raise ForbiddenError(message, field="name")
     own = {key: value for key, value in (body.model_extra or {}).items() if key not in DISCOVERED}
-    enrolled = resources.enrol(call.service, HOST, {"name": reference}, checked_properties(own))
+    enrolled = enrol(call.service, HOST, {"name": reference}, checked_properties(own))
     return Reply({"host": show_host(enrolled)})
 
 

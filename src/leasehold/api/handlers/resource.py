@@ -10,6 +10,7 @@ from leasehold.api.models.property import checked_changes, checked_properties
 from leasehold.api.views.resource import show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
+from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.resource import ALWAYS_KNOWN
 from leasehold.resource_types.fields import read
@@ -54,7 +55,7 @@ def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
         raise InvalidInputError(message, field="resource_type")
     description = read(shape, body.model_extra or {}).model_dump()
     properties = checked_properties(body.properties)
-    return Reply({"resource": show_resource(resources.enrol(call.service, type_.name, description, properties))})
+    return Reply({"resource": show_resource(enrol(call.service, type_.name, description, properties))})
 
 
 def change(call: Call, resource_type: str, resource_id: str, body: ResourceChange) -> Reply:

@@ -1,0 +1,154 @@
+"""Enrol resources of any type: what an administrator describes, found in a cloud and put where it belongs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.cloud.ports import CloudError
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.property import define_properties
+from leasehold.db.resource import find_resource, insert_resource, put_properties, sharing
+from leasehold.db.task import add_task_by, add_task_once, call_off_task, hurry_task
+from leasehold.leasing.health import judge
+from leasehold.leasing.queries import get_resource
+from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
+from leasehold.model.resource import ALWAYS_KNOWN, Health
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.enrolment import Discovery
+    from leasehold.resource_types.registry import ResourceType
+
+UNFINISHED = timedelta(seconds=30)
+"""How long after its beginning an incomplete enrolment is undone."""
+
+
+def enrol(
+    service: Service, type_name: str, description: Mapping[str, Any], properties: Mapping[str, str] | None = None
+) -> Resource:
+    """Enrol what the description finds in the cloud.
+
+    The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
+    resource's task is written before, in case this process dies, and called off afterwards. If the task has already
+    begun, or a removal or another enrolment changes the same thing meanwhile, the task is made due once more.
+    Raises what the driver's `discover` raises, InvalidInputError for a property that is named like an attribute,
+    DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
+    """
+    type_ = service.types.get(type_name)
+    enrolment = _Enrolment(service, type_, description, properties or {})
+    return enrolment.run()
+
+
+class _Enrolment:
+    """One enrolment: what is found, written and undone."""
+
+    def __init__(
+        self, service: Service, type_: ResourceType, description: Mapping[str, Any], properties: Mapping[str, str]
+    ) -> None:
+        """Nothing has been found yet."""
+        self._service = service
+        self._type = type_
+        self._description = description
+        self._properties = properties
+        self._by = service.now() + UNFINISHED
+
+    def run(self) -> Resource:
+        """Enrol it."""
+        service, driver = self._service, self._type.driver
+        try:
+            found = driver.discover(service.cloud, service.settings.cloud, self._description)
+            self._check_properties(found)
+            with service.db.reading() as connection:
+                # Before the cloud is changed: a resource in use must not be moved.
+                self._check_new(connection, found)
+            if driver.task:
+                service.db.transact(lambda connection: add_task_by(connection, driver.task, found.id, self._by))
+                driver.place(service.cloud, service.settings.cloud, found.attributes, leased=False)
+        except CloudError as error:
+            what = self._type.kind.described(self._description)
+            message = f"The cloud cannot be asked about {what} now: {error}. Try again later."
+            raise CloudUnavailableError(message) from error
+        try:
+            service.db.transact(lambda connection: self._insert(connection, found))
+        except (IntegrityError, DuplicateError):
+            # The first enrolment may already be leased, and our call may have moved the resource.
+            self._look_again(found.id)
+            raise self._type.kind.duplicate(found.reference) from None
+        except ConflictError:
+            # The shared attribute: the tasks release this one, and restore the place of the first.
+            self._look_again(found.id, *self._sharing(found))
+            raise
+        finally:
+            service.wake()
+        return get_resource(service, self._type.name, found.id)
+
+    def _check_properties(self, found: Discovery) -> None:
+        masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
+        if masking:
+            message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
+            raise InvalidInputError(message, field=masking[0])
+
+    def _check_new(self, connection: Connection, found: Discovery) -> None:
+        kind, driver = self._type.kind, self._type.driver
+        if find_resource(connection, kind.name, found.id) is not None:
+            raise kind.duplicate(found.reference)
+        if driver.shared is not None:
+            others = sharing(connection, kind.name, driver.shared, found.attributes[driver.shared])
+            if others:
+                raise driver.shared_error(found, others[0][1])
+
+    def _insert(self, connection: Connection, found: Discovery) -> None:
+        service, kind, driver = self._service, self._type.kind, self._type.driver
+        now = service.now()
+        generations = lock_pools(connection, {kind.pool})
+        self._check_new(connection, found)
+        health, down_since = judge(found.report, now, service.settings.manager.failure_grace)
+        values = {
+            "id": found.id,
+            "type": kind.name,
+            "pool": kind.pool,
+            "reference": found.reference,
+            "capacity": dict(found.capacity),
+            "max_unit": dict(found.max_unit),
+            "attributes": dict(found.attributes),
+            "traits": sorted(found.traits),
+            "reservable": health is Health.HEALTHY,
+            "health": health,
+            "down_since": down_since,
+            "created_at": now,
+            "generation": generations[kind.pool] + 1,
+        }
+        number = insert_resource(connection, values)
+        if driver.task and not call_off_task(connection, driver.task, found.id, self._by):
+            hurry_task(connection, driver.task, found.id, now)
+        if self._properties:
+            define_properties(connection, kind.name, self._properties, now)
+            put_properties(connection, number, self._properties)
+        bump_pools(connection, generations)
+
+    def _sharing(self, found: Discovery) -> list[str]:
+        driver = self._type.driver
+        if driver.shared is None:
+            return []
+        with self._service.db.reading() as connection:
+            others = sharing(connection, self._type.kind.name, driver.shared, found.attributes[driver.shared])
+        return [ident for ident, _ in others]
+
+    def _look_again(self, *idents: str) -> None:
+        task = self._type.driver.task
+        if not task:
+            return
+
+        def work(connection: Connection) -> None:
+            for ident in sorted(set(idents)):
+                add_task_once(connection, task, ident, self._service.now())
+
+        self._service.db.transact(work)

@@ -38,8 +38,8 @@ def test_7_post_list_show_delete(admin: Client, client: Client) -> None:
         ({}, "Missing parameter floating_network_id, floating_ip_address"),
         ({"floating_network_id": NETWORK_ID}, "Missing parameter floating_ip_address"),
         ({**MAKE, "floating_ip_address": "nonsense"}, "nonsense"),
-        ({**MAKE, "floating_ip_address": 7}, "floating_ip_address: "),
-        ({**MAKE, "floating_network_id": ""}, "floating_network_id: "),
+        ({**MAKE, "floating_ip_address": 7}, "The value of floating_ip_address is not acceptable: "),
+        ({**MAKE, "floating_network_id": ""}, "The value of floating_network_id is not acceptable: "),
         ({**MAKE, "floating_network_id": "none-such"}, "none-such"),
     ],
 )

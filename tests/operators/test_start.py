@@ -56,7 +56,7 @@ class BadgeDriver(Driver):
     def converge(self, cloud, job, wanted):
         raise NotImplementedError
 
-def load():
+def load(_options):
     return ResourceType(BadgeKind(), BadgeDriver())
 """
 SERVICE = """

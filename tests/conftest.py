@@ -1,4 +1,4 @@
-"""What every test may ask for. The database servers are one of each kind per run, however many workers it has."""
+"""Fixtures and hooks for all tests. A run starts one database server of each kind, which its workers share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 CI = os.environ.get("CI") == "true"
 
-# A failure in CI has to be the same one when it is run again; elsewhere every run may find something new. Neither has a
-# deadline, because how long one example takes on a busy machine says nothing about the code.
+# CI derandomizes the examples so that a failure can be reproduced; elsewhere every run may try new ones. No profile has
+# a deadline, because the time that one example takes on a busy machine says nothing about the code.
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", deadline=None)
-# `make check` has a minute for all of them; what it does not try, `make test` does.
+# `make check` has a minute for all property tests, so it tries fewer examples than `make test`.
 settings.register_profile("quick", deadline=None, max_examples=25)
 settings.load_profile("ci" if CI else "dev")
 
@@ -33,7 +33,7 @@ settings.load_profile("ci" if CI else "dev")
 
 
 class Databases(Protocol):
-    """Where tests get their databases from. A test that wants to kill its server starts one of its own."""
+    """Creates and drops databases for tests. A test that kills its server starts a server of its own."""
 
     def create(self, kind: str) -> str: ...
 
@@ -41,7 +41,7 @@ class Databases(Protocol):
 
 
 class OurDatabases:
-    """Databases on servers of this process, which start when first asked for."""
+    """Databases on servers that this process starts at the first request for each kind."""
 
     def __init__(self) -> None:
         self._running: dict[str, Server] = {}
@@ -60,9 +60,9 @@ class OurDatabases:
 
 
 class SharedDatabases:
-    """Makes the databases of the process that started the workers available to the workers.
+    """Serves the databases of the controller process, which started the workers, to those workers.
 
-    That process outlives every worker, so it is the one whose end may stop the servers.
+    The controller owns the servers because it outlives every worker.
     """
 
     def __init__(self, databases: OurDatabases) -> None:
@@ -79,7 +79,7 @@ class SharedDatabases:
 
     def close(self) -> None:
         self._closing = True
-        # The thread waits for a caller; this is the last one.
+        # The thread blocks in `accept`; a last connection wakes it.
         with contextlib.suppress(OSError, EOFError):
             Client(self.address, authkey=self.key).close()
         self._thread.join()
@@ -87,18 +87,18 @@ class SharedDatabases:
 
     def _serve(self) -> None:
         while not self._closing:
-            # A worker that dies while it asks is no reason to leave the others without an answer.
+            # If a worker dies during its request, keep serving the other workers.
             with contextlib.suppress(OSError, EOFError, AuthenticationError), self._listener.accept() as caller:
                 verb, *arguments = caller.recv()
                 try:
                     answer = getattr(self._databases, verb)(*arguments)
-                except Exception as error:  # noqa: BLE001  Whatever it is, it is the asking test's failure, not ours.
+                except Exception as error:  # noqa: BLE001  The error is raised in the test that asked.
                     answer = error
                 caller.send(answer)
 
 
 class WorkersDatabases:
-    """The same, as a worker sees them."""
+    """Requests databases from the `SharedDatabases` of the controller process."""
 
     def __init__(self, address: str, key: bytes) -> None:
         self._address = address
@@ -135,19 +135,19 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("dist", "no") != "no":
         shared = SharedDatabases(ours)
         config.stash[SHARED] = shared
-        # Cleanups run last first: nobody may ask any more when the servers stop.
+        # Cleanups run in reverse order, so the listener closes before the servers stop.
         config.add_cleanup(shared.close)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker of pytest-xdist, before it starts, whom to ask for databases."""
+    """Pass the address and key of the shared databases to a pytest-xdist worker before it starts."""
     shared = node.config.stash[SHARED]
     node.workerinput["databases_address"] = shared.address
     node.workerinput["databases_key"] = shared.key
 
 
-# ---------------------------------------------------------------- what may be skipped, and where
+# ---------------------------------------------------------------- skips
 
 
 @pytest.hookimpl(wrapper=True)
@@ -164,7 +164,7 @@ def pytest_runtest_call() -> Generator[None, object, object]:
 
 @contextlib.contextmanager
 def skipped_without_servers() -> Iterator[None]:
-    """Skip what cannot be run here, whichever way a test came by its server; the reason names the package."""
+    """Skip a test whose database server is not installed; the reason names the missing package."""
     try:
         yield
     except ServerMissingError as missing:
@@ -186,7 +186,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Turn a skip into a failure: in CI everything is there, and what is skipped there is never run at all."""
+    """Turn a skip into a failure in CI: CI has all dependencies, and a test skipped there would never run."""
     if CI and report.skipped and not hasattr(report, "wasxfail"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         report.outcome = "failed"
@@ -198,7 +198,7 @@ def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
 
 @pytest.fixture(scope="session")
 def databases(pytestconfig: pytest.Config) -> Databases:
-    """Return the maker of databases, for tests that need more than one; `database_url` is for the others."""
+    """Return the factory of databases, for tests that need more than one; other tests use `database_url`."""
     return pytestconfig.stash[DATABASES]
 
 
@@ -206,7 +206,7 @@ def databases(pytestconfig: pytest.Config) -> Databases:
     params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
 )
 def database_url(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[str]:
-    """Yield the SQLAlchemy URL of an empty database: the test runs once on every database we support."""
+    """Yield the SQLAlchemy URL of an empty database; the test runs once on each supported database."""
     kind: str = request.param
     if kind not in SERVERS:
         yield f"sqlite:///{tmp_path}/leasehold.db"
@@ -217,14 +217,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path, databases: Data
 
 @pytest.fixture
 def mariadb_url(databases: Databases) -> Iterator[str]:
-    """Yield the URL of an empty MariaDB database. The test carries the marker `servers` itself."""
+    """Yield the URL of an empty MariaDB database. The test must set the marker `servers` itself."""
     with server_database(databases, "mariadb") as url:
         yield url
 
 
 @pytest.fixture
 def postgresql_url(databases: Databases) -> Iterator[str]:
-    """Yield the URL of an empty PostgreSQL database. The test carries the marker `servers` itself."""
+    """Yield the URL of an empty PostgreSQL database. The test must set the marker `servers` itself."""
     with server_database(databases, "postgresql") as url:
         yield url
 

@@ -1,6 +1,6 @@
-"""Whole services for tests: the database in SQLite, a planted sandbox cloud, a clock to turn, a manager to step.
+"""Complete services for tests: an SQLite database, a planted sandbox cloud, a settable clock and a manual manager.
 
-Nothing here starts a thread or sleeps: a test decides when time passes and how much work is done.
+Nothing here starts a thread or sleeps: the test sets the time and decides how many tasks the manager runs.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ NETWORK = seed.NETWORK_ID
 DEMO = Caller("alice", "demo")
 ALT = Caller("bob", "alt")
 AT_ONCE = Settings(manager=ManagerSettings(failure_grace_seconds=0))
-"""A host that is seen down has failed at once."""
+"""Settings without a grace period: a host counts as failed as soon as the monitor finds it down."""
 ENDLESS = 2000
-"""More steps than any test needs at one moment: a manager that takes as many runs in a circle."""
+"""The limit on tasks run at one moment: more than any test needs, so reaching it means an endless loop."""
 
 
 def enrol_host(service: Service, name: str, properties: Mapping[str, str]) -> Resource:
@@ -77,12 +77,12 @@ def change_host(service: Service, ident: str, properties: Mapping[str, str | Non
 
 
 def remove_host(service: Service, ident: str) -> None:
-    """Take a host out of service."""
+    """Remove an enrolled host."""
     resource.remove(service, HOST, ident)
 
 
 class Clock:
-    """The time as the service and its cloud read it."""
+    """The clock of the service and of its cloud; the test sets it."""
 
     def __init__(self, moment: datetime = START) -> None:
         self.moment = moment
@@ -91,21 +91,21 @@ class Clock:
         return self.moment
 
     def advance(self, **parts: float) -> None:
-        """Let time pass, given as the arguments of a timedelta."""
+        """Move the clock forward by a timedelta with these arguments."""
         self.moment += timedelta(**parts)
 
     def set(self, moment: datetime) -> None:
-        """Go to a moment, never back."""
+        """Set the clock to a moment, unless the moment is in the past."""
         self.moment = max(self.moment, moment)
 
 
 class Killed(BaseException):
-    """The process dies here: nobody handles this, so what was begun is never completed."""
+    """Simulates the death of the process: no code handles it, so work in progress is never completed."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A service with its cloud and its clock, and short names for what tests do with them."""
+    """A service with its cloud and its clock, and shortcuts for the calls that tests make."""
 
     service: Service
     cloud: SandboxCloud
@@ -118,7 +118,7 @@ class World:
         return self.clock.now()
 
     def hour(self, hours: float) -> datetime:
-        """Return the moment that many hours after the test's beginning."""
+        """Return the moment this many hours after `START`."""
         return START + timedelta(hours=hours)
 
     def enrol(self, *names: str, **properties: str) -> None:
@@ -127,7 +127,7 @@ class World:
             self.hosts[name] = enrol_host(self.service, name, properties)
 
     def enrol_addresses(self, *lasts: int) -> None:
-        """Enrol addresses of the sandbox's network by their last part."""
+        """Enrol addresses of the sandbox's network by their last octet."""
         for last in lasts:
             text = f"203.0.113.{last}"
             self.addresses[text] = enrol(
@@ -143,7 +143,7 @@ class World:
         key: str | None = None,
         **more: Any,
     ) -> Lease:
-        """Create a lease; `start` and `end` are hours after the test's beginning."""
+        """Create a lease; `start` and `end` are hours after `START`."""
         name, fingerprint = (
             more.pop("name", "lease"),
             hashlib.sha256(repr((reservations, start, end)).encode()).hexdigest(),
@@ -154,7 +154,7 @@ class World:
         return create.create_lease(self.service, caller, draft, key)
 
     def amend(self, lease: Lease, **changes: Any) -> Lease:
-        """Amend a lease; `start`, `end` and `before_end` may be hours after the test's beginning."""
+        """Amend a lease; `start`, `end` and `before_end` may be hours after `START`."""
         for name in ("start", "end", "before_end"):
             if isinstance(changes.get(name), int | float):
                 changes[name] = self.hour(changes[name])
@@ -167,7 +167,7 @@ class World:
         return queries.get_lease(self.service, lease.id)
 
     def part(self, lease: Lease, position: int = 0) -> Reservation:
-        """Return one reservation of a lease as it is now."""
+        """Return the present state of one reservation of a lease."""
         wanted = lease.reservations[position].id
         return next(part for part in self.get(lease).reservations if part.id == wanted)
 
@@ -175,7 +175,7 @@ class World:
         return any(each.id == lease.id for each in queries.list_leases(self.service, None))
 
     def holds(self, lease: Lease, position: int = 0) -> dict[str, int]:
-        """Return what a reservation is promised: the labels of its resources, each with its slots."""
+        """Return the live allocations of a reservation, as slots by resource label."""
         with self.service.db.reading() as connection:
             found = {
                 resource.number: resource.label
@@ -190,12 +190,12 @@ class World:
         return slots
 
     def members(self, name: str) -> set[str]:
-        """Return the service hosts of an aggregate; none when it does not exist."""
+        """Return the service hosts of an aggregate; an empty set when it does not exist."""
         aggregate = self.cloud.aggregates.get(name)
         return set(aggregate.hosts) if aggregate else set()
 
     def fail(self, name: str) -> None:
-        """Break a host, and let the monitor see it."""
+        """Mark a host down in the cloud, and run one health check."""
         self.cloud.hypervisors.fail(name)
         monitor.check_once(self.service)
 
@@ -204,7 +204,7 @@ class World:
         monitor.check_once(self.service)
 
     def listed(self) -> list[Resource]:
-        """Return the enrolled hosts as they are now."""
+        """Return the enrolled hosts in their present state."""
         return list(queries.list_resources(self.service, HOST))
 
     def heal(self) -> int:
@@ -212,7 +212,7 @@ class World:
 
 
 def live(lease: Lease, part: Reservation) -> list[Any]:
-    """Return the promises of a reservation that last to the end of its lease, written without the code under test."""
+    """Return the allocations of a reservation that last to the end of its lease; independent of the code under test."""
     end = int(lease.window.end.timestamp())
     return [
         held
@@ -225,7 +225,7 @@ def live(lease: Lease, part: Reservation) -> list[Any]:
 
 
 def make_schema(url: str) -> None:
-    """Make the tables of the database and of the sandbox, planted, in an empty database."""
+    """Create the tables of Leasehold and of the sandbox in an empty database, and plant the sandbox."""
     engine = open_engine(url)
     schema.upgrade(engine)
     seed.plant(engine)
@@ -234,7 +234,7 @@ def make_schema(url: str) -> None:
 
 @cache
 def _planted() -> Path:
-    """Return an SQLite file as `make_schema` leaves it, to be copied: making one takes longer than most tests."""
+    """Return an SQLite file made by `make_schema`. Tests copy it, because making one takes longer than most tests."""
     folder = tempfile.TemporaryDirectory(prefix="leasehold-planted-")
     atexit.register(folder.cleanup)
     path = Path(folder.name) / "leasehold.db"
@@ -243,9 +243,9 @@ def _planted() -> Path:
 
 
 def open_service(url: str, *, clock: Clock, settings: Settings | None = None) -> World:
-    """Return a service over a database that has its tables; as if another process had been started on it.
+    """Return a service on a database that already has its tables, as another process would open it.
 
-    A machine that stands still for some seconds is no error of what is tested, so its connections may take long.
+    Connections have a timeout of 60 s, so that a machine that stalls for some seconds does not fail the test.
     """
     engine = open_engine(url, settings=replace(PATIENT, connect_timeout=60))
     watch_locks(engine)
@@ -274,7 +274,7 @@ def make_service(
     hosts: Iterable[str] = (),
     addresses: Iterable[int] = (),
 ) -> Iterator[World]:
-    """Yield a new service in a folder or at a database URL, with these hosts and addresses enrolled."""
+    """Yield a new service on SQLite in a folder or at a database URL, with these hosts and addresses enrolled."""
     if isinstance(where, Path):
         url = f"sqlite:///{shutil.copy(_planted(), where / 'leasehold.db')}"
     else:
@@ -293,14 +293,14 @@ def make_service(
 
 
 def claim_one(world: World) -> Claim | None:
-    """Claim the task that has been due for the longest time, as a worker does; None when nothing is due."""
+    """Claim the task that has been due the longest, as a worker does; return None when no task is due."""
     lasts = timedelta(seconds=world.service.settings.manager.claim_seconds)
     claims = world.service.db.transact(lambda connection: claim_tasks(connection, uuid4().hex, world.now(), lasts, 1))
     return claims[0] if claims else None
 
 
 def run_manager(world: World, most: int | None = None) -> int:
-    """Do what is due now, at most so many tasks, and return how many were done; time stands still meanwhile."""
+    """Run the tasks that are due now, at most `most`, and return how many ran; the clock does not move."""
     done = 0
     while most is None or done < most:
         claim = claim_one(world)
@@ -308,7 +308,7 @@ def run_manager(world: World, most: int | None = None) -> int:
             break
         _run_task(world, claim)
         done += 1
-        assert done < ENDLESS, "the manager runs in a circle"
+        assert done < ENDLESS, "the manager runs in an endless loop"
     return done
 
 
@@ -316,13 +316,13 @@ def _run_task(world: World, claim: Claim) -> None:
     try:
         run_task(world.service, claim)
     except CloudError as error:
-        # What the worker does with whatever a task raises; anything but the cloud's trouble is a bug of ours.
+        # A worker postpones a task that raises any error; here, any error but a CloudError is a bug and fails the test.
         due, reason = world.now() + timedelta(seconds=1), str(error)
         world.service.db.transact(lambda connection: postpone_task(connection, claim, due, reason))
 
 
 def during_a_step(world: World, work: Callable[[], Any]) -> None:
-    """Do something at the first call to the cloud of the next due step."""
+    """Run the next due task, and call `work` during its first call to the cloud."""
     claim = claim_one(world)
     assert claim is not None
     calls: list[float] = []
@@ -340,7 +340,7 @@ def during_a_step(world: World, work: Callable[[], Any]) -> None:
 
 
 def run_until(world: World, moment: datetime) -> None:
-    """Let time pass up to a moment, with a manager that does every task at the second it becomes due."""
+    """Move the clock to a moment, and run every task at the time it becomes due."""
     while True:
         run_manager(world)
         due = next_moment_of_work(world)
@@ -352,12 +352,12 @@ def run_until(world: World, moment: datetime) -> None:
 
 
 def run_for(world: World, **parts: float) -> None:
-    """Let time pass, given as the arguments of a timedelta, with a manager at work."""
+    """Move the clock by a timedelta with these arguments, and run every task at the time it becomes due."""
     run_until(world, world.now() + timedelta(**parts))
 
 
 def next_moment_of_work(world: World) -> datetime | None:
-    """Return when the next task can be claimed: it is due, and nobody's claim on it still counts."""
+    """Return when the next task can be claimed: it is due, and no earlier claim on it is still valid."""
     query = select(tasks.c.due_at, tasks.c.claim_until).where(tasks.c.due_at.is_not(None))
     with world.service.db.reading() as connection:
         rows = connection.execute(query).all()
@@ -368,11 +368,11 @@ def next_moment_of_work(world: World) -> datetime | None:
 
 
 def run_until_refused_often(world: World) -> None:
-    """Let a minute pass in which the cloud refuses: so many tries that the lease's status tells of it."""
+    """Run for a minute while the cloud refuses: enough attempts that the lease reports the refusal in its status."""
     run_for(world, minutes=1)
 
 
-# ---------------------------------------------------------------- what people ask for
+# ---------------------------------------------------------------- requests
 
 
 def hosts(least: int = 1, most: int | None = None, **more: Any) -> dict[str, Any]:

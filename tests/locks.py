@@ -1,8 +1,8 @@
-"""The order of locks, watched: whoever takes one out of order fails, even where nobody waits for it (`db/store.py`).
+"""Checks the lock order of `db/store.py`: a transaction that breaks it fails, even without contention.
 
     watch_locks(engine)
 
-SQLite leaves `FOR UPDATE` out of what it sends, so the statements are looked at before they become text.
+SQLAlchemy omits `FOR UPDATE` from the SQL text for SQLite, so the check reads the statement objects instead.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TAKEN = "locks-taken"
 
 
 def watch_locks(engine: Engine) -> None:
-    """Raise AssertionError in any transaction of this engine that locks rows in another order than everybody's."""
+    """Raise AssertionError in any transaction of this engine that does not lock rows in the global lock order."""
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -43,13 +43,13 @@ def watch_locks(engine: Engine) -> None:
 
 
 def _rank(lock: tuple[str, str]) -> tuple[int, int]:
-    """Return the place of a lock, given as a table and, where that matters, a row."""
+    """Return the position in the lock order of a lock, given as a table and, for `pools`, a row."""
     table, row = lock
     return LOCK_ORDER.index(table), lock_order({"hosts", "floatingips", row}).index(row) if row else 0
 
 
 def _locks(context: Any) -> list[tuple[str, str]]:
-    """Return what a statement locks; a row that it only reads is not locked."""
+    """Return the locks that a statement takes, as (table, row); a row that it only reads is not locked."""
     if context.compiled is None:
         return []
     return [
@@ -60,12 +60,12 @@ def _locks(context: Any) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=4096)
 def _locked_tables(compiled: Compiled) -> Sequence[str]:
-    """Return the tables of the lock order in which a statement locks rows; to ask a SELECT compiles it once more."""
+    """Return the tables of the lock order in which a statement locks rows; cached, as it compiles a SELECT again."""
     element = compiled.statement
     if isinstance(element, Select) and element._for_update_arg is not None:
         tables = [each.name for each in element.get_final_froms() if isinstance(each, Table)]
     elif isinstance(element, UpdateBase) and not (isinstance(element, Insert) and element.table.name == "leases"):
-        # Nobody can wait for a lease that is just being made.
+        # No other transaction can see, or wait for, a lease that is not yet committed.
         tables = [element.entity_description["table"].name]
     else:
         return ()

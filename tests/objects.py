@@ -1,4 +1,4 @@
-"""How many objects of a class there are at a time: who reads much has to hold little of it."""
+"""Counts the live objects of a class, to check that large reads keep few objects in memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def counting(kind: type) -> Iterator[Callable[[], int]]:
-    """Yield what tells how many objects of exactly this class were made inside the block and are still held."""
+    """Yield a function that counts the live objects of exactly this class that were created inside the block."""
     gc.collect()
-    # What is there before is left out, which also makes counting quick.
+    # Exclude the objects that exist already; this also makes counting fast.
     gc.freeze()
     try:
         yield lambda: sum(type(each) is kind for each in gc.get_objects())
@@ -30,7 +30,7 @@ def counting(kind: type) -> Iterator[Callable[[], int]]:
 
 @contextmanager
 def counting_at_statements(engine: Engine, kind: type) -> Iterator[list[int]]:
-    """Yield a list that gets the number of such objects at each statement of a transaction that only reads."""
+    """Yield a list to which each statement of a read-only transaction appends the number of such objects."""
     counts: list[int] = []
     reader = reader_of(engine)
     with counting(kind) as count:

@@ -1,4 +1,4 @@
-"""Our own programs as an operator runs them: real processes, real sockets, stopped by process id.
+"""Runs our programs as an operator does: real processes, real sockets, stopped by process id.
 
 with running("leasehold-api", database_url=url) as api, running("leasehold-manager", database_url=url):
     requests.get(f"{api.url}/leases")
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 BIN = Path(sys.executable).parent
 _START_WITHIN = 60.0
 _STOP_WITHIN = 60.0
-"""More than a program gives itself by default (`shutdown_seconds`)."""
+"""Longer than the default `shutdown_seconds` of a program."""
 _POLL_EVERY = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A process of ours. `url` is the v1 endpoint of one that serves the API, "" otherwise."""
+    """A running program. `url` is its v1 endpoint if it serves the API, "" otherwise."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -48,18 +48,18 @@ class Program:
         return self.url.removesuffix("/v1")
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the process without a shutdown, as a power cut would."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> int:
-        """Ask it to stop and return its exit code."""
+        """Send SIGTERM, wait for the end, and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(_STOP_WITHIN)
 
 
 def prepare_database(url: str) -> None:
-    """Bring the database up to date and plant the sandbox, as `leasehold-manage db upgrade` and `sandbox plant` do."""
+    """Upgrade the schema and plant the sandbox, as `leasehold-manage db upgrade` and `sandbox plant` do."""
     engine = open_engine(url)
     schema.upgrade(engine)
     seed.plant(engine)
@@ -95,7 +95,7 @@ def running(
         log = Path(folder) / "log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                # The kernel ends it should this process be killed, so that no run leaves a server behind.
+                # The kernel stops the program if this process is killed, so no run leaves a server behind.
                 ["setpriv", "--pdeathsig", "TERM", BIN / name, "--config-file", config],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -151,11 +151,11 @@ def _tail(log: Path) -> str:
 
 
 def wait_for(condition: Callable[[], object], within: float = 30.0) -> None:
-    """Wait until the callable returns something true; raises AssertionError when it does not in time."""
+    """Wait until `condition` returns a true value; raises AssertionError after `within` seconds."""
     deadline = time.monotonic() + within
     while time.monotonic() < deadline:
         if condition():
             return
         time.sleep(_POLL_EVERY)
-    message = f"Not so within {within} s."
+    message = f"The condition did not become true within {within} s."
     raise AssertionError(message)

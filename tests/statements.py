@@ -1,4 +1,4 @@
-"""SQL that is compiled once per process: every test has an engine of its own, which would compile all of it again."""
+"""Shares compiled SQL within the process: every test has its own engine, which would compile all of it again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _DIALECTS: dict[str, Dialect] = {}
 
 
 def share_statements(engine: Engine) -> None:
-    """Let an SQLite engine use what others have compiled. SQL belongs to the dialect it is compiled for: they share it.
+    """Let all SQLite engines share one cache of compiled SQL; they share a dialect too, as it is part of the cache key.
 
-    A dialect learns from its first connection what the database can do, so that is made here. The databases of servers
-    differ in that, and there the statements cost less than the database itself.
+    A dialect detects the features of the database at its first connection, so connect here first. Database servers are
+    left out: their features differ, and compiling costs less there than creating the database.
     """
     if engine.dialect.name != "sqlite":
         return

@@ -1,4 +1,4 @@
-"""The house itself: the pins, the bootstrap, the documents and what cites them, the database servers of the suite."""
+"""The repository itself: pins, scripts, commit messages, links and citations, and the suite's database servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONTRACT = ROOT / "docs" / "reference" / "v1-contract.md"
 FEATURES = ROOT / "docs" / "reference" / "features.md"
 START = ROOT / "docs" / "start-here.md"
 MOST_TO_READ = 25
-"""Files on the two paths of `docs/start-here.md`."""
+"""The limit on the number of files that the two paths of `docs/start-here.md` name."""
 
 PARTS = "http-api|resources|lifecycle|clients|nova-filter"
 SECTION = re.compile(rf"\b(?P<page>(?:[Dd]esign|{PARTS})(?=\s+§)|(?<=ontract )(?:{PARTS}))|§(?P<number>\d+(?:\.\d+)*)")
@@ -138,7 +138,7 @@ def what_can_be_cited() -> set[Citation]:
 
 
 def cited(text: str, page: str | None = None) -> Iterator[Citation]:
-    """Yield what a text cites. A section alone is of the page that the text has named last."""
+    """Yield the citations in a text. A section without a page belongs to the page that the text named last."""
     for found in SECTION.finditer(text):
         page = (found["page"] or page or "").lower() or None
         if found["number"]:

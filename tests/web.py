@@ -1,4 +1,4 @@
-"""Calls of the WSGI application in this process, as a program on the same machine makes them."""
+"""A client that calls the WSGI application in this process, as if from the same machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from falcon import testing
 
 
 class LocalClient(testing.TestClient):
-    """falcon's client, under the host name that a client of a loopback address sends."""
+    """falcon's test client with the host name and address of a client on the loopback interface."""
 
     def simulate_request(self, *args: Any, **kwargs: Any) -> testing.Result:
-        """Send a request from this machine to localhost, unless the test says otherwise."""
+        """Send a request from 127.0.0.1 to localhost, unless the test passes another `host` or `remote_addr`."""
         return super().simulate_request(*args, **{"host": "localhost", "remote_addr": "127.0.0.1", **kwargs})

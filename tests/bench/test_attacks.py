@@ -1,4 +1,4 @@
-"""Each attack of the benchmark still does what it says: its first request gets the answer that it is to get."""
+"""Each attack of the benchmark still works: its first request gets the expected answer."""
 
 from __future__ import annotations
 

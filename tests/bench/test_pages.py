@@ -1,4 +1,4 @@
-"""What was measured, as the pages show it: nothing is lost on the way, and reasons belong to their rows."""
+"""The result pages of the benchmark: every measurement is shown, and each reason belongs to a row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Count everything again: `python -m tests.counts [--write]`. What differs from `kept.toml` is said, or written there.
+"""Count all costs: `python -m tests.counts [--write]` prints the differences from `kept.toml`, or also writes them.
 
-A database whose server is not installed keeps the numbers that it had.
+The section of a database whose server is not installed keeps its numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.servers import KINDS, ServerMissingError, new_database
 
 
 def main() -> int:
-    """Count, compare and perhaps write; exits with 1 when something differs that was not written down."""
+    """Count, compare, and write if asked; return 1 when counts differ and were not written."""
     parser = argparse.ArgumentParser(prog="python -m tests.counts", description="Count what each use case costs.")
     parser.add_argument("--write", action="store_true", help=f"write what is counted to {kept.PAGE.name}")
     write: bool = parser.parse_args().write
@@ -36,7 +36,7 @@ def main() -> int:
 
 
 def count_everything(before: dict[str, kept.Counts]) -> dict[str, kept.Counts]:
-    """Return every section of the page, in its order."""
+    """Return every section of `kept.toml`, in the order of the file."""
     counted = {}
     for kind in KINDS:
         try:

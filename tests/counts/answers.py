@@ -1,4 +1,4 @@
-"""How large the API's answers are, in bytes."""
+"""The sizes of the API's answers, in bytes."""
 
 from __future__ import annotations
 

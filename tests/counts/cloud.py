@@ -1,4 +1,4 @@
-"""How many calls each step of a reservation makes to the cloud, and how many of them change something."""
+"""The number of calls that each step of a reservation makes to the cloud, and how many of them write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REQUESTS = (hosts(1), hosts(3), instances(2), flavors(2), floating_ips(1))
 
 
 def count_cloud(folder: Path) -> dict[str, dict[str, int]]:
-    """Return the calls of every step of every type, on the sandbox; a step that is done again writes nothing."""
+    """Return the calls of every step of every type, on the sandbox; a repeated step must write nothing."""
     with make_service(folder, hosts=HOSTS, addresses=ADDRESSES) as world:
         counter = CallCounter(world.cloud, world.engine)
         watched = replace(world, service=replace(world.service, cloud=counter.cloud))
@@ -37,7 +37,7 @@ def count_cloud(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def _life(world: World, counter: CallCounter, begin: int, request: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """Count a lease of one reservation: each step once, and once more where nothing is left to do."""
+    """Count the steps of a lease with one reservation, and repeat those that must then find nothing to do."""
     name = f"{request['resource_type']}, {request.get('amount', request.get('max'))}"
     made: list[Lease] = []
     counts = {

@@ -1,4 +1,4 @@
-"""What each use case costs the database: statements, commits, parameters and rows, on one database."""
+"""The cost of each use case on one database: statements, commits, parameters and rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = range(200, 205)
 LISTED = 20
-"""Leases in the list whose statements are counted: enough that one statement for each would show."""
+"""Leases in the counted list: enough that one statement per lease would show."""
 ALL_FOUR = (hosts(1), instances(2), flavors(1), floating_ips(1))
 
 
@@ -35,14 +35,14 @@ def count_costs(url: str) -> dict[str, dict[str, int]]:
     """Return the costs of every use case on an empty database."""
     with make_service(url, hosts=HOSTS, addresses=ADDRESSES) as world:
         meter = Meter(world.engine)
-        # Loads both calendars, so that what follows is the usual case.
+        # Load both calendars first, because a create or amend normally finds them loaded.
         world.delete(world.lease(hosts(1), floating_ips(1), start=900, end=901))
         run_manager(world)
         return {**_people(world, meter), **_work(world, meter), **_operators(world, meter)}
 
 
 def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
-    """Count what people ask for."""
+    """Count the requests of users."""
     counts, made = {}, _Kept()
     counts["create, 1 reservation"] = meter.of(made.by(lambda: world.lease(hosts(1), start=10, end=11)))
     one = made.lease
@@ -75,7 +75,7 @@ def _refused(world: World) -> None:
 
 
 def _work(world: World, meter: Meter) -> dict[str, dict[str, int]]:
-    """Count what the manager does in the life of a lease, with one reservation and with four."""
+    """Count the manager's tasks in the life of a lease, with one reservation and with four."""
     counts: dict[str, dict[str, int]] = {}
     for what, parts, begin in (("1 reservation", (hosts(1),), 200), ("4 reservations", ALL_FOUR, 210)):
         lease = world.lease(*parts, start=begin, end=begin + 2, before_end=None)
@@ -97,14 +97,14 @@ def _work(world: World, meter: Meter) -> dict[str, dict[str, int]]:
 
 
 def run_manager_until(world: World, hour: float) -> None:
-    """Do everything that is due before the hour, and go to the hour with its own work undone."""
+    """Run all tasks due before the hour, then set the clock to the hour without running the tasks due then."""
     world.clock.set(world.hour(hour) - timedelta(seconds=1))
     run_manager(world)
     world.clock.set(world.hour(hour))
 
 
 def _claimed(world: World, meter: Meter, name: str) -> dict[str, dict[str, int]]:
-    """Count the claim of the next task and the work on it, and do what else is due."""
+    """Count the claim and the run of the next task, then run the remaining due tasks uncounted."""
     claims: list[Claim | None] = []
     claim_cost = meter.of(lambda: claims.append(claim_one(world)))
     [claim] = claims
@@ -120,7 +120,7 @@ def _claim(world: World, most: int) -> None:
 
 
 def _operators(world: World, meter: Meter) -> dict[str, dict[str, int]]:
-    """Count what goes on in the background and what operators ask for."""
+    """Count the health checks and the audit."""
     counts = {"health, all well": meter.of(lambda: monitor.check_once(world.service))}
     made = world.lease(hosts(1), start=230, end=232)
     world.clock.set(world.hour(229.5))
@@ -139,7 +139,7 @@ def _audit(world: World) -> None:
 
 
 class _Kept:
-    """Keeps what the counted work returned."""
+    """Stores the lease that the counted work returned."""
 
     lease: Lease
 

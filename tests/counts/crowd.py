@@ -1,4 +1,4 @@
-"""What the creation of a lease reads when many others are there: it may not depend on how many."""
+"""The cost of creating a lease beside many others; it must not depend on their number."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ HOUR = timedelta(hours=1)
 
 
 def reading_costs(url: str, leases: int) -> dict[str, int]:
-    """Return what one create costs on an empty database that is filled with so many leases.
+    """Return the cost of one create after filling an empty database with this many leases.
 
-    On SQLite the steps that its machine takes are counted too: whatever is read, passes through them.
+    On SQLite, also count the steps of its virtual machine, because every row read takes steps.
     """
     filled(url, HOSTS, leases)
-    # One project has them all, which is more than a project may have by default.
+    # One project owns all leases, which would exceed the default limits.
     limits = LeaseSettings(limits=LimitSettings(open_leases=None, totals={"vcpus": 1000}))
     clock = Clock(first_day() - timedelta(days=1))
     world = open_service(url, clock=clock, settings=replace(Settings(), leases=limits))
     try:
-        _create(world, 0)  # Loads the calendar: that reads every lease, once.
+        _create(world, 0)  # Load the calendar, which reads every lease once.
         steps = _Steps(world.engine)
         cost = Meter(world.engine).of(lambda: _create(world, 1))
     finally:
@@ -44,13 +44,13 @@ def reading_costs(url: str, leases: int) -> dict[str, int]:
 
 
 def _create(world: World, day: int) -> None:
-    """Create a lease in an hour in which every host is free."""
+    """Create a lease of one hour in which every host is free."""
     start = first_day() + timedelta(days=day) + BUSY
     create_lease(world.service, DEMO, LeaseDraft("counted", start, start + HOUR, reservations=(hosts(1),)))
 
 
 class _Steps:
-    """Counts the steps of SQLite's virtual machine; of another database nothing."""
+    """Counts the steps of SQLite's virtual machine; counts nothing on other databases."""
 
     def __init__(self, engine: Engine) -> None:
         self.taken: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The counts that are kept: `kept.toml` beside this file, and how what is counted now compares with it."""
+"""The recorded counts in `kept.toml`, and their comparison with new counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 Counts = dict[str, dict[str, int]]
-"""What was counted, by use case and then by what of it."""
+"""The counts, by use case and then by quantity."""
 
 PAGE = Path(__file__).parent / "kept.toml"
 RENEW = "python -m tests.counts --write"
@@ -23,12 +23,12 @@ HEAD = f"""# What each use case costs, exactly; `{RENEW}` writes this file from 
 
 
 def read() -> dict[str, Counts]:
-    """Return the kept counts by section; none when nothing was ever written."""
+    """Return the recorded counts by section; an empty dict when the file does not exist."""
     return tomllib.loads(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
 
 
 def write(sections: Mapping[str, Counts]) -> None:
-    """Keep these counts from now on."""
+    """Replace the recorded counts with these."""
     text = HEAD
     for section, counts in sections.items():
         lines = (f'"{name}" = {{ {_figures(cost)} }}\n' for name, cost in counts.items())
@@ -41,7 +41,7 @@ def _figures(cost: Mapping[str, int]) -> str:
 
 
 def differences(kept: Counts, counted: Counts) -> Iterator[str]:
-    """Yield a sentence for each count that is not the one that is kept."""
+    """Yield a sentence for each count that differs from the recorded one."""
     for name in sorted(kept.keys() | counted.keys()):
         if name not in counted:
             yield f"{name}: kept, but no longer counted; renew with `{RENEW}`"

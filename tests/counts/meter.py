@@ -1,4 +1,4 @@
-"""Counts what a piece of work does to the database and the cloud: figures that no machine makes larger or smaller."""
+"""Counts the database and cloud operations of a piece of work; the counts do not depend on the machine."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from leasehold.cloud.sandbox.cloud import SandboxCloud
 
 MOST_ROWS = 2**32
-"""A cursor that reads as it goes along cannot say how many rows there are, and says something larger than this."""
+"""A streaming cursor cannot know its number of rows, and reports a number of at least this."""
 
 
 class Meter:
-    """Counts the statements, commits and parameters that an engine sends, and the rows that come back."""
+    """Counts the statements, commits and parameters that an engine sends, and the rows that it receives."""
 
     def __init__(self, engine: Engine) -> None:
-        """Listen to an engine, and to its twin that only reads, until the engine is thrown away."""
+        """Listen to an engine and to its read-only twin, for as long as the engine exists."""
         self._spent: dict[str, int] = {}
         self._written: set[int] = set()
-        # SQLite's driver does not say how many rows a statement has found.
+        # SQLite's driver does not report the number of rows of a SELECT.
         self._tells_rows = engine.dialect.name != "sqlite"
         for each in {engine, reader_of(engine)}:
             event.listen(each, "before_cursor_execute", self._sent)
@@ -37,14 +37,14 @@ class Meter:
             event.listen(each, "rollback", self._rolled_back)
 
     def of(self, work: Callable[[], object]) -> dict[str, int]:
-        """Return what this piece of work costs."""
+        """Run the work, and return its cost."""
         self._spent = {"statements": 0, "commits": 0, "bytes": 0, "rows": 0}
         work()
         spent, self._spent = self._spent, {}
         return {name: count for name, count in spent.items() if name != "rows" or self._tells_rows}
 
     def _sent(self, connection: Connection, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        # The sandbox shares the database, but it stands for a cloud that has its own.
+        # Skip the sandbox's statements: it shares the database, but a real cloud has its own.
         if self._spent and "sandbox_" not in statement and not statement.startswith("BEGIN"):
             self._spent["statements"] += 1
             self._spent["bytes"] += size_of(parameters)
@@ -66,7 +66,7 @@ class Meter:
 
 
 def size_of(parameters: Any) -> int:
-    """Return how many characters the parameters of a statement have, of one row or of many."""
+    """Return the number of characters in the parameters of a statement, for one row or many."""
     if isinstance(parameters, dict):
         return size_of(tuple(parameters.values()))
     if isinstance(parameters, tuple | list):
@@ -75,14 +75,14 @@ def size_of(parameters: Any) -> int:
 
 
 class CallCounter:
-    """Notes the calls that pass through it to a sandbox cloud, and which of them changed something there.
+    """Counts the calls to a sandbox cloud, and those that changed something there.
 
-    What a call changes is seen in the sandbox's tables, because a verb that finds everything as it should be writes
-    nothing, whatever it is named.
+    A call counts as a write if it changes rows in the sandbox's tables, because any verb writes nothing when it finds
+    the wanted state already there.
     """
 
     def __init__(self, cloud: SandboxCloud, engine: Engine) -> None:
-        """Watch this cloud, which lives on this engine; `cloud` is then the one to give to a service."""
+        """Wrap a sandbox cloud stored on this engine; pass the attribute `cloud` to the service."""
         ports: Mapping[str, Any] = {each.name: getattr(cloud, each.name) for each in fields(Cloud)}
         self.cloud = Cloud(**{name: port and _Watched(port, self) for name, port in ports.items()})
         self.calls = 0
@@ -91,7 +91,7 @@ class CallCounter:
         event.listen(engine, "after_cursor_execute", self._executed)
 
     def of(self, work: Callable[[], object]) -> dict[str, int]:
-        """Return how many calls a piece of work makes, and how many of them change something."""
+        """Run the work, and return how many calls it makes and how many of them write."""
         self.calls = self.writes = 0
         work()
         return {"calls": self.calls, "writes": self.writes}
@@ -102,7 +102,7 @@ class CallCounter:
 
 
 class _Watched:
-    """One port; whatever is asked of it is counted and done."""
+    """A port of the cloud that counts each call and forwards it."""
 
     def __init__(self, port: Any, counter: CallCounter) -> None:
         self._port, self._counter = port, counter

@@ -1,4 +1,4 @@
-"""Nothing costs more than it did: the counts that do not depend on the machine are those in `kept.toml`."""
+"""No use case costs more than before: the counts, which do not depend on the machine, equal `kept.toml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace against the real process: every lease is granted, refused and placed as the brute-force reference says."""
+"""Replays a trace against the real process: each decision and placement equals that of a brute-force reference."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TRACE:
 def test_every_lease_is_granted_and_placed_as_the_reference_does(source: Callable[[], tuple[list[Job], int]]) -> None:
     report = replayed(*source())
     assert report.good, describe(report)
-    # A trace that all fits, or of which nothing does, would prove nothing.
+    # A trace whose leases are all granted or all refused would prove nothing.
     assert min(report.accepted, report.refused) >= 50, describe(report)
 
 

@@ -1,4 +1,4 @@
-"""Reading traces: what the format allows is read, and what it does not is refused with the file and the line."""
+"""Reading traces: valid lines are parsed, and invalid ones are refused with the file and the line."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What has to hold at every moment, asked of the tables and of the cloud by brute force.
+"""Invariants of the database and of the cloud, checked by brute force.
 
-This is written from the contract and knows nothing of the calendar or of the use cases: it is the second opinion.
+The checks follow the contract and use neither the calendar nor the use cases, so they are independent of both.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Rows = dict[str, list["Row[Any]"]]
 
 BOOKS = tuple(tables.metadata.sorted_tables)
 MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_snapshots", "sandbox_state", "sandbox_faults")
-"""Tables of the cloud that its users and the test itself write; what we must leave as we found it is in the others."""
+"""Cloud tables that users or the test write. All other tables must be in their initial state at the end."""
 CLOUD = tuple(table for table in cloud_tables.metadata.sorted_tables if table.name not in MANMADE)
 
-# Lease status: what its reservations, its start event and its end event may be (contract lifecycle §1.1). Ours beyond
-# it: a lease may end, or fail to end, without ever having started, and says so.
+# By lease status: the allowed statuses of its reservations, start event and end event (contract lifecycle §1.1). Beyond
+# the contract, a lease may end, or fail to end, without having started; the start event is then ERROR.
 COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
     "PENDING": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
     "STARTING": ({"pending", "active", "error"}, {"IN_PROGRESS"}, {"UNDONE"}),
@@ -53,12 +53,12 @@ COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
     ),
 }
 RUNNING = ("PENDING", "STARTING", "ACTIVE")
-"""Leases that are promised what they asked for."""
+"""Statuses in which a lease must have the allocations that it requested."""
 SLOTS = ("virtual:instance", "flavor:instance")
 
 
 def dump(engine: Engine, wanted: Sequence[Table] = BOOKS) -> dict[str, list[tuple[Any, ...]]]:
-    """Return every row of these tables, as values that compare."""
+    """Return all rows of these tables, sorted, as comparable values."""
     with reading(engine) as connection:
         return {
             table.name: sorted((tuple(map(repr, row)) for row in connection.execute(select(table))), key=repr)
@@ -67,7 +67,7 @@ def dump(engine: Engine, wanted: Sequence[Table] = BOOKS) -> dict[str, list[tupl
 
 
 def cloud_state(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what is in the cloud apart from what users put there, by names instead of by keys that count up."""
+    """Return the rows of the tables in `CLOUD`, with names instead of generated keys."""
     with reading(engine) as connection:
         found = {table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in CLOUD}
     names = {row["id"]: row["name"] for row in found["sandbox_aggregates"]}
@@ -89,13 +89,13 @@ def cloud_state(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def seconds(moment: datetime) -> int:
-    """Return the whole seconds since the epoch of a moment as the tables keep it."""
+    """Return a moment from the tables as whole seconds since the epoch."""
     return int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp())
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Everything in the database, read at once, and grouped by hand."""
+    """All rows of the database, read in one transaction."""
 
     now: datetime
     rows: Rows
@@ -119,7 +119,7 @@ class Database:
         return found
 
     def live(self, lease: Row[Any], part: Row[Any]) -> list[Row[Any]]:
-        """Return what a reservation is promised until the end of its lease."""
+        """Return the allocations of a reservation that last until the end of its lease."""
         return [
             row
             for row in self.rows["allocations"]
@@ -131,7 +131,7 @@ class Database:
         ]
 
     def left(self, part: Row[Any]) -> set[str]:
-        """Return the service hosts that failed and were left, and on which the reservation still has servers."""
+        """Return the service names of failed hosts that a reservation vacated but on which it still has servers."""
         numbers = {
             row.resource_number
             for row in self.rows["allocations"]
@@ -145,7 +145,7 @@ class Database:
 
 
 def audit(world: World) -> None:
-    """Raise AssertionError for anything in the database that must never be there."""
+    """Raise AssertionError if the database breaks any invariant."""
     db = Database.read(world)
     _check_capacity(db)
     for lease in db.leases():
@@ -156,14 +156,14 @@ def audit(world: World) -> None:
     _check_released(db)
     with reading(world.engine) as connection:
         found = audit_database(connection, world.now())
-    # Nobody is late here: the test itself is the manager, and works when it likes. And a cloud that refuses to take
-    # something back is told of until it does.
+    # Ignore `late`: the test decides when the manager works. Ignore `kept` without a mend: it is reported while the
+    # cloud refuses to take something back.
     findings = [each for each in found if each.kind != "late" and not (each.kind == "kept" and each.mend is None)]
     assert findings == [], findings
 
 
 def _check_capacity(db: Database) -> None:
-    """No resource is promised beyond what it has at any instant, past or future."""
+    """At every instant, past or future, the allocations of a resource fit its capacity."""
     by_resource: dict[int, list[Row[Any]]] = defaultdict(list)
     for row in db.rows["allocations"]:
         if row.ends_at > row.starts_at:
@@ -173,7 +173,7 @@ def _check_capacity(db: Database) -> None:
         for instant in {row.starts_at for row in held}:
             at_once = [row for row in held if row.starts_at <= instant < row.ends_at]
             if any(row.demand is None for row in at_once):
-                assert len(at_once) == 1, f"resource {number} is promised as a whole and again: {at_once}"
+                assert len(at_once) == 1, f"resource {number} has an exclusive allocation and others at once: {at_once}"
                 continue
             taken: Counter[str] = Counter()
             for row in at_once:
@@ -205,7 +205,7 @@ def _check_statuses(db: Database, lease: Row[Any]) -> None:
 
 
 def _check_promises(db: Database, lease: Row[Any]) -> None:
-    """Every lease has what it asked for, from now or its start to its end, or says that something is missing."""
+    """Each lease has the requested allocations, from now or its start to its end, or reports missing resources."""
     if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= db.now:
         return
     for part in db.parts(lease):
@@ -251,7 +251,7 @@ def _check_places(db: Database, part: Row[Any], held: Sequence[Row[Any]]) -> Non
 
 
 def _check_work(db: Database, lease: Row[Any]) -> None:
-    """Nothing is lost: whatever is still to happen to a lease has a task that is due in time."""
+    """An unfinished lease has a scheduled task, due no later than its next start or end event."""
     (task,) = [row for row in db.rows["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
     moments = [
         row.time
@@ -270,25 +270,25 @@ def _check_work(db: Database, lease: Row[Any]) -> None:
 
 
 def _check_tasks(db: Database) -> None:
-    """One task for each lease, so that no two managers ever work on one."""
+    """Each lease has exactly one task, so that two managers never work on the same lease."""
     subjects = Counter(row.subject for row in db.rows["tasks"] if row.kind == "lease")
     assert set(subjects) == {row.id for row in db.rows["leases"]}
     assert set(subjects.values()) <= {1}
 
 
 def _check_released(db: Database) -> None:
-    """What is over is given back: nothing waits for a lease that nobody works on any more."""
+    """All allocations of terminated leases, and of deleted leases without work left, are released."""
     idle = {row.subject for row in db.rows["tasks"] if row.due_at is None}
     over = {row.id for row in db.rows["leases"] if row.status == "TERMINATED" or (row.deleted_at and row.id in idle)}
     kept = [row for row in db.rows["allocations"] if row.lease_id in over and row.released_at is None]
     assert not kept, kept
 
 
-# ---------------------------------------------------------------- the cloud, when the manager has caught up
+# ---------------------------------------------------------------- the cloud, when no work is left
 
 
 def audit_cloud(world: World) -> None:
-    """Raise AssertionError where the cloud differs from the database; only when no work is left and no fault is set."""
+    """Raise AssertionError if the cloud differs from the database; call it only with no work left and no fault set."""
     db = Database.read(world)
     state = CloudState.read(world)
     unfinished = {
@@ -302,7 +302,7 @@ def audit_cloud(world: World) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CloudState:
-    """What the cloud has, by name."""
+    """The state of the cloud, by name."""
 
     members: Mapping[str, set[str]]
     flavors: Mapping[str, set[str]]
@@ -351,14 +351,14 @@ def _service_hosts(db: Database, lease: Row[Any], part: Row[Any]) -> Counter[str
 
 
 def _check_aggregates(db: Database, state: CloudState, unfinished: set[str]) -> None:
-    """A host is in the free pool or in the aggregate of its active reservation, and aggregates are nobody else's."""
+    """A host is in the free pool or in its active reservation's aggregate, and no other aggregates exist."""
     expected = _wanted(db, ("physical:host", *SLOTS), ("PENDING", "ACTIVE"))
     assert set(state.members) - unfinished == {seed.FREEPOOL, *expected}
     leased: set[str] = set()
     for name, (lease, part) in expected.items():
         held = set(_service_hosts(db, lease, part)) if lease.status == "ACTIVE" else set()
         if part.resource_type == "physical:host":
-            # Nobody else gets a host that failed before the servers on it are gone.
+            # A failed host stays in the aggregate until its servers are gone, so no other reservation gets it.
             held |= db.left(part)
             leased |= held
         assert state.members[name] == held, (lease, part)
@@ -373,7 +373,7 @@ def _check_aggregates(db: Database, state: CloudState, unfinished: set[str]) -> 
 
 
 def _check_flavors(db: Database, state: CloudState, unfinished: set[str]) -> None:
-    """Flavors, resource classes and inventories exist for exactly the reservations that use them."""
+    """Flavors, resource classes and inventories exist for exactly the reservations that need them."""
     expected = _wanted(db, SLOTS, ("PENDING", "ACTIVE"))
     public = {flavor.id for flavor in seed.FLAVORS}
     assert set(state.flavors) - unfinished == public | set(expected)
@@ -393,14 +393,14 @@ def _check_flavors(db: Database, state: CloudState, unfinished: set[str]) -> Non
             if row.type == "physical:host" and row.deleted_at is None
         }
         held = _service_hosts(db, lease, part) if active else {}
-        # Placement keeps an inventory of which servers on a host that failed still use something.
+        # Placement keeps the inventory of a failed host while servers there still use it.
         left = {f"blazar_{hostname[host]}" for host in db.left(part)}
         offered = {provider: slots for provider, slots in inventories[name].items() if provider not in left}
         assert offered == {f"blazar_{hostname[host]}": slots for host, slots in held.items()}, (lease, part)
 
 
 def _check_addresses(db: Database, state: CloudState, unfinished: set[str]) -> None:
-    """The addresses of active reservations exist, and no others of ours."""
+    """The addresses of active reservations exist in the cloud, and no other addresses."""
     expected = {
         db.resource(row.resource_number).attributes["floating_ip_address"]: f"reservation:{part.id}"
         for lease, part in _wanted(db, ("virtual:floatingip",), ("ACTIVE",)).values()

@@ -1,6 +1,6 @@
-"""Every change of a status, noted by the database itself, and the moves of the contract (lifecycle §1) said once more.
+"""Records every status change with database triggers, and checks it against the contract (lifecycle §1).
 
-This knows nothing of the table in `leasehold.model.transitions`: it is the second opinion about it.
+The table here is independent of `leasehold.model.transitions`, which it checks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "ACTIVE": "TERMINATING DELETING",
         "TERMINATING": "TERMINATED ERROR DELETING",
         "TERMINATED": "DELETING",
-        # Failed work is tried again (decision 0026).
+        # The manager retries failed work (decision 0026).
         "ERROR": "STARTING ACTIVE TERMINATING TERMINATED DELETING",
         "DELETING": "",
     },
@@ -55,7 +55,7 @@ BEGIN INSERT INTO moves VALUES ({what}, old.status, new.status); END
 
 
 def note_moves(engine: Engine) -> None:
-    """Let an SQLite database note each change of a status."""
+    """Add triggers to an SQLite database that record each status change."""
     with writing(engine) as connection:
         connection.execute(text("CREATE TABLE moves (what TEXT, old TEXT, new TEXT)"))
         for table, what in (("leases", "'leases'"), ("reservations", "'reservations'"), ("events", "new.type")):
@@ -63,11 +63,11 @@ def note_moves(engine: Engine) -> None:
 
 
 def noted_moves(engine: Engine) -> set[tuple[str, str, str]]:
-    """Return what changed its status, from which to which."""
+    """Return the recorded status changes, as (what, old, new)."""
     with reading(engine) as connection:
         return {(row.what, row.old, row.new) for row in connection.execute(text("SELECT DISTINCT * FROM moves"))}
 
 
 def forbidden_moves(engine: Engine) -> list[tuple[str, str, str]]:
-    """Return the noted moves that the contract does not have."""
+    """Return the recorded status changes that the contract does not allow."""
     return sorted(move for move in noted_moves(engine) if move[2] not in ALLOWED[move[0]][move[1]].split())

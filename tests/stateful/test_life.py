@@ -1,6 +1,6 @@
-"""The whole service through random lives: whatever people, hosts, clouds and clocks do, database and cloud agree.
+"""Stateful test of the whole service: after random actions, faults and delays, database and cloud agree.
 
-Runs a few short lives by default. With LEASEHOLD_SOAK set to a number it runs that many long ones.
+Runs 40 short examples by default. With LEASEHOLD_SOAK set to a number, runs that many long ones.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
-# An audit of the cloud after each step of each life: on a busy machine that takes minutes.
+# The cloud is audited after each step of each example, which takes minutes on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
@@ -106,7 +106,7 @@ CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minute
 
 @lru_cache
 def template() -> Path:
-    """Return a database in which the hosts and addresses are enrolled; every life begins with a copy."""
+    """Return a database in which the hosts and addresses are enrolled; every example starts with a copy."""
     folder = Path(tempfile.mkdtemp(prefix="leasehold-stateful-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with factory.make_service(folder, addresses=ADDRESSES) as world:
@@ -117,7 +117,7 @@ def template() -> Path:
 
 
 class Life(RuleBasedStateMachine):
-    """One service, and everything that can happen to it."""
+    """A state machine of one service: its rules are actions of users, hosts, the cloud, time and the manager."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,13 +136,13 @@ class Life(RuleBasedStateMachine):
         return world
 
     def _slow(self, _seconds: float) -> None:
-        """Stand in for the time that a slow call takes: the process may be killed in it."""
+        """Replace the sleep of a slow call; raise Killed when the countdown reaches 0."""
         self.countdown -= 1
         if self.countdown == 0:
             raise Killed
 
     def _leases(self) -> list[Lease]:
-        """Return the leases in the order of their making: ids differ in every run, and the clock stands still."""
+        """Return the leases in order of creation, by task id: lease ids are random, and the clock stands still."""
         with self.world.service.db.reading() as connection:
             made = {subject: number for number, subject in connection.execute(select(tasks.c.id, tasks.c.subject))}
         return sorted(queries.list_leases(self.world.service, None), key=lambda lease: made[lease.id])
@@ -155,7 +155,7 @@ class Life(RuleBasedStateMachine):
         return to_minute(self.clock.now())
 
     def _attempt(self, work: Any) -> LeaseholdError | None:
-        """Do it, or be refused without a trace."""
+        """Call `work`; return its error, which must leave the database unchanged, or None."""
         before = dump(self.world.engine)
         try:
             work()
@@ -174,7 +174,7 @@ class Life(RuleBasedStateMachine):
             self.create(parts, number // 2, 6)
         run_manager(self.world)
 
-    # ------------------------------------------------------------ people
+    # ------------------------------------------------------------ users
 
     @rule(asked=st.lists(REQUESTS, min_size=1, max_size=3), wait=STEPS, length=st.integers(1, 6))
     def create(self, asked: list[dict[str, Any]], wait: int, length: int) -> None:
@@ -185,7 +185,7 @@ class Life(RuleBasedStateMachine):
             self._check_honest(draft, refused)
 
     def _check_honest(self, draft: LeaseDraft, refused: NotEnoughError) -> None:
-        """What a refusal offers is granted, and no more than it says."""
+        """Check that the offers of a refusal are granted, and that one more than the largest amount is refused."""
         nearest, largest = refused.refusal.nearest, refused.refusal.largest
         (asked,) = draft.reservations
         assert largest < refused.refusal.asked
@@ -249,7 +249,7 @@ class Life(RuleBasedStateMachine):
             self._attempt(lambda: self.world.amend(lease, end=self._minute()))
 
     def _amend(self, lease: Lease, **changes: Any) -> LeaseholdError | None:
-        """Amend a lease; what it has in use stays its own, each reservation's own, whatever the others get."""
+        """Amend a lease, and check that each active reservation keeps the slots that it had."""
         before = self._in_use(lease)
         refused = self._attempt(lambda: self.world.amend(lease, **changes))
         after = self.world.get(lease)
@@ -259,12 +259,12 @@ class Life(RuleBasedStateMachine):
 
     @staticmethod
     def _in_use(lease: Lease) -> dict[str, Counter[int]]:
-        """Return, by active reservation, how many slots it holds of each resource."""
+        """Return the slots of each active reservation, by reservation id and resource number."""
         return {part.id: _slots(lease, part) for part in lease.reservations if part.status == "active"}
 
     @staticmethod
     def _changes(lease: Lease, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return what fits the lease's own reservations: other amounts, properties and sizes."""
+        """Return changes of amounts, properties and sizes for the lease's own reservations."""
         return [
             {**changed, "id": part.id, "resource_type": part.resource_type}
             for part, changed in zip(lease.reservations, parts, strict=False)
@@ -344,7 +344,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: not self.faulty)
     @rule(which=CHOICE, what=st.sampled_from(["host", "flavor", "class", "address", "pool"]))
     def meddle(self, which: int, what: str) -> None:
-        """Change by hand what a lease at rest has in the cloud, and let the periodic audit and a manager mend it."""
+        """Change an idle lease's cloud objects by hand; the periodic audit and the manager then repair them."""
         run_manager(self.world)
         cloud = self.world.cloud
         with suppress(CloudError):
@@ -366,7 +366,7 @@ class Life(RuleBasedStateMachine):
         run_manager(self.world)
 
     def _at_rest(self, which: int) -> list[str]:
-        """Return the reservations of a lease that nobody works on now."""
+        """Return the reservation ids of a lease if it is PENDING or ACTIVE and its task is idle."""
         lease = self._some_lease(which)
         if lease is None or lease.status not in (LeaseStatus.PENDING, LeaseStatus.ACTIVE):
             return []
@@ -399,7 +399,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(minutes=st.integers(1, 150))
     def go_on(self, minutes: int) -> None:
-        """Let time pass with a manager at work."""
+        """Advance the clock while the manager runs every due task."""
         factory.run_for(self.world, minutes=minutes)
 
     @rule(minutes=st.integers(20, 40))
@@ -412,7 +412,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(calls=st.integers(1, 15))
     def crash(self, calls: int) -> None:
-        """Kill the manager in the middle of a step, at some call to the cloud."""
+        """Kill the manager in the middle of a task, at call number `calls` to the cloud."""
         claim = claim_one(self.world)
         if claim is None:
             return
@@ -426,7 +426,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(which=CHOICE, what=st.sampled_from(["delete", "amend", "look"]), calls=st.integers(1, 8))
     def interfere(self, which: int, what: str, calls: int) -> None:
-        """Do something else to a lease while the manager is in the middle of a step."""
+        """Delete or amend a lease, or check the hosts, while the manager is in the middle of a task."""
         claim = claim_one(self.world)
         if claim is None:
             return
@@ -447,13 +447,13 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        """Start anew: what was only in memory is gone."""
+        """Restart the service: everything in memory is lost."""
         self.world.engine.dispose()
         self.world = self._open()
 
     @rule()
     def catch_up(self) -> None:
-        """Leave the manager alone with a cloud that behaves, until only the future is left to do."""
+        """Clear all faults and run the manager until only future events are left."""
         self.behave()
         for _attempt in range(60):
             run_manager(self.world)
@@ -464,20 +464,20 @@ class Life(RuleBasedStateMachine):
             self.clock.set(moment)
             audit(self.world)
         left = [(lease.status, lease.status_reason) for lease in self._leases()]
-        raise AssertionError(f"the manager does not come to rest: {left}")
+        raise AssertionError(f"the manager still has work after 60 rounds: {left}")
 
     def _unfinished(self) -> datetime | None:
-        """Return when work is due that is not a lease's own event, if there is such work."""
+        """Return when the next work is due, or None if it is only the event of an idle lease."""
         moment = next_moment_of_work(self.world)
         if moment is None:
             return None
         leases = self._leases()
         events = {event.time for lease in leases for event in lease.events}
-        # The claim of a manager that died may run out only after the next event of another lease.
+        # A dead manager's claim may expire only after the next event of another lease.
         moving = any(lease.status in ("STARTING", "TERMINATING", "DELETING") for lease in leases)
         return None if moment in events and not moving else moment
 
-    # ------------------------------------------------------------ what always holds
+    # ------------------------------------------------------------ invariants
 
     @invariant()
     def database_is_sound(self) -> None:
@@ -487,7 +487,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: not self.faulty)
     @invariant()
     def what_rests_is_as_the_books_want_it(self) -> None:
-        """However much is in motion, the audit never takes that for drift, and what has come to rest is right."""
+        """Without faults, the cloud audit finds no drift in idle leases and no false positives in busy ones."""
         found = leasehold_audit_cloud(self.world.service, AT_ONCE)
         assert found == [], found
 
@@ -506,7 +506,7 @@ class Life(RuleBasedStateMachine):
 
 
 def _slots(lease: Lease, part: Reservation) -> Counter[int]:
-    """Return how many slots a reservation holds of each resource, by number."""
+    """Return the slots of a reservation, by resource number."""
     held: Counter[int] = Counter()
     for each in factory.live(lease, part):
         held[each.resource_number] += each.slots
@@ -520,7 +520,7 @@ def _amounting(asked: Any, amount: int) -> dict[str, Any]:
 
 
 def _with_health(world: World, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state with the health that the hosts have now, which is not ours to restore."""
+    """Return the state with the hosts' present health, which Leasehold does not restore."""
     return {**state, "sandbox_hypervisors": cloud_state(world.engine)["sandbox_hypervisors"]}
 
 

@@ -1,4 +1,4 @@
-"""A small world for each test: five hosts of three sizes, five addresses, a clock at nine o'clock."""
+"""The fixture `world`: a service with five hosts of three sizes, five addresses, and a clock set to 09:00."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def enrolled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database that every world begins as a copy of, because making one takes longer than most tests do."""
+    """Return the database that every `world` copies, because creating one takes longer than most tests."""
     folder = tmp_path_factory.mktemp("enrolled")
     with make_service(folder, addresses=range(200, 205)) as made:
         made.enrol("cmp-01", "cmp-02", rack="r1")

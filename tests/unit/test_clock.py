@@ -1,4 +1,4 @@
-"""The clock that all processes share: the database's, counted on by the steady clock of the machine in between."""
+"""The clock that all processes share: the database's clock, extrapolated between reads by the steady clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass
 class Database:
-    """A server whose clock and whose silence the test sets, on a machine whose clocks it sets as well."""
+    """A database server and a machine whose clocks, delays and failures the test sets."""
 
     passed: float = 0.0
     machine_gap: timedelta = timedelta(0)
@@ -57,7 +57,7 @@ class Database:
 
 
 def asks_again(database: Database, clock: SharedClock) -> None:
-    """Let the time for the next look come, and the thread that looks finish."""
+    """Advance to the next read of the database's clock, and wait until the reading thread has finished."""
     asked = database.asked
     database.passed += EVERY_SECONDS
     clock.now()
@@ -140,7 +140,7 @@ def test_nobody_waits_for_a_look_and_only_one_is_made_at_a_time() -> None:
     wait_for(lambda: not busy(clock))
 
 
-# Python 3.12 warns of every fork beside a thread. What happens to the thread is what this is about.
+# Python 3.12 warns about a fork in a multi-threaded process, which is exactly the case under test.
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_process_that_is_forked_during_a_look_makes_its_own() -> None:
     database, answer = Database(), Event()
@@ -261,7 +261,7 @@ def test_a_process_that_starts_after_the_jump_does_not_follow_it_either() -> Non
     database.accepted_at = database.truth() + database.jump
     asks_again(database, clock)
     assert clock.now() == database.truth() + database.jump
-    # Who starts from now on, on whichever machine, sees that the clock is believed.
+    # A process that starts later, on any machine, finds the clock accepted.
     database.passed += 7200.0
     clock.look()
     late = database.clock()

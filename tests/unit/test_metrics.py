@@ -1,4 +1,4 @@
-"""What is counted, and that a label is never somebody's own words."""
+"""The metrics, and that no label value comes from a client's input."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def test_calls_to_the_cloud_by_service_and_outcome() -> None:
 
 def test_strangers_do_not_make_new_series() -> None:
     labels = {"route": "other", "method": "other", "status": "404"}
-    ask = lambda: count_request(None, "BREW", 404, 0.1)  # noqa: E731 - as short as what it stands for.
+    ask = lambda: count_request(None, "BREW", 404, 0.1)  # noqa: E731 - a one-line helper.
     assert added(ask, "leasehold_requests_total", **labels) == 1
 
 
 def test_every_code_is_a_plain_word() -> None:
-    """A label of the metrics may be shown to anybody who may see the metrics."""
+    """Error codes are metric labels, which everyone with access to the metrics can read."""
     codes = {error.code for error in LeaseholdError.__subclasses__()}
     assert all(code.startswith("leasehold.") for code in codes)
 

@@ -1,4 +1,4 @@
-"""What stands beside a manager's work stops with it, also while it waits for an answer that never comes."""
+"""A manager's periodic threads stop with it, even while one waits for an answer that never comes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Waiting(PeriodicThread):
-    """Waits for an answer that comes when the test says so."""
+    """A periodic thread that blocks until the test sets `answer`."""
 
     def __init__(self) -> None:
         super().__init__("monitor", 0.0)

@@ -1,4 +1,4 @@
-"""Property expressions: what is one, what it means, and that the calendar means the same."""
+"""Property expressions: the grammar, the meaning, and that the calendar agrees with the reference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIELD = "hypervisor_properties"
 
 
 def lacking(name: str) -> None:
-    """Say what a resource without any properties has for a name."""
+    """Return the value (None) that a resource without properties has for any name."""
 
 
 def nested(levels: int) -> str:
@@ -125,7 +125,7 @@ def test_what_is_malformed(text: str) -> None:
     with pytest.raises(MalformedExpressionError) as caught:
         parse(text, FIELD)
     assert caught.value.field == FIELD
-    # The sentence has to reach the client whatever he wrote.
+    # The message must be encodable for the client, whatever the client sent.
     assert caught.value.message.encode()
     assert len(caught.value.message) < 400
 
@@ -212,7 +212,7 @@ def test_in_is_any_of() -> None:
     assert [holds(comparison, value) for value in ("1", 1.0, "x", "y")] == [True, True, True, False]
 
 
-# ---------------------------------------------------------------- the calendar means the same
+# ---------------------------------------------------------------- the calendar agrees
 
 literals = st.sampled_from(["0", "1", "1.0", "8", "10", "9", "1e1", "True", "null", "nan", "up", "v9", "-1", ".5"])
 values: st.SearchStrategy[Any] = st.one_of(literals, st.integers(-1, 10), st.booleans(), st.none(), st.floats())
@@ -274,7 +274,7 @@ def test_the_calendar_matches_as_the_reference_does(
 ) -> None:
     calendar = Calendar(HOST_POOL)
     latest: dict[int, Resource] = {}
-    # The second round replaces some resources and puts others between them, after the first one's answers were kept.
+    # The second chunk replaces and inserts resources after the answers for the first chunk were cached.
     for chunk in (first, second):
         calendar.update(1, chunk, NOTHING)
         latest |= {resource.number: resource for resource in chunk}

@@ -1,4 +1,4 @@
-"""The periodic audit of a manager: one of several does the round, it stops at once, a cloud that is down ends it."""
+"""The periodic audit: one of several managers runs a round; a stop request or a cloud that is down ends the round."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OFTEN = 0.05
 
 
 def make(world: World, pause: float = 0.0) -> Reconciler:
-    """Return one that looks twenty times a second, by the machine's clock: turns are about real time."""
+    """Return a reconciler with twenty rounds a second, on the machine's clock: the periodic lock uses real time."""
     manager = replace(world.service.settings.manager, audit_seconds=OFTEN, audit_pause_seconds=pause)
     settings = replace(world.service.settings, manager=manager)
     return Reconciler(replace(world.service, settings=settings, now=utc_now))
@@ -75,7 +75,7 @@ def test_a_cloud_that_is_down_ends_the_round_and_the_next_one_comes(world: World
 
 
 def test_it_stops_in_the_middle_of_a_long_round(world: World) -> None:
-    """A round that would take an hour, because it pauses as long after each lease, is broken off at once."""
+    """A stop ends a round at once, even one that pauses for an hour after each lease."""
     world.lease(hosts(1), start=1, end=2)
     run_manager(world)
     looking = make(world, pause=3600.0)

@@ -1,4 +1,4 @@
-"""What the calendar has to answer, said as plainly as can be: loops over lists, second by second."""
+"""A brute-force reference for the calendar: loops over lists, second by second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Times = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table of allocations."""
+    """One row of the table `allocations`."""
 
     id: int
     number: int
@@ -47,12 +47,12 @@ def columns(rows: Sequence[Row]) -> AllocationColumns:
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:
-    """Return what counts of rows that arrive in this order: the last one of each id."""
+    """Return the last row of each id, for rows that arrive in this order; later rows replace earlier ones."""
     return list({row.id: row for row in rows}.values())
 
 
 class Oracle:
-    """A pool as lists."""
+    """A pool's resources and allocations as plain lists."""
 
     def __init__(self, resources: Iterable[Resource], rows: Iterable[Row], now: int) -> None:
         self.resources = sorted(resources, key=lambda resource: resource.number)
@@ -125,7 +125,7 @@ class Oracle:
         return self._earliest(shape, fits)
 
     def _earliest(self, shape: Shape, fits: Callable[[Times], bool]) -> int | None:
-        """Try every start until nothing can change any more."""
+        """Try every start until all allocations have ended; after that no later start can fit."""
         start = -(-shape.after // shape.grain) * shape.grain
         last = max([row.end for row in self.held], default=0) + shape.margin + shape.grain
         while start <= max(last, shape.after + shape.grain):
@@ -137,7 +137,7 @@ class Oracle:
 
 @dataclass(frozen=True)
 class Shape:
-    """The window that is looked for, in seconds."""
+    """The window to search for, in seconds."""
 
     after: int
     duration: int

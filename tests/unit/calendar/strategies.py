@@ -1,4 +1,4 @@
-"""Small pools: few resources, few seconds and few amounts, so that things meet, touch and overflow."""
+"""Small pools: few resources, seconds and amounts, so that allocations often overlap, touch and exceed capacity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leasehold.model.resource import HOST, HOST_POOL, Resource
 from tests.unit.calendar.oracle import Row, Shape
 
 DAY = 40
-"""Moments lie between 0 and this, in seconds."""
+"""Allocations lie between 0 and this, in seconds."""
 RESERVATIONS = [str(UUID(int=(n << 64) + n // 2)) for n in range(1, 6)]
 
 demands = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "PCPU"]), st.integers(0, 4), max_size=3)
@@ -34,7 +34,7 @@ def resource(number: int, **fields: object) -> Resource:
 
 @st.composite
 def pools(draw: st.DrawFn) -> list[Resource]:
-    """Draw one to five resources with numbers that leave holes."""
+    """Draw one to five resources whose numbers have gaps."""
     numbers = draw(st.lists(st.integers(1, 50), min_size=1, max_size=5, unique=True))
     amounts = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "PCPU"]), st.integers(0, 12), max_size=3)
     return [
@@ -51,14 +51,14 @@ def pools(draw: st.DrawFn) -> list[Resource]:
 
 @st.composite
 def allocations(draw: st.DrawFn, pool: list[Resource], most: int = 14) -> list[Row]:
-    """Draw rows in the order in which they arrive: ids repeat, come out of order, and some promises are cancelled."""
+    """Draw rows in order of arrival: ids repeat and are out of order, and some allocations are cancelled."""
     numbers = st.sampled_from([each.number for each in pool])
     shapes = st.one_of(spans, spans, spans, st.tuples(st.integers(0, DAY), st.integers(0, DAY)))
     rows = []
     for _ in range(draw(st.integers(0, most))):
         start, end = draw(shapes)
         demand = draw(st.one_of(st.none(), demands, demands))
-        # How many slots are a whole resource means nothing, whatever the number.
+        # An allocation of a whole resource ignores its number of slots.
         slots = draw(st.integers(1, 3) if demand is not None else st.sampled_from([1, 2, 2**31 - 1]))
         rows.append(
             Row(

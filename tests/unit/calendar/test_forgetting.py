@@ -1,4 +1,4 @@
-"""What a calendar remembers is bounded by what is promised, and its work by how many different values there are."""
+"""A calendar's memory is bounded by its allocations, and its work by the number of distinct values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COUNTS = {"comparisons": 0}
 
 
 class CountingText(str):
-    """A text that counts how often it is compared."""
+    """A string that counts its comparisons."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ def room(snapshot: Snapshot) -> int:
 
 
 def test_an_ordering_looks_at_few_of_many_different_values() -> None:
-    """It was 16 seconds under the pool's lock for one request, with a thousand host names to compare."""
+    """One request once held the pool's lock for 16 s, because it compared a thousand host names."""
     many = 1000
     calendar = Calendar("pool")
     calendar.update(
@@ -102,7 +102,7 @@ def test_a_demand_that_is_promised_and_asked_for_counts_as_one() -> None:
 
 
 def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
-    """It was 17 seconds under the pool's lock: each size that was ever asked for was looked at again each time."""
+    """A request once held the pool's lock for 17 s, because it visited every size that was ever requested."""
     calendar = Calendar("pool")
     calendar.update(1, [resource(1, capacity={"VCPU": 10**9, "MEMORY_MB": 10**9})], columns([promise(1, 5)]))
     generation = 1

@@ -1,4 +1,4 @@
-"""A calendar that is brought up to date says what one that was loaded at once says."""
+"""A calendar that is updated in steps gives the same answers as one that is loaded at once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 NOTHING = columns(())
-# Sorting after every update, now and then, and never in so small an example.
+# With these tails the store sorts after every update, sometimes, and never in such small examples.
 tails = st.sampled_from([0, 3, 1000])
 
 
@@ -47,7 +47,7 @@ def test_any_split_gives_the_same_answers(
     for generation, chunk in enumerate(chunks):
         calendar.update(generation, () if generation else pool, columns(chunk))
         arrived += chunk
-        # A snapshot settles what has arrived, so it matters whether one is taken between two updates.
+        # A snapshot flushes new rows to the store, so test with and without one between two updates.
         if data.draw(st.booleans()):
             now = data.draw(st.integers(0, DAY))
             check(calendar, Oracle(pool, latest(arrived), now), now, times, demand)
@@ -106,7 +106,7 @@ def test_a_promise_can_be_shortened_cancelled_and_made_again() -> None:
     assert free(calendar, 15, 25)
     calendar.update(3, (), columns([a_row(1, 10, 10)]))
     assert free(calendar, 10, 15)
-    # A cancelled promise takes nothing even when nobody released it.
+    # A cancelled allocation takes nothing, even if it was never released.
     assert free(calendar, 30, 40, now=30)
     calendar.update(4, (), columns([a_row(1, 12, 30)]))
     assert not free(calendar, 15, 25)
@@ -131,7 +131,7 @@ def test_history_is_forgotten_by_itself_once_it_is_long() -> None:
 
 @pytest.mark.slow
 def test_a_long_life_of_small_updates() -> None:
-    """Rows come, change and go for a long time: the answers stay those of the rows that count."""
+    """Over many updates that add, change and drop rows, the answers match the oracle."""
     random = Random(7)  # noqa: S311 - repeatable, not secret
     pool = [resource(number) for number in range(1, 9)]
     calendar = Calendar("hosts", most_tail=20)
@@ -158,7 +158,7 @@ def test_a_long_life_of_small_updates() -> None:
 
 @given(st.lists(st.one_of(st.uuids().map(str), st.uuids().map(str).map(str.upper), st.text(max_size=40))))
 def test_ids_of_any_form_are_told_apart(ids: list[str]) -> None:
-    """An import may bring ids that are no UUIDs; how they stand together must not change what each becomes."""
+    """An import may bring ids that are not UUIDs; the key of an id must not depend on the ids beside it."""
     together = [tuple(key) for key in owner_keys(ids).tolist()]
     assert together == [tuple(owner_keys([ident])[0].tolist()) for ident in ids]
     assert len(set(together)) == len(set(ids))

@@ -1,4 +1,4 @@
-"""What an outline says is taken is taken, however the promises came to be, and it says nearly all there is to say."""
+"""Outlines never overstate the use of a resource, whatever the updates, and they are nearly exact."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ONE_SECOND = {"most_cells": 10**6}
 
 
 def bounds(snapshot: Snapshot, demand: dict[str, int], window: tuple[int, int]) -> list[int]:
-    """Return what the outlook says of one window that begins within its grid."""
+    """Return the outlook's upper bounds of slots for one window that begins within its grid."""
     outlook = snapshot.outlook(snapshot.limits(demand))
     counts: list[int] = outlook.at_most(window[0], window[0], window[1] - window[0]).tolist()
     return counts
@@ -56,7 +56,7 @@ def test_no_window_has_more_than_the_outlook_says(
     place = outlook.grid.stretch(times[0])
     assume(place is not None and times[1] > times[0])
     assert place is not None
-    # One answer holds for every window of this length that begins in the stretch.
+    # One answer is valid for every window of this length that begins in the stretch.
     first, last = outlook.grid.edge(place), outlook.grid.edge(place + 1) - 1
     length = times[1] - times[0]
     most = outlook.at_most(first, last, length).tolist()
@@ -73,13 +73,13 @@ def test_with_stretches_of_a_second_nothing_is_left_to_find_out(
     rows = data.draw(allocations(pool, most=20))
     now = data.draw(st.integers(0, times[0]))
     calendar = Calendar("hosts", **ONE_SECOND)
-    # Nobody is waited for, which an outline does not know of.
+    # Release every row: outlines do not model the wait for a late release.
     rows = [Row(**{**row.__dict__, "released": True}) for row in rows]
     calendar.update(1, pool, columns(rows))
     snapshot = calendar.snapshot(from_seconds(now))
     end = max(times[1], times[0] + 1)
     grid = snapshot.outlook(snapshot.limits(demand)).grid
-    # A grid of 512 stretches is longer than the day.
+    # A grid of 512 stretches is longer than `DAY`.
     assert (grid.width, grid.window[1] > DAY) == (1, True)
     assert bounds(snapshot, demand, (times[0], end)) == Oracle(pool, latest(rows), now).slots(times, demand)
 
@@ -93,7 +93,7 @@ def test_a_peak_in_the_middle_of_a_stretch_counts_only_for_windows_that_cover_it
     assert snapshot.outlook(snapshot.limits({"VCPU": 1})).grid == Grid(0, 10, 10)
     assert bounds(snapshot, {"VCPU": 1}, (10, 20)) == [1]
     assert bounds(snapshot, {"VCPU": 1}, (9, 21)) == [1]
-    # Within 11 and 21 lies no whole stretch; what is there all the time is known all the same.
+    # The window covers no whole stretch, but the bound still includes the constant use by the long row.
     assert bounds(snapshot, {"VCPU": 1}, (11, 21)) == [7]
 
 
@@ -121,7 +121,7 @@ def test_amounts_that_do_not_fit_in_16_bits_are_rounded_in_favour_of_the_request
 
 @pytest.mark.slow
 def test_a_long_life_of_changes_and_searches() -> None:
-    """Promises come, move, shrink and go, hosts are added: every search is exact and every bound holds."""
+    """While allocations change and hosts are added, every search is exact and every bound holds."""
     random = Random(11)  # noqa: S311 - repeatable, not secret
     numbers = [10 * n for n in range(1, 6)]
     calendar = Calendar("hosts", most_tail=15, most_cells=60)
@@ -130,7 +130,7 @@ def test_a_long_life_of_changes_and_searches() -> None:
     for generation in range(1, 150):
         arrived: tuple[Resource, ...] = ()
         if generation % 40 == 0:
-            # Before the others, so that every row moves.
+            # Insert the new host before the others, so that every row moves.
             numbers.insert(0, numbers[0] - 1)
             arrived = (resource(numbers[0]),)
         changed = random.sample(sorted(known), min(len(known), random.randrange(4)))

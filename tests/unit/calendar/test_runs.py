@@ -1,4 +1,4 @@
-"""Runs find what a look at every place finds."""
+"""Runs find the same as a scan of every position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The earliest window is possible, and none before it is."""
+"""The search returns a window that fits, and no earlier window fits."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.unit.calendar.strategies import RESERVATIONS, allocations, demands, m
 
 @st.composite
 def searched(draw: st.DrawFn) -> tuple[Calendar, Oracle, list[bool], int]:
-    """Draw a calendar with its oracle, some candidates and a moment."""
+    """Draw a calendar, its oracle, the candidates among its resources, and the present moment."""
     pool = draw(pools())
     rows = draw(allocations(pool, most=20))
     now = draw(moments)
-    # From one stretch for all time to one for every second.
+    # The grids range from one stretch for all time to one stretch per second.
     calendar = Calendar(
         "hosts", most_tail=draw(st.sampled_from([0, 1000])), most_cells=draw(st.sampled_from([0, 15, 40, 1000]))
     )
@@ -95,7 +95,7 @@ def test_an_amendment_looks_past_its_own_and_at_what_is_picked() -> None:
 
 
 def test_a_search_goes_as_far_as_it_must() -> None:
-    # Far beyond the first look ahead, through several longer ones.
+    # The result lies far beyond the first horizon, so the search extends it several times.
     calendar = Calendar("hosts")
     year = 366 * 86_400
     rows = [
@@ -137,7 +137,7 @@ def test_a_start_is_rounded_up_to_the_grain() -> None:
 
 @pytest.mark.slow
 def test_a_crowded_year_of_many_slots() -> None:
-    """Many levels of free room on one host, more than the small examples reach."""
+    """One host has many levels of free slots, more than the small examples reach."""
     random = np.random.default_rng(5)
     pool = [resource(number, capacity={"VCPU": 64}) for number in range(1, 4)]
     rows = []

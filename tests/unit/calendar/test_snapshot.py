@@ -1,4 +1,4 @@
-"""What a snapshot answers, against the oracle."""
+"""The answers of a snapshot, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = columns(())
 
 @st.composite
 def loaded(draw: st.DrawFn) -> tuple[Calendar, Oracle, int]:
-    """Draw a calendar with its oracle, for one moment."""
+    """Draw a calendar, its oracle, and the present moment."""
     pool = draw(pools())
     rows = draw(allocations(pool))
     now = draw(moments)
@@ -135,7 +135,7 @@ def slots_of(calendar: Calendar, times: tuple[int, int], now: int = 0, **demand:
 
 
 def test_every_slot_of_a_reservation_counts() -> None:
-    # Blazar counts a reservation once however many slots it has on a host (contract resources §3).
+    # Blazar counts a reservation once, however many slots it has on a host (contract resources §3).
     calendar = calendar_of(row(1, 0, 10, {"VCPU": 2}, slots=3))
     assert slots_of(calendar, (0, 10), VCPU=2) == 1
 
@@ -172,7 +172,7 @@ def test_a_start_waits_for_a_release_that_takes_hours() -> None:
 
 
 def test_a_window_of_millennia_over_many_hosts() -> None:
-    # Too much for a moment, a host and a place to share 64 bits.
+    # The moment, the host and the position together do not fit in one 64-bit sort key.
     hosts = [resource(number) for number in range(1, 4301)]
     rows = [row(2 * n, 10, 20, {"VCPU": 3}, number=n) for n in range(1, 4301)]
     rows += [row(2 * n + 1, 30, 40, {"VCPU": 5}, number=n) for n in range(1, 4301)]

@@ -1,4 +1,4 @@
-"""Which account the service logs in with, and where it looks for services."""
+"""The account that the service logs in with, and the regions and interfaces of the endpoints that it uses."""
 
 from __future__ import annotations
 

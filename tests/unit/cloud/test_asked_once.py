@@ -1,4 +1,4 @@
-"""The cloud for one request: each look-up once, and one deadline for everything."""
+"""The cloud of one request: each look-up is made once, and all calls share one deadline."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 SILENT = 3600 * 1000
-"""Milliseconds that a call takes that never comes back."""
+"""Latency, in milliseconds, of a call that never returns."""
 
 
 @dataclass
 class Steady:
-    """A steady clock that goes on when a call takes its time, and how long each took."""
+    """A steady clock that advances by the duration of each call, and records the durations."""
 
     seconds: float = 100.0
     slept: list[float] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Steady:
 
 @pytest.fixture
 def steady(world: World) -> Steady:
-    """Return a clock by which the calls to the world's cloud take as long as its faults say."""
+    """Return a clock that advances by the latency of each call to the world's cloud."""
     clock = Steady()
     world.cloud.faults._sleep = clock.sleep
     return clock

@@ -1,4 +1,4 @@
-"""Calls to a service that answers badly: a real HTTP server, whose answers the test writes down."""
+"""Calls to a faulty service: a real HTTP server with answers scripted by the test."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOVA_SAYS = {"badRequest": {"code": 400, "message": "No such thing."}}
 
 @dataclass
 class Script:
-    """What is answered, one after the other, the last one for ever; and what was asked."""
+    """The answers of the server, in order, with the last one repeated; and the requests it received."""
 
     answers: list[tuple[int, Any]] = field(default_factory=list)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
@@ -52,7 +52,7 @@ def script() -> Script:
 
 @pytest.fixture
 def url(script: Script) -> Iterator[str]:
-    """Serve what the script says."""
+    """Serve the answers of the script; yield the URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
@@ -79,7 +79,7 @@ def url(script: Script) -> Iterator[str]:
 
 
 def service(tmp_path: Path, url: str) -> ServiceClient:
-    """Return a Nova at this URL that wants no login."""
+    """Return a client of a Nova at this URL that needs no authentication."""
     file = tmp_path / "leasehold.conf"
     nova = {"endpoint_override": url, "min_version": "", "max_version": ""}
     file.write_text(as_text({"cloud": {"auth_type": "none"}, "nova": nova}))
@@ -132,7 +132,7 @@ CLIENTS = "req-" + str(UUID(int=7))
 def test_an_action_can_be_followed_through_the_services(
     nova: ServiceClient, script: Script, sent: str | None, forwarded: str | None
 ) -> None:
-    """The client's id of it goes on to the cloud, or that of our own request where the client gave none."""
+    """The client's request id is forwarded to the cloud, or our own when the client sent no valid one."""
     script.answers = [(200, {})]
     own = request_ids.begin(sent)
     nova.get("things.get", "/things", "2.1")
@@ -142,7 +142,7 @@ def test_an_action_can_be_followed_through_the_services(
 
 
 def test_what_nobody_asked_for_has_no_request_id(nova: ServiceClient, script: Script) -> None:
-    """A manager acts by itself."""
+    """A manager's work belongs to no API request."""
     script.answers = [(200, {})]
     with ThreadPoolExecutor(1) as another:
         another.submit(nova.get, "things.get", "/things").result()
@@ -189,7 +189,7 @@ def test_an_answer_that_is_not_json_is_transient(nova: ServiceClient, script: Sc
 def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(
     nova: ServiceClient, script: Script
 ) -> None:
-    """Cells number their hypervisors on their own, and Nova shows the first one that has a number."""
+    """Each cell numbers its hypervisors itself, and Nova returns the first hypervisor with the number."""
     row = {
         "id": 1,
         "hypervisor_hostname": "cell1-01",
@@ -213,7 +213,7 @@ def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(
 
 
 def test_one_deadline_ends_all_calls_of_a_service_that_is_silent(tmp_path: Path) -> None:
-    """It is listening, and never answers: each of the calls would wait for the configured time-out of its own."""
+    """The service listens but never answers; without a deadline, each call would wait for the configured time-out."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -228,7 +228,7 @@ def test_one_deadline_ends_all_calls_of_a_service_that_is_silent(tmp_path: Path)
 
 
 def row_of(number: str, host: str | None, *, preemptible: bool) -> dict[str, Any]:
-    """Return a server as Nova shows it at either microversion."""
+    """Return a server as Nova returns it at both microversions in use."""
     flavor = {"id": "small", "extra_specs": {"blazar:preemptible": str(preemptible)}}
     row = {"id": number, "name": "vm", "tenant_id": "demo", "status": "ACTIVE", "created": "2031-05-01T09:00:00Z"}
     return {**row, "flavor": flavor, "OS-EXT-SRV-ATTR:host": host, "OS-EXT-STS:task_state": None}

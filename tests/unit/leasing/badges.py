@@ -1,4 +1,4 @@
-"""A plugin of a site, with a pool of its own: badges, each an aggregate in the cloud while it is leased."""
+"""A site's plugin with its own pool: badges, each an aggregate in the cloud while it is leased."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ POOL = "badges"
 
 
 class BadgeBody(BaseModel):
-    """As many badges."""
+    """The body of a request: the number of badges."""
 
     amount: int
 
 
 @dataclass(frozen=True, slots=True)
 class BadgeRequest:
-    """`BadgeBody` as it was read."""
+    """The parsed `BadgeBody`."""
 
     amount: int
 
 
 class BadgeKind(Kind[BadgeRequest]):
-    """Badges that are given to a lease as a whole."""
+    """Badges, each leased as a whole."""
 
     name = BADGE
     pool = POOL
@@ -65,7 +65,7 @@ class BadgeKind(Kind[BadgeRequest]):
 
 
 class BadgeDriver(Driver[BadgeRequest]):
-    """Keeps an aggregate for each badge that is held."""
+    """Keeps one aggregate for each allocated badge."""
 
     def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
         mine = {each.name for each in cloud.aggregates.list() if each.metadata.get("badge_of") == job.name}
@@ -86,12 +86,12 @@ def badges(amount: int = 1) -> dict[str, Any]:
 
 
 def given(world: World) -> set[str]:
-    """Return the badges that leases have in the cloud."""
+    """Return the names of the badge aggregates in the cloud."""
     return {each.name for each in world.cloud.aggregates.list() if each.name.startswith("badge ")}
 
 
 def with_badges(world: World, amount: int = 3) -> World:
-    """Return the world with the plugin and its pool, and so many badges enrolled."""
+    """Return the world with the plugin, its pool, and `amount` enrolled badges."""
     world.service.db.transact(lambda connection: create_pools(connection, {POOL}))
 
     def enrol(connection: Connection) -> None:
@@ -113,7 +113,7 @@ def with_badges(world: World, amount: int = 3) -> World:
 
 
 def without(world: World, *names: str) -> World:
-    """Return the world as it goes on with these types switched off."""
+    """Return the world with these resource types switched off."""
     return with_types(world, {name: each for name, each in world.service.types.by_name.items() if name not in names})
 
 

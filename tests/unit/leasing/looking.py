@@ -1,4 +1,4 @@
-"""What the tests of the audit's cloud half share: an active lease of everything, and short names for what it has."""
+"""Shared by the tests of the cloud audit: an active lease of every type, and short names for its resources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT_ONCE = Pace(wait=lambda _seconds: None)
 
 
 def findings(world: World) -> list[Finding]:
-    """Return what the audit finds, while time passes: it reads the clock several times, and never the same moment."""
+    """Return what the cloud audit finds, with a clock that advances by 1 ms at each reading."""
 
     def now() -> datetime:
         world.clock.advance(milliseconds=1)
@@ -32,12 +32,12 @@ def findings(world: World) -> list[Finding]:
 
 
 def mend(world: World) -> list[str | None]:
-    """Do what `--repair` does, and return what became of each finding."""
+    """Repair each finding as `--repair` does, and return the result of each repair."""
     return [repair(world.service, finding) for finding in findings(world)]
 
 
 def lease_of_everything(world: World) -> Lease:
-    """Return an active lease of everything there is, beside one to come and one that is over."""
+    """Return an active lease of every resource type, beside a pending and an ended lease."""
     mine = world.lease(hosts(2), instances(3), flavors(2), floating_ips(1), start=0, end=4)
     world.lease(hosts(1), instances(1), flavors(1), start=5, end=6)
     world.lease(hosts(1), floating_ips(1), start=0, end=1)
@@ -48,7 +48,7 @@ def lease_of_everything(world: World) -> Lease:
 
 @dataclass(frozen=True)
 class Scene:
-    """A cloud with an active lease, and short names for what the lease has there."""
+    """A world with an active lease, and short names for the lease's resources."""
 
     world: World
     lease: Lease

@@ -1,4 +1,4 @@
-"""Leased addresses and what their tenants do to them: tags are the tenant's to change, an address is not to keep."""
+"""Leased addresses: the tenant may change their tags, but may not keep an address after its lease."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def following(world: World) -> Lease:
 
 
 def put(world: World, project_id: str, *tags: str) -> None:
-    """Let a project have the address, with just these tags, whoever had it before."""
+    """Put the address into a project with exactly these tags, replacing any earlier owner."""
     found = at(world)
     if found is not None:
         world.cloud.networks.delete_floating_ip(found.id)
@@ -54,12 +54,12 @@ def put(world: World, project_id: str, *tags: str) -> None:
 REPLACED = pytest.mark.parametrize(
     "tags", [(), ("mine",), ("blazar", "reservation:00000000-0000-4000-8000-000000000000")]
 )
-"""What a tenant may write in place of the lease's tags."""
+"""Tags that a tenant may set instead of the lease's tags."""
 
 
 @REPLACED
 def test_the_end_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...]) -> None:
-    """No later lease has to ask for it, and the audit has not looked."""
+    """The removal needs neither a later lease of the address nor the audit."""
     leased(world)
     put(world, "demo", *tags)
     run_until(world, world.hour(1.01))
@@ -114,7 +114,7 @@ def test_an_address_that_its_owner_deleted_comes_back(world: World) -> None:
 
 
 def test_a_start_removes_what_an_earlier_lease_has_left(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever way it stayed there: by an older version, or by a call that came late."""
+    """An older version may have left it there, or a call that took effect late."""
     caplog.set_level(logging.WARNING)
     before = leased(world)
     after = following(world)
@@ -142,7 +142,7 @@ def test_the_audit_removes_what_an_earlier_lease_has_left(world: World) -> None:
 def test_an_address_that_a_stranger_has_is_the_operators_to_decide(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody leased it to them, so nobody takes it away; and the lease's owner does not read whose it is."""
+    """No lease gave the address to that project, so it stays there; the lease's owner is not told whose it is."""
     caplog.set_level(logging.WARNING)
     put(world, "stranger")
     lease = world.lease(floating_ips(required_floatingips=[ADDRESS]), start=0, end=1)

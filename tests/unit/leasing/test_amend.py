@@ -1,4 +1,4 @@
-"""Features A10, A11, A12, D1: changing a lease, all of it or nothing, also while it is active."""
+"""Features A10, A11, A12, D1: amending a lease as a whole or not at all, also while it is active."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 
 
 def change(lease: Any, position: int = 0, **changes: Any) -> dict[str, Any]:
-    """Return the `reservations` of an amendment that changes one."""
+    """Return the `reservations` of an amendment that changes only the reservation at this position."""
     return {"reservations": ({"id": lease.reservations[position].id, **changes},)}
 
 
 def refused(world: World, error: type[Exception], work: Callable[[], Any]) -> None:
-    """Make sure that something is refused, and that not a single row remembers it."""
+    """Check that `work` is refused with this error and changes no row."""
     before = dump(world.engine)
     with pytest.raises(error):
         work()
@@ -246,7 +246,7 @@ def test_a_pending_flavor_lease_changes_to_another_flavor(world: World) -> None:
 
 @pytest.mark.parametrize("days", [1, 3650, 365 * 2000])
 def test_a_warning_farther_from_the_end_than_the_new_end_is_old_comes_at_the_start(world: World, days: int) -> None:
-    """The distance between warning and end may be thousands of years: no date lies so long before the new end."""
+    """The warning may be thousands of years before the end; no date lies that long before the new end."""
     last = datetime(9998, 12, 31, tzinfo=UTC)
     draft = LeaseDraft("long", world.hour(1), last, world.hour(2), (hosts(),), fingerprint="a")
     lease = create_lease(world.service, DEMO, draft)
@@ -312,12 +312,12 @@ def test_an_active_lease_is_not_ended_two_minutes_ago(world: World) -> None:
     refused(world, InvalidInputError, lambda: world.amend(lease, end=1))
 
 
-# ---------------------------------------------------------------- feature D1: the moments move with the lease
+# ---------------------------------------------------------------- feature D1: events move with the lease
 
 
 @pytest.mark.parametrize("until", [1 / 1200, 1])
 def test_a_lease_that_has_ended_is_not_prolonged_over_somebody_elses_time(world: World, until: float) -> None:
-    """Its end is past, and nobody has seen to it yet; its hosts were promised to others from then on."""
+    """Its end has passed but its end step has not run, and its hosts are allocated to others from the end on."""
     ended = world.lease(hosts(5), start=0, end=1)
     run_until(world, world.hour(0.5))
     other = world.lease(hosts(5), start=1, end=1 + 1 / 1800)
@@ -330,7 +330,7 @@ def test_a_lease_that_has_ended_is_not_prolonged_over_somebody_elses_time(world:
 
 
 def test_a_change_of_a_lease_that_has_ended_gives_none_of_its_time_a_second_time(world: World) -> None:
-    """As above; what is asked for changes nothing, but the promises are written anew."""
+    """As above; the amendment asks for no change, but the allocations are written again."""
     ended = world.lease(floating_ips(), start=0, end=1)
     run_until(world, world.hour(0.5))
     world.lease(floating_ips(5), start=1, end=2)
@@ -376,7 +376,7 @@ def test_the_events_of_a_moved_lease_are_at_its_new_times(world: World) -> None:
     assert times == {"start_lease": world.hour(2), "before_end_lease": world.hour(5), "end_lease": world.hour(6)}
 
 
-# ---------------------------------------------------------------- while the manager is at work
+# ---------------------------------------------------------------- while a step of the lease runs
 
 
 def test_a_lease_amended_while_it_is_prepared_is_prepared_as_amended(world: World) -> None:
@@ -429,7 +429,7 @@ def test_a_host_that_fails_while_the_warning_is_given_is_replaced_and_vacated(wo
 
 
 def test_a_host_that_failed_just_before_the_warning_is_vacated_with_it(world: World) -> None:
-    """Only one step is done for a lease at a time, so the warning must not swallow the healing."""
+    """A lease runs one step at a time, so the warning must not replace the healing."""
     lease = world.lease(hosts(2), start=0, end=3)
     run_until(world, world.hour(1.9))
     world.clock.set(world.hour(2) + timedelta(seconds=1))

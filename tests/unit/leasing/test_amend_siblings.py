@@ -1,4 +1,4 @@
-"""Several reservations of one lease: a change gives none what another one has in use, or holds and need not lose."""
+"""Several reservations of a lease: a change takes nothing that a sibling uses, or holds and need not give up."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 LARGE = '[">=", "$vcpus", "8"]'
-"""What cmp-01 and cmp-02 match, with 8 VCPUs each, and gpu-03 with 16."""
+"""Matches cmp-01 and cmp-02, with 8 VCPUs each, and gpu-03, with 16."""
 HOST = hosts(1, resource_properties=LARGE)
 INSTANCE = instances(1, 5)
 FLAVOR = flavors(1, "m1.xlarge")
-"""Of neither slot do two fit on cmp-01 or on cmp-02, nor one of each."""
+"""`INSTANCE` and `FLAVOR` slots are so large that cmp-01 and cmp-02 have room for only one slot each."""
 TOO_MANY = {"physical:host": 3, "virtual:instance": 5, "flavor:instance": 4}
-"""What would need all three large hosts."""
+"""Amounts that would need all three large hosts."""
 
 
 def only(host: str) -> str:
@@ -36,7 +36,7 @@ kinds = [pytest.param(HOST, id="host"), pytest.param(INSTANCE, id="instance"), p
 
 
 def growth(request: Mapping[str, Any], amount: int) -> dict[str, Any]:
-    """Return the change of a reservation that asks for this amount."""
+    """Return the change that sets the amount of a reservation."""
     return {"min": amount, "max": amount} if "min" in request else {"amount": amount}
 
 
@@ -78,7 +78,7 @@ def test_addresses_that_grow_leave_a_sibling_its_own(world: World, position: int
 
 
 def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
-    """The failed host works again, but the servers of the reservation that it was taken from are still on it."""
+    """The failed host works again, but servers of the reservation that healing moved away still run on it."""
     lease = world.lease(instances(1, 5), HOST, start=0, end=3)
     run_manager(world)
     server = world.cloud.servers.boot("server", "demo", "m1.small", [lease.reservations[1].id])
@@ -97,7 +97,7 @@ def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
 
 
 def test_siblings_on_one_host_fill_it_together(world: World) -> None:
-    """What a reservation goes on using is counted once, beside what it gets."""
+    """Capacity that a reservation keeps is counted once, together with the capacity that it gains."""
     lease = world.lease(instances(2), instances(2), start=0, end=3)
     run_manager(world)
     world.amend(lease, reservations=[{"id": part.id, "amount": 4} for part in lease.reservations])
@@ -105,7 +105,7 @@ def test_siblings_on_one_host_fill_it_together(world: World) -> None:
 
 
 def test_siblings_whose_start_failed_do_not_wait_for_one_another(world: World) -> None:
-    """Each has its host in the cloud: if they changed hosts, each would wait until the other one has left."""
+    """Each has its host in the cloud: if they swapped hosts, each would wait for the other to leave."""
     lease = world.lease(hosts(1), hosts(1), start=0, end=3)
     world.cloud.faults.set(Fault("aggregates.remove_host", error="after", permanent=True))
     run_until_refused_often(world)
@@ -122,7 +122,7 @@ def test_siblings_whose_start_failed_do_not_wait_for_one_another(world: World) -
     assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
 
 
-# ---------------------------------------------------------------- what nobody uses yet
+# ---------------------------------------------------------------- reservations that are not in use yet
 
 
 @pytest.mark.parametrize("first", kinds)
@@ -148,7 +148,7 @@ def test_siblings_move_where_the_lease_fits_no_other_way(world: World) -> None:
 
 
 def test_only_those_move_that_are_in_the_way(world: World) -> None:
-    """The first has to move and may go to two hosts, the second stays, the third has to make room for the fourth."""
+    """The first must move and matches two hosts, the second stays, the fourth must make room for the third."""
     lease = world.lease(HOST, HOST, hosts(1), hosts(1), start=1, end=2)
     assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}, {"cmp-06"}, {"cmp-07"}]
     world.lease(hosts(1, resource_properties=only("cmp-01")), start=2, end=3)

@@ -1,4 +1,4 @@
-"""The audit says nothing of a database that agrees, and names what has been spoilt in it."""
+"""The audit reports nothing about a consistent database, and names each inconsistency written into it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spoil(world: World, statement: Executable) -> None:
 
 @pytest.fixture
 def lease(world: World) -> Lease:
-    """Return an active lease of two hosts, among others in other states."""
+    """Return an active lease of two hosts, beside leases in other states."""
     mine = world.lease(hosts(2), start=0, end=2)
     world.lease(instances(3), flavors(2), floating_ips(1), start=0, end=1)
     world.delete(world.lease(hosts(1), start=3, end=4))
@@ -50,7 +50,7 @@ def test_books_that_agree(world: World, lease: Lease) -> None:
 
 
 def promise_again(world: World, lease: Lease, **changes: Any) -> None:
-    """Promise a host of the lease once more, as a service that decides twice would."""
+    """Insert a second allocation of a host of the lease, as a service that decides twice would."""
     with writing(world.engine) as connection:
         row = connection.execute(select(tables.allocations).where(tables.allocations.c.lease_id == lease.id)).first()
         assert row is not None

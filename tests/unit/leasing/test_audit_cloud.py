@@ -1,4 +1,4 @@
-"""The cloud's half of the audit: what is changed by hand is found and mended, and what moves is left alone."""
+"""The audit of the cloud finds and repairs manual changes, and ignores leases with work under way."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ DRIFT: list[tuple[Callable[[Scene], None], str]] = [
 def test_what_is_changed_by_hand_is_found_and_mended(
     world: World, lease: Lease, change: Callable[[Scene], None], said: str
 ) -> None:
-    """Once by an audit that repairs, and once by the periodic one."""
+    """An audit with `--repair` repairs the change the first time, the periodic audit the second time."""
     before = cloud_state(world.engine)
     change(Scene(world, lease))
     changed = cloud_state(world.engine)
@@ -141,7 +141,7 @@ def test_what_is_changed_by_hand_is_found_and_mended(
     found = [each for each in findings(world) if each.kind == "drift"]
     assert [each.subject for each in found] == [lease.id]
     assert said in found[0].what
-    assert cloud_state(world.engine) == changed, "looking changed the cloud"
+    assert cloud_state(world.engine) == changed, "the audit changed the cloud"
     assert all(mend(world))
     run_manager(world)
     assert cloud_state(world.engine) == before
@@ -173,12 +173,12 @@ def test_a_repair_is_in_the_history(world: World, lease: Lease) -> None:
 
 
 def test_a_host_that_came_in_by_hand_goes_once_its_servers_are_gone(world: World, lease: Lease) -> None:
-    """Only a person can say whose they are, so the lease keeps its status and the servers run on."""
+    """Only an operator knows whose servers they are, so the lease keeps its status and the servers keep running."""
     server = world.cloud.servers.boot("theirs", "alt", "m1.small")
     assert server.service_host is not None
     part = lease.reservations[0].id
     with writing(world.engine) as connection:
-        # Nova forbids what would change the zone of a server; a database that was mended by hand forbids nothing.
+        # Nova refuses a host whose servers would change zone; writing to the database bypasses this check.
         number = connection.execute(select(aggregates.c.id).where(aggregates.c.name == part)).scalar_one()
         connection.execute(insert(aggregate_hosts), {"aggregate_id": number, "service_host": server.service_host})
     (found,) = findings(world)
@@ -197,7 +197,7 @@ def test_a_host_that_came_in_by_hand_goes_once_its_servers_are_gone(world: World
 
 
 def test_what_would_delete_servers_is_left_to_a_person(world: World, lease: Lease) -> None:
-    """A promise that ended without its release, and nobody at work on it: only a person can say whose the server is."""
+    """The allocation ended without release and no task is due: only an operator knows whose server it is."""
     scene = Scene(world, lease)
     server = world.cloud.servers.boot("ours", lease.project_id, "m1.small", [scene.hosts])
     with writing(world.engine) as connection:
@@ -225,11 +225,11 @@ def test_what_a_lease_wants_and_the_cloud_cannot_give(world: World, lease: Lease
     assert "the cloud refuses to converge it: there is no provider" in found[0].what
 
 
-# ---------------------------------------------------------------- what moves
+# ---------------------------------------------------------------- work under way
 
 
 def test_a_lease_in_motion_is_not_drift(world: World) -> None:
-    """At each moment of a life with a cloud that fails every other call, nothing is found."""
+    """The audit finds nothing between any two steps of a lease, each of which is hit by a fault."""
     lease = world.lease(hosts(2), instances(2), floating_ips(1), start=0, end=1)
     for moment in (0, 0.5, 1, 1.5):
         world.clock.set(world.hour(moment))

@@ -1,4 +1,4 @@
-"""What leases that are over left in the cloud is found and removed; what is not ours, or nobody knows, stays."""
+"""The audit finds and removes leftovers of ended leases in the cloud; foreign and unknown objects stay."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ EACH_LEFT = pytest.mark.parametrize("leave", LEFT, ids=lambda value: value.__nam
 def test_what_a_lease_that_is_over_left_is_removed(
     world: World, lease: Lease, leave: Callable[[World, str], None]
 ) -> None:
-    """After its end by an audit that repairs, after it was deleted by the periodic one."""
+    """After the lease's end an audit with `--repair` removes it, after its deletion the periodic audit."""
     over = world.lease(hosts(1), start=2, end=3)
     run_until(world, world.hour(3.5))
     before = cloud_state(world.engine)
@@ -80,7 +80,7 @@ def test_what_a_lease_that_is_over_left_is_removed(
     assert cloud_state(world.engine) == before
     world.delete(over)
     leave(world, over.reservations[0].id)
-    assert findings(world) == [], "the lease is about to tidy up by itself"
+    assert findings(world) == [], "the cleanup of the deleted lease is still due"
     run_manager(world)
     leave(world, over.reservations[0].id)
     assert reconcile(world.service, AT_ONCE) == [found]

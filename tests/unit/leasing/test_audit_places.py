@@ -1,4 +1,4 @@
-"""Where the hosts are: the audit finds those that no lease would bring back, and what of them may be mended is."""
+"""Membership of hosts in aggregates: the audit finds hosts that no lease would bring back, and repairs what it may."""
 
 from __future__ import annotations
 

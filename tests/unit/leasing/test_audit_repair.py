@@ -1,4 +1,4 @@
-"""What the audit of the database finds is mended where a service may decide that by itself."""
+"""Findings of the database audit are repaired if the service may decide that without an operator."""
 
 from __future__ import annotations
 

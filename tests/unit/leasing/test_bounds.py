@@ -1,4 +1,4 @@
-"""What one request may contain, said before anything is asked of the cloud or locked."""
+"""Bounds on the contents of one request are checked before any call to the cloud and before any lock."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EACH = 250
 
 
 def orderings(count: int, length: int = 1) -> dict[str, Any]:
-    """Return a host request with so many comparisons of texts."""
+    """Return a host request with `count` order comparisons of texts."""
     parts = [["<", "$hypervisor_hostname", f"{'x' * length}{number}"] for number in range(count)]
     return hosts(hypervisor_properties=json.dumps(["or", *parts], separators=(",", ":")))
 

@@ -1,4 +1,4 @@
-"""A process's calendars are a cache: whatever happened to the database meanwhile, the next decision is right."""
+"""A process caches its calendars: the next decision is correct whatever happened to the database meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def backed_up(folder: Path) -> Iterator[Callable[[], None]]:
-    """Yield what brings the database of a service back to what it is now, while the service goes on."""
+    """Back up a service's database; yield a function that restores the backup while the service keeps running."""
     with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(folder / "leasehold.db")) as live:
         live.backup(copy)
         yield lambda: copy.backup(live)
@@ -108,7 +108,7 @@ def test_a_process_whose_clock_goes_back_gives_no_time_a_second_time(tmp_path: P
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3, 5])
 def test_a_process_forgets_what_a_restored_database_does_not_know(tmp_path: Path, after: int) -> None:
-    """It goes back three decisions, others decide `after` times, and the process takes its next decision."""
+    """A restore undoes four decisions, another process makes `after` decisions, then the first process decides."""
     with make_service(tmp_path, hosts=["cmp-01"]) as one, backed_up(tmp_path) as restore:
         for hour in (1, 2, 3, 4):
             one.lease(hosts(), start=hour, end=hour + 1)
@@ -118,7 +118,7 @@ def test_a_process_forgets_what_a_restored_database_does_not_know(tmp_path: Path
         for hour in range(after):
             with pytest.raises(NotEnoughError):
                 one.lease(hosts(), start=10 + hour, end=11 + hour)
-        # What was lost is free again.
+        # The time of the four lost leases is free again.
         assert one.holds(one.lease(hosts(), start=1, end=5)) == {"cmp-01": 1}
         assert all(other.holds(each) == {"cmp-01": 1} for each in promised)
         assert findings(one) == []

@@ -1,4 +1,4 @@
-"""Server groups of affinity leases: made in the owner's project, whoever amends the lease."""
+"""Server groups of affinity leases are created in the owner's project only, whichever project amends the lease."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def service(world: World, groups: Groups) -> Service:
 
 
 def shared(service: Service, lease: Lease, project: str) -> Lease:
-    """Do what a request does after its decision, for a caller in this project."""
+    """Act in the name of a caller in this project, as a request does after its decision."""
     return act_in_callers_name(service, lease, project, project)
 
 
@@ -88,7 +88,7 @@ def test_an_administrator_of_another_project_makes_none_there(world: World, serv
 
 
 def test_an_administrator_removes_a_group_that_no_longer_fits(world: World, service: Service, groups: Groups) -> None:
-    """A boot with the hint of the old one would land nowhere; the owner's next amendment makes another."""
+    """A boot with the hint of the old group would find no host; the owner's next amendment creates a new group."""
     lease = shared(service, world.lease(instances(2, affinity=True), start=1, end=3), OWNER)
     shared(service, affinity(world, lease, wanted=False), OPERATOR)
     assert (groups.made, group(world, lease)) == ({}, None)
@@ -108,7 +108,7 @@ def test_a_group_that_fits_stays_whoever_amends(world: World, service: Service, 
 
 @dataclass
 class Silent(Groups):
-    """A Nova that never answers: a call is broken off at the deadline."""
+    """A Nova that never answers: each call fails at the deadline."""
 
     seconds: float = 100.0
     asked: int = 0
@@ -137,7 +137,7 @@ def test_a_silent_nova_costs_one_deadline_whatever_the_number_of_parts(
 
 
 class Clumsy(InstanceDriver):
-    """Breaks off in a way that no driver may."""
+    """A driver with a bug: it raises an error that no driver may raise."""
 
     def act_for_caller(
         self, cloud: Cloud, reservation: Reservation, request: InstanceRequest, token: str | None

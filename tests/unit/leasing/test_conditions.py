@@ -1,4 +1,4 @@
-"""Conditions on properties are evaluated before the pool is locked, and once more where the properties have changed."""
+"""Conditions on properties are evaluated before the pool is locked, and again if properties changed meanwhile."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @contextmanager
 def other_process(world: World) -> Iterator[World]:
-    """Yield a service on the same database, which the first one hears of under the lock only."""
+    """Yield a second service on the same database; the first one sees its changes only under the lock."""
     other = open_service(str(world.engine.url), clock=world.clock)
     try:
         yield replace(other, hosts=world.hosts)
@@ -50,7 +50,7 @@ def other_process(world: World) -> Iterator[World]:
 
 @pytest.fixture
 def evaluated(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[bool, list[str]]:
-    """Note the names of all comparisons that are evaluated, by whether a writing transaction is open meanwhile."""
+    """Record the name of each evaluated comparison; the key tells whether a writing transaction was open."""
     found: dict[bool, list[str]] = {True: [], False: []}
     writing = [False]
 
@@ -73,7 +73,7 @@ def evaluated(world: World, monkeypatch: pytest.MonkeyPatch) -> dict[bool, list[
     return found
 
 
-# ---------------------------------------------------------------- nothing changed
+# ---------------------------------------------------------------- no change before the lock
 
 
 def test_a_create_evaluates_nothing_under_the_lock(world: World, evaluated: dict[bool, list[str]]) -> None:
@@ -110,13 +110,13 @@ def test_an_amendment_evaluates_nothing_under_the_lock(world: World, evaluated: 
 
 
 def test_a_new_process_evaluates_nothing_under_the_lock(world: World, evaluated: dict[bool, list[str]]) -> None:
-    """Its calendar is loaded when it is first asked, and what was evaluated before that is void."""
+    """The first request loads the calendar, which makes earlier evaluations invalid."""
     fresh = replace(world, service=replace(world.service, calendars=type(world.service.calendars)()))
     assert set(fresh.holds(fresh.lease(hosts(1, resource_properties=LARGE), start=1, end=2))) == {"cmp-02"}
     assert evaluated[True] == []
 
 
-# ---------------------------------------------------------------- changed between
+# ---------------------------------------------------------------- a change before the lock
 
 
 def test_a_property_that_another_process_changed_counts(world: World, evaluated: dict[bool, list[str]]) -> None:
@@ -166,11 +166,11 @@ def test_a_promise_of_another_process_is_no_reason_to_evaluate_anew(
     assert evaluated[True] == []
 
 
-# ---------------------------------------------------------------- the time that it may take
+# ---------------------------------------------------------------- the time limit of a decision
 
 
 def with_seconds(world: World, seconds: float) -> World:
-    """Return the world with so long for a decision, and a clock that goes on by a second each time it is read."""
+    """Return the world with this limit on a decision, and a clock that advances by a second at each reading."""
     settings = replace(Settings(), leases=LeaseSettings(decision_seconds=seconds))
     return replace(world, service=replace(world.service, settings=settings, steady=Ticking()))
 

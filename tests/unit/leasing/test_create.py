@@ -1,4 +1,4 @@
-"""Creating a lease: all its reservations or none, margins, limits, and one answer for one key."""
+"""Creating a lease: all reservations or none, cleaning margins, limits, and one answer per idempotency key."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def with_leases(world: World, **settings: Any) -> World:
-    """Return the same service with other settings for leases."""
+    """Return the same service with other lease settings."""
     wanted = replace(Settings(), leases=LeaseSettings(**settings))
     return open_service(str(world.engine.url), clock=world.clock, settings=wanted)
 

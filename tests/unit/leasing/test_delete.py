@@ -1,4 +1,4 @@
-"""Features A12, L9: a lease can be deleted in every state; its resources are free when clean, and its rows stay."""
+"""Features A12, L9: a lease can be deleted in every state; its resources are free once clean, and its rows stay."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EVERYTHING = (hosts(2), instances(2), flavors(2), floating_ips(2))
 
 
 def put_in_state(world: World, state: str) -> Lease:
-    """Return a lease of every type that has come that far."""
+    """Return a lease of every resource type in this state."""
     lease = world.lease(*EVERYTHING, start=1, end=3)
     if state == "prepared":
         run_manager(world)
@@ -120,7 +120,7 @@ def test_a_lease_that_changed_since_it_was_read_is_not_deleted(world: World) -> 
 
 
 def test_a_database_that_goes_away_while_somebody_waits_takes_no_deletion_back(world: World) -> None:
-    """The deletion is committed: an error here would be answered with a 503 that says that nothing was changed."""
+    """The deletion is committed: an error here would be answered with a 503 that says that nothing has changed."""
     lease = put_in_state(world, "ACTIVE")
     world.delete(lease)
     world.engine.dispose()

@@ -1,4 +1,4 @@
-"""Features J3, J4: when a host fails, other hosts take over what is promised on it (contract resources §7)."""
+"""Features J3, J4: when a host fails, other hosts take over its allocations (contract resources §7)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def flags(world: World, lease: Lease) -> tuple[bool, bool, bool]:
-    """Return whether resources are missing, were changed, and whether the lease is degraded."""
+    """Return whether resources are missing, whether they were changed, and whether the lease is degraded."""
     part = world.part(lease)
     return part.missing_resources, part.resources_changed, world.get(lease).degraded
 
@@ -140,7 +140,7 @@ def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> 
 
 
 def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> None:
-    """The second time no flag changes any more, and the database still has to be applied."""
+    """From the second healing on no flag changes, but the cloud still has to be converged."""
     lease = world.lease(hosts(), start=0, end=2)
     run_manager(world)
     for name, replacement in (("cmp-01", "cmp-02"), ("cmp-02", "cmp-06"), ("cmp-06", "cmp-07")):
@@ -152,7 +152,7 @@ def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> No
 
 
 def test_a_replacement_that_fails_while_it_is_brought_in_is_replaced_in_the_cloud_too(world: World) -> None:
-    """No flag changes the second time, and the step under way must notice all the same."""
+    """No flag changes at the second failure, but the step under way must still notice it."""
     lease = world.lease(hosts(), start=0, end=3)
     run_manager(world)
     world.clock.advance(minutes=5)
@@ -268,7 +268,7 @@ def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) ->
 
 @pytest.mark.parametrize("seconds", [1, 2, 3, 4])
 def test_a_host_whose_lease_ends_while_others_are_healed_is_given_back_first(tmp_path: Path, seconds: int) -> None:
-    """The clock moves on by a second whenever it is read; the servers of the lease that ends are there still."""
+    """The clock advances by a second at each reading; the servers of the ending lease are still there."""
     with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as world:
         ends = world.lease(hosts(), start=0, end=1)
         goes_on = world.lease(hosts(), start=0, end=3)

@@ -1,4 +1,4 @@
-"""No server is deleted because a host failed; what it runs on goes to nobody until it is gone (resources §7.3)."""
+"""A host failure deletes no server; a failed host is not reallocated while it has servers (resources §7.3)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ ONLY_CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[World]:
-    """Return a world in which a host has failed when it was down for two minutes."""
+    """Return a world in which a host counts as failed once it is down for two minutes."""
     with make_service(tmp_path, settings=GRACE, hosts=["cmp-01", "cmp-02"]) as world:
         yield world
 
 
 def active(world: World, end: float = 2, least: int = 1) -> tuple[Lease, Server]:
-    """Return an active lease of hosts from cmp-01 on, and its owner's server there."""
+    """Return an active lease of at least `least` hosts, among them cmp-01, and its owner's server on cmp-01."""
     lease = world.lease(hosts(least), start=0, end=end)
     run_manager(world)
     while not world.cloud.servers.on_host("cmp-01"):
@@ -75,7 +75,7 @@ def test_a_host_that_is_down_for_a_moment_keeps_its_lease_and_its_servers(patien
 
 
 def test_a_host_has_failed_when_it_was_down_for_the_whole_grace_whoever_looks(patient: World) -> None:
-    """The beginning is in the database: another manager, or this one after a restart, goes on counting."""
+    """The time of the failure is in the database, so another or restarted manager continues the count."""
     lease, server = active(patient)
     patient.fail("cmp-01")
     patient.clock.advance(seconds=119)
@@ -141,7 +141,7 @@ def test_a_hypervisor_that_is_missing_is_neither_failed_nor_recovered(patient: W
 
 @pytest.mark.parametrize("first", [True, False])
 def test_hosts_of_several_cells_are_told_apart_though_their_numbers_repeat(world: World, *, first: bool) -> None:
-    """Nova lists the hypervisors of all cells, and a number may be there twice; the hostname may not."""
+    """Nova lists the hypervisors of all cells; an id may be there twice, a hostname may not."""
     lease, server = active(world)
     healthy = world.cloud.hypervisors.find("cmp-01")
     assert healthy is not None
@@ -159,7 +159,7 @@ def test_hosts_of_several_cells_are_told_apart_though_their_numbers_repeat(world
     assert servers(world) == {server.id}
 
 
-# ---------------------------------------------------------------- what a failed host carries
+# ---------------------------------------------------------------- servers on a failed host
 
 
 def test_healing_leaves_the_servers_alone_and_the_host_to_nobody_until_they_are_gone(world: World) -> None:

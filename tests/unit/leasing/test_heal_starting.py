@@ -1,4 +1,4 @@
-"""A start that is tried again while its host is dead moves to another host; what is there stays for the lease's end."""
+"""A start that is retried moves away from a failed host; servers on that host stay until the lease ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RACK = '["==", "$rack", "r1"]'
 
 
 def starting(world: World, *reservations: dict[str, object]) -> Lease:
-    """Return a lease whose start waits for a server of nobody on cmp-01, which its first host reservation has."""
+    """Return a lease whose start waits: cmp-01, a host of its first reservation, has a server without a lease."""
     land(world, -2, "third")
     lease = world.lease(*reservations, start=0, end=2)
     run_manager(world)
@@ -68,7 +68,7 @@ def test_a_start_without_a_spare_host_begins_with_what_is_left(world: World) -> 
 
 
 def test_servers_that_the_owner_booted_before_the_start_was_done_stay_until_the_end(world: World) -> None:
-    """The first host has joined, and its owner uses it, while the start waits for the second."""
+    """The first host has joined the aggregate and its owner uses it, while the start waits for the second host."""
     stranger = land(world, -2, "third", host="cmp-02")
     lease = world.lease(hosts(2), start=0, end=2)
     run_manager(world)

@@ -1,4 +1,4 @@
-"""Enrolling and removing hosts: the cloud is made to agree, also where it has changed behind our back."""
+"""Enrolling and removing hosts converges the cloud, even if somebody else changed it meanwhile."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_promised_host_is_not_removed(world: World) -> None:
 
 
 def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> None:
-    """The servers are the lease's: to move them away is not what the operator should do."""
+    """The servers belong to the lease, so the message must not tell the operator to move them away."""
     lease = world.lease(hosts(), start=0, end=1)
     run_manager(world)
     server = world.cloud.servers.boot("inside", "demo", "m1.small", [lease.reservations[0].id])
@@ -117,7 +117,7 @@ def test_enrolling_is_repeated_after_a_cloud_that_failed_half_way(world: World) 
 
 
 def listed(world: World, lease: Lease, **which: str) -> dict[str, list[str]]:
-    """Return the hosts on which promises of the lease are listed, with the reservations."""
+    """Return the hosts that list allocations of the lease, with the ids of the reservations."""
     found = list_allocations(world.service, HOST, **which)
     shown = {host.label: [each.reservation_id for each in held if each.lease_id == lease.id] for host, held in found}
     return {label: ids for label, ids in shown.items() if ids}

@@ -1,4 +1,4 @@
-"""Enrolling and removing one host at the same time: in any order, the host ends where the database says."""
+"""Enrolling and removing one host concurrently: in any order, the host ends where the database says."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 ENROLLING, REMOVING = range(1, 8), range(1, 3)
-"""The calls that either makes to the cloud; `test_as_many_calls_as_there_are` counts them."""
+"""The numbers of the cloud calls that each of the two makes; `test_as_many_calls_as_there_are` checks them."""
 
 
 def at_each(name: str, calls: range) -> pytest.MarkDecorator:
-    """Run a test for each call; the last one, after which nothing is asked of the cloud, is for every day."""
+    """Run a test for each call; every call but the last, which no other cloud call follows, is marked slow."""
     slow = [pytest.param(number, marks=pytest.mark.slow) for number in calls[:-1]]
     return pytest.mark.parametrize(name, [*slow, calls[-1]])
 
 
 def at_call(world: World, number: int, work: Callable[[], Any], during: Callable[[], Any]) -> int:
-    """Do something, and at its call to the cloud of this number something else; return how many calls it made."""
+    """Run `work`, and run `during` at its cloud call with this number; return how many cloud calls `work` made."""
     calls: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -54,7 +54,7 @@ def at_call(world: World, number: int, work: Callable[[], Any], during: Callable
 
 
 def before_commit(world: World, during: Callable[[], Any]) -> World:
-    """Return the world with a database that does something before the first transaction that may write."""
+    """Return the world with a database that runs `during` before its first call of `transact`."""
 
     class Late(Database):
         def transact(self, work: Any) -> Any:
@@ -113,7 +113,7 @@ def test_the_host_is_enrolled_again_while_its_removal_runs(world: World, number:
 
 @pytest.mark.parametrize("removed", [False, True])
 def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World, *, removed: bool) -> None:
-    """And it may be removed once more by then, which leaves it as it was, but in the free pool."""
+    """With `removed`, a second removal restores the row as it was, but the host is now in the free pool."""
     remove_host(world.service, "1")
     claim = claim_one(world)
     assert claim is not None
@@ -154,7 +154,7 @@ def test_a_second_enrolment_does_not_keep_a_leased_host_in_the_free_pool(world: 
 @at_each("number", ENROLLING)
 @pytest.mark.parametrize("name", ["cmp-01", "cmp-05"])
 def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: str) -> None:
-    """A manager undoes it, whether the host was enrolled before or never."""
+    """The manager undoes it, whether or not the host was enrolled before."""
     if name == "cmp-01":
         remove_host(world.service, "1")
         run_manager(world)
@@ -175,7 +175,7 @@ def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: 
 
 
 def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(world: World) -> None:
-    """The lease is deleted before it begins, so that it never gives the host back."""
+    """The lease is deleted before it begins, so its end never returns the host to the free pool."""
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     lease = world.lease(hosts(), start=0, end=2)
     ident = next(host.id for host in world.listed() if host.label == "cmp-01")

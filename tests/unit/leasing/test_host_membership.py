@@ -57,7 +57,7 @@ def test_what_overbooks_upstream_is_refused(world: World) -> None:
 
 
 def test_peaks_count_and_not_sums(world: World) -> None:
-    """Two leases that never run at the same time need their room only once."""
+    """Two leases that do not overlap in time need the capacity only once."""
     world.lease(instances(3, 2, **on("cmp-01")), start=1, end=2)
     world.lease(instances(3, 2, **on("cmp-01")), start=2, end=3)
     assert world.lease(instances(1, 2, **on("cmp-01")), start=1, end=3)
@@ -256,7 +256,7 @@ def test_the_names_can_only_be_given_up(world: World) -> None:
 
 
 def test_an_address_left_untagged_by_a_broken_attempt_is_taken_over_and_removed(world: World) -> None:
-    """Neutron cannot create and tag in one call, so an attempt may break off between the two."""
+    """Neutron cannot create and tag in one call, so an attempt may fail between the two calls."""
     lease = world.lease(floating_ips(1), start=0, end=2)
     subnet = world.cloud.networks.get(floating_ips()["network_id"])
     assert subnet is not None

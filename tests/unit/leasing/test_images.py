@@ -1,4 +1,4 @@
-"""Images of a lease's servers: each warning has its own, and no server goes while its image is being uploaded."""
+"""Images of a lease's servers: each warning takes its own, and no server is deleted while its image is uploaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ AT_ONCE = Pace(between_looks=0, wait=lambda _: None)
 
 
 def copied(world: World) -> Lease:
-    """Return an active lease of one host from hour 0 to 3 that asks for images; its warning is at hour 2."""
+    """Return an active lease of one host with images, from hour 0 to 3; its warning is at hour 2."""
     lease = world.lease(hosts(before_end="snapshot"), start=0, end=3)
     run_manager(world)
     return lease
@@ -192,7 +192,7 @@ def test_the_end_goes_on_without_images_in_the_end_and_says_so(
 
 
 def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -> None:
-    """What was written before the first server goes still counts after a crash between two of them."""
+    """The decision, stored before the first server is deleted, survives a crash between two deletions."""
     lease = copied(patient)
     boot(patient, lease)
     patient.cloud.images.take_to_upload(3600 * 24)

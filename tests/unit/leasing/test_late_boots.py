@@ -1,4 +1,4 @@
-"""A boot that passed the scheduler before a lease ended, and lands on the host when that is promised to others."""
+"""Late boots: a boot passes the scheduler before a lease ends, and lands when the host is allocated to others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def land(
     preemptible: bool = False,
     host: str = "cmp-01",
 ) -> str:
-    """Let a server that was asked for at an hour of the test appear on a host now; return its id."""
+    """Put a server that was requested at the hour `asked` on a host now; return its id."""
     row = {"id": str(uuid4()), "name": "late", "project_id": project, "flavor_id": flavor, "status": "ACTIVE"}
     where = {"service_host": host, "preemptible": preemptible, "created_at": world.hour(asked)}
     with writing(world.engine) as connection:
@@ -44,7 +44,7 @@ def land(
 
 
 def over_and_next(world: World, caller: object = ALT) -> Lease:
-    """Return the lease that gets cmp-01 at 1.5, after one of `demo` that has ended there at 1."""
+    """Return a lease of cmp-01 from hour 1.5, after a lease of `demo` there that ended at hour 1."""
     world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
     following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=caller)  # type: ignore[arg-type]
     run_until(world, world.hour(1.1))
@@ -121,7 +121,7 @@ def test_a_server_that_may_be_somebodys_is_left_alone_and_the_start_says_what_it
 
 
 def test_a_server_of_a_project_that_has_another_lease_is_left_alone(world: World) -> None:
-    """It may have been booted there, and was moved here when its host failed."""
+    """The server may have been booted on the other lease, and moved here when that lease's host failed."""
     world.lease(hosts(resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=4)
     following = over_and_next(world)
     server = land(world, 0.99)

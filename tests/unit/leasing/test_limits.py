@@ -116,7 +116,7 @@ def test_projects_may_have_limits_of_their_own(world: World) -> None:
 
 
 def test_a_repeated_request_is_answered_at_the_limit_too(world: World) -> None:
-    """The lease is there already, so nothing is opened."""
+    """The lease exists already, so the request opens none."""
     world = limited(world, open_leases=1)
     lease = world.lease(start=1, end=2, key="k")
     assert world.lease(start=1, end=2, key="k").id == lease.id
@@ -199,7 +199,7 @@ def test_a_lease_may_shrink_to_what_is_still_too_much_and_not_grow(world: World)
     )
 
 
-# ---------------------------------------------------------------- what a project has at one moment
+# ---------------------------------------------------------------- the totals of a project at one moment
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_what_is_over_a_total_that_came_later_may_be_shortened(world: World) -> 
 
 
 def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:
-    """The bounds that are kept only grow; at a limit all is counted anew."""
+    """The stored upper bounds only grow, so at a limit everything is counted again."""
     world = limited(world, open_leases=3, totals={"hosts": 4})
     for _ in range(10):
         world.delete(world.lease(hosts(2), start=1, end=2))
@@ -263,7 +263,7 @@ def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:
 
 
 def test_an_offer_is_within_the_totals(world: World) -> None:
-    """Hosts are free from the second hour on, but then the project has as many as it may have."""
+    """Hosts are free from the second hour on, but then another lease of the project uses up its total."""
     world.lease(hosts(5), start=0, end=2, caller=ALT)
     world.lease(hosts(2), start=2, end=4)
     world = limited(world, totals={"hosts": 2})
@@ -273,7 +273,7 @@ def test_an_offer_is_within_the_totals(world: World) -> None:
     assert caught.value.refusal.no_window == "limits"
 
 
-# ---------------------------------------------------------------- which limits count
+# ---------------------------------------------------------------- which limits apply
 
 
 def test_the_limits_of_a_project_hold_without_being_configured(world: World) -> None:

@@ -1,4 +1,4 @@
-"""The watch over the order of locks is in every world of these tests (`tests/factory.py`); here, that it sees."""
+"""Every world of these tests checks the order of locks (`tests/factory.py`); here, the check itself is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manager's log says: an operator who looks for a lease's id finds its story."""
+"""The manager's log: a search for a lease's id finds each step of the lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refusal offers is granted when it is asked for at once, for whole leases and for amendments."""
+"""The window or amount that a refusal offers is granted if requested at once, for new leases and amendments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SHARES = st.sampled_from([{"VCPU": 1}, {"VCPU": 2}, {"VCPU": 3}])
 
 @st.composite
 def promises(draw: st.DrawFn, numbers: Sequence[int], *, shared: bool) -> list[Row]:
-    """Draw promises that do not exceed what there is, one after the other; some have ended and are not released."""
+    """Draw allocations that never exceed the capacity; some have ended and are not released."""
     rows: list[Row] = []
     taken: dict[tuple[int, int], int] = {}
     for ident in range(draw(st.integers(0, 8))):
@@ -169,7 +169,7 @@ def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
 
 
 def _check_largest(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, refusal: Refusal) -> None:
-    """With the largest amount one of the reservations of this type makes the whole lease fit."""
+    """Check that the whole lease fits if one reservation of the type asks for the largest amount offered."""
     if not refusal.largest:
         return
     found = []
@@ -221,7 +221,7 @@ def test_the_largest_amount_leaves_the_other_reservations_theirs(world: World) -
     assert world.lease(hosts(3), hosts(2), start=1, end=2)
 
 
-# ---------------------------------------------------------------- what waits for its release
+# ---------------------------------------------------------------- unreleased hosts
 
 
 def test_a_host_that_is_not_given_back_is_not_offered(world: World) -> None:
@@ -261,7 +261,7 @@ def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> No
     assert world.amend(lease, reservations=({"id": lease.reservations[0].id, "min": 2, "max": 2},))
 
 
-# ---------------------------------------------------------------- limits and time
+# ---------------------------------------------------------------- limits on leases and on the decision's time
 
 
 def with_leases(world: World, **leases: Any) -> World:
@@ -279,7 +279,7 @@ def test_what_the_limits_on_leases_forbid_is_not_offered(world: World) -> None:
 
 
 class Ticking:
-    """A clock that goes on by a second each time that it is read."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

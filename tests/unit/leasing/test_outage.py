@@ -1,4 +1,4 @@
-"""Feature A8: a cloud that is down delays a lease and never loses it; and what is refused for good says so."""
+"""Feature A8: a cloud outage delays a lease but never loses it; a permanent refusal is reported as an error."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_an_amendment_gives_a_failed_lease_another_try(world: World) -> None:
 
 
 def test_a_failed_lease_that_is_tried_again_and_then_deleted_leaves_nothing(world: World) -> None:
-    """What had started in the first attempt is in the cloud although the lease has never been active."""
+    """The first attempt left resources in the cloud, although the lease was never active."""
     world.cloud.faults.set(forever("networks.*"))
     lease = world.lease(hosts(), instances(2), floating_ips(), start=0, end=3)
     run_until_refused_often(world)
@@ -155,7 +155,7 @@ def test_a_failed_lease_that_is_ended_now_is_not_tried_again(world: World) -> No
 
 
 def test_a_host_that_a_failed_start_had_taken_is_nobodys_until_it_is_given_back(world: World) -> None:
-    """The owner asks for other hosts instead; the first one is still in the lease's aggregate."""
+    """The owner amends the lease to other hosts while the first host is still in the lease's aggregate."""
     world.cloud.faults.set(forever("aggregates.remove_host"))
     lease = world.lease(hosts(), start=0, end=3)
     run_until_refused_often(world)
@@ -224,7 +224,7 @@ def test_a_request_that_needs_a_cloud_that_is_down_is_unavailable_and_not_an_err
 @pytest.mark.parametrize("calls", [1, 2, 3])
 @pytest.mark.slow
 def test_a_call_that_fails_half_way_is_made_up_for(world: World, verb: str, moment: str, calls: int) -> None:
-    """Each host ends up in exactly one place, wherever the start and the end broke off."""
+    """Each host ends up in exactly one aggregate, wherever the start and the end failed."""
     lease = world.lease(hosts(2), instances(3, 2, resource_properties='[">=", "$vcpus", "8"]'), start=0, end=1)
     world.cloud.faults.set(Fault(verb, error=moment, remaining=calls))  # type: ignore[arg-type]  # parametrized
     run_for(world, minutes=5)

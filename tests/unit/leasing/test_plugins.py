@@ -1,4 +1,4 @@
-"""Resource types that are switched off, or not installed, while leases use them; and one with a pool of its own."""
+"""Resource types that are switched off or not installed while leases use them, and a plugin with its own pool."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def statuses(world: World, lease: Lease) -> list[str]:
 
 
 def orphan(world: World, lease: Lease) -> None:
-    """Let the first reservation of a lease be of a type that nobody here knows."""
+    """Change the first reservation of a lease to a resource type that is not installed."""
     which = reservations.c.id == lease.reservations[0].id
     change = update(reservations).where(which).values(resource_type=GONE)
     world.service.db.transact(lambda connection: connection.execute(change))
 
 
 def forgetting(world: World, name: str) -> World:
-    """Return the world as it goes on with a type that is gone for good."""
+    """Return the world with this type listed in `forgotten_plugins`: its plugin will not come back."""
     manager = replace(world.service.settings.manager, forgotten_plugins=frozenset({name}))
     settings = replace(world.service.settings, manager=manager)
     return replace(world, service=replace(world.service, settings=settings))
@@ -96,7 +96,7 @@ def forgetting(world: World, name: str) -> World:
 
 @pytest.fixture
 def lease(world: World) -> Lease:
-    """Return an active lease of a host and an address, from before the addresses' type was switched off."""
+    """Return an active lease of a host and an address, made before the address type is switched off."""
     made = world.lease(hosts(), floating_ips(required_floatingips=[ADDRESS]), start=0, end=2)
     run_manager(world)
     assert at(world) == "demo"
@@ -105,7 +105,7 @@ def lease(world: World) -> Lease:
 
 @pytest.fixture
 def off(world: World, lease: Lease) -> World:
-    """Return the world in which the addresses' type is switched off, after the lease has begun."""
+    """Return the world with the address type switched off, after the lease has started."""
     assert world.get(lease).status == "ACTIVE"
     return without(world, FLOATING_IP)
 
@@ -193,7 +193,7 @@ def badged(world: World) -> World:
 
 @pytest.fixture
 def mixed(badged: World) -> Lease:
-    """Return an active lease of a host and a badge, from before the badges' plugin was removed."""
+    """Return an active lease of a host and a badge, made before the badge plugin is removed."""
     made = badged.lease(hosts(), badges(), start=0, end=2)
     run_manager(badged)
     assert given(badged) == {"badge 0"}
@@ -202,7 +202,7 @@ def mixed(badged: World) -> Lease:
 
 @pytest.fixture
 def bereft(badged: World, mixed: Lease) -> World:
-    """Return the world in which the badges' plugin is not installed any more."""
+    """Return the world without the badge plugin."""
     assert badged.get(mixed).status == "ACTIVE"
     return without(badged, BADGE)
 
@@ -299,7 +299,7 @@ def test_the_audit_names_the_plugin_that_is_missing_and_the_leases_that_need_it(
 
 
 class Clumsy(HostKind):
-    """A plugin with a bug: it breaks off."""
+    """A plugin with a bug: `allocate` raises an error."""
 
     def allocate(self, request: Any, search: Any) -> Any:
         message = "clumsy"
@@ -307,7 +307,7 @@ class Clumsy(HostKind):
 
 
 class Confused(HostKind):
-    """A plugin with a bug: its answer is none."""
+    """A plugin with a bug: `allocate` returns an invalid answer."""
 
     def allocate(self, request: Any, search: Any) -> Any:
         return [None]
@@ -338,7 +338,7 @@ def test_a_bug_in_the_healing_of_one_lease_stops_no_others(
     assert any(first.id in message for message in caplog.messages)
 
 
-# ---------------------------------------------------------------- a pool of its own
+# ---------------------------------------------------------------- a plugin with its own pool
 
 
 def test_a_plugin_with_a_pool_of_its_own_is_leased_like_any_other(badged: World) -> None:
@@ -364,7 +364,7 @@ def test_a_plugin_with_a_pool_of_its_own_is_leased_like_any_other(badged: World)
     audit(badged)
 
 
-# ---------------------------------------------------------------- work of an unknown kind
+# ---------------------------------------------------------------- tasks of an unknown kind
 
 
 def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
@@ -384,14 +384,14 @@ def test_work_of_an_unknown_kind_waits_for_a_version_that_knows_it(
 
 
 class BrokenBadgeKind(BadgeKind):
-    """Badges whose plugin raises what no plugin may."""
+    """Badges whose kind raises an error that no plugin may raise."""
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         raise KeyError(reservation.id)
 
 
 class BrokenBadgeDriver(BadgeDriver):
-    """The same in the cloud."""
+    """Badges whose driver raises an error that no plugin may raise."""
 
     def converge(self, cloud: Cloud, job: Job[BadgeRequest], wanted: Wanted) -> Mapping[str, Any]:
         raise ValueError(job.name)
@@ -401,21 +401,21 @@ BROKEN_BADGES = ResourceType(BrokenBadgeKind(), BrokenBadgeDriver())
 
 
 class BrokenFlavors(FlavorKind):
-    """Flavors whose plugin finds no hosts, not even that there are none."""
+    """Flavors whose `allocate` raises an error instead of returning picks or a refusal."""
 
     def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
         raise ZeroDivisionError
 
 
 class Forgetful(FlavorKind):
-    """Cannot read what it stored."""
+    """Flavors whose kind cannot load a stored request."""
 
     def load(self, stored: Mapping[str, Any]) -> FlavorRequest:
         raise KeyError(stored["flavor_id"])
 
 
 class Untidy(BadgeDriver):
-    """Breaks off where it has only to tidy up; with `waits` its converge never comes to an end."""
+    """Raises errors in `make_way` and `started`; with `waits`, its converge never succeeds."""
 
     def __init__(self, *, waits: bool) -> None:
         self.waits = waits
@@ -433,7 +433,7 @@ class Untidy(BadgeDriver):
 
 
 class BrokenDeletes:
-    """Aggregates that break off in a way that no cloud may."""
+    """Aggregates whose `delete` raises an error that no cloud call may raise."""
 
     def __init__(self, real: Any) -> None:
         self._real = real

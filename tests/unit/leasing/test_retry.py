@@ -1,4 +1,4 @@
-"""Everything that fails is tried again: ERROR says what is wrong now, and heals when that goes away (design §5)."""
+"""Every failed step is retried: ERROR gives the current reason, and clears when its cause is gone (design §5)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 LONGEST = timedelta(seconds=300)
-"""The longest pause between two tries of what the cloud refuses."""
+"""The longest pause between two attempts that the cloud refuses."""
 AT_ONCE = Pace(0, 0)
 
 
@@ -56,11 +56,11 @@ def statuses(world: World, lease: Lease) -> list[str]:
     return [str(part.status) for part in world.get(lease).reservations]
 
 
-# ---------------------------------------------------------------- refused now and then
+# ---------------------------------------------------------------- temporary refusals
 
 
 def test_ten_leases_due_in_one_minute_are_active_a_second_after_each_was_refused(world: World) -> None:
-    """A Placement process that has not yet seen a new resource class says 400, and a second later all is well."""
+    """A Placement process that does not know a new resource class yet answers 400; a second later, it knows it."""
     leases = [world.lease(instances(), start=1, end=2) for _ in range(10)]
     run_until(world, world.hour(0.99))
     refuse(world, "providers.set_inventory", 10)
@@ -191,7 +191,7 @@ def test_the_audit_names_what_is_kept_by_a_lease_whose_end_is_refused(
     assert "tried again by itself, next at 2031-05-01 12:" in found.remedy
     caplog.clear()
     with pytest.raises(CloudPermanentError):
-        # That the cloud cannot be looked at keeps nobody from hearing of it.
+        # The finding is logged although the cloud cannot be read.
         reconcile(world.service, AT_ONCE)
     assert caplog.messages == [f"Audit: {found.what} {found.remedy}"]
     world.cloud.faults.clear()
@@ -228,11 +228,11 @@ def test_an_end_delayed_by_a_cloud_that_is_away_is_named_after_a_while(world: Wo
     assert findings(world) == []
 
 
-# ---------------------------------------------------------------- what an earlier version left
+# ---------------------------------------------------------------- tasks left by an earlier version
 
 
 def leave(world: World, lease: Lease, **task: object) -> None:
-    """Leave the lease's work as a version that gave up did."""
+    """Leave the lease's task as an earlier version that gave up retrying left it."""
     with writing(world.engine) as connection:
         mine = tables.tasks.c.subject == lease.id
         connection.execute(update(tables.tasks).where(mine).values(attempts=0, refusals=0, **task))

@@ -1,4 +1,4 @@
-"""Several hypervisors behind one compute service, as Ironic has: aggregates cannot tell them apart (resources §0.3)."""
+"""Several hypervisors behind one compute service, as with Ironic: aggregates cannot separate them (resources §0.3)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRST, SECOND = "cmp-01", "cmp-02"
 
 @dataclass(frozen=True)
 class Nodes:
-    """The sandbox's hypervisors, the second of which is behind the first one's compute service."""
+    """The sandbox's hypervisors, with the second one behind the compute service of the first."""
 
     real: Hypervisors
 
@@ -87,7 +87,7 @@ def test_of_two_enrolments_at_once_one_is_refused_whatever_runs_between_what(iro
 
 
 def test_a_pair_that_is_enrolled_already_is_reported_and_comes_apart(world: World) -> None:
-    """As a version of before this rule left it."""
+    """A version before this rule enrolled both hosts."""
     (second,) = [host for host in world.listed() if host.label == SECOND]
     with writing(world.engine) as connection:
         pair = {**second.attributes, "service_name": FIRST}

@@ -1,4 +1,4 @@
-"""Feature A7: which status a lease may go to, and what its reservations and events are then (contract lifecycle §1)."""
+"""Feature A7: a lease's transitions, and the statuses of its reservations and events (contract lifecycle §1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.factory import START, Killed, World, claim_one, floating_ips, hosts, 
 
 
 def state(world: World, lease: Any) -> tuple[str, set[str], str, str]:
-    """Return what the combination table of the contract is about."""
+    """Return the statuses of the lease, its reservations, start and end, as in the contract's combination table."""
     lease = world.get(lease)
     start, end = lease.event(EventType.START), lease.event(EventType.END)
     assert start is not None
@@ -27,7 +27,7 @@ def state(world: World, lease: Any) -> tuple[str, set[str], str, str]:
 
 
 def killed_in_a_step(world: World) -> None:
-    """Begin the next due step and die at its first call to the cloud."""
+    """Begin the next due step and die at its first cloud call."""
 
     def die(_seconds: float) -> None:
         raise Killed

@@ -1,4 +1,4 @@
-"""Feature D2: one lease after the other on the same host: the end, the release, and only then the start."""
+"""Feature D2: a lease starts on a host only after the earlier lease there has ended and released it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_slots_wait_for_those_of_an_earlier_lease_where_there_is_no_room_for_bot
     *,
     waits: bool,
 ) -> None:
-    """The one host that they ask for has 16 VCPUs."""
+    """Both leases match only one host, which has 16 VCPUs."""
     asked = instances(1, vcpus, resource_properties='["==", "$vcpus", "16"]')
     first = world.lease(asked, start=0, end=1)
     second = world.lease(asked, start=1, end=2, caller=ALT)

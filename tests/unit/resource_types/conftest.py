@@ -1,4 +1,4 @@
-"""A sandbox cloud for what the plugins do in a cloud; every test gets it as new."""
+"""The fixture `scene`: a sandbox cloud for the plugins' drivers, in its initial state for every test."""
 
 from __future__ import annotations
 

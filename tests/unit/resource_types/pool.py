@@ -1,4 +1,4 @@
-"""Pools of a few hosts or addresses, what is booked on them, and searches in them; moments are hours after a day."""
+"""Small pools of hosts or addresses with their allocations, and searches in them; times are hours after `DAY`."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _ids = count(1)
 
 
 def hours(start: float, end: float) -> Window:
-    """Return the window between two hours of the day."""
+    """Return the window between two moments, given in hours after `DAY`."""
     return Window(DAY + timedelta(hours=start), DAY + timedelta(hours=end))
 
 
 def host(number: int, vcpus: int = 8, **fields: Any) -> Resource:
-    """Return a host named `cmp-<number>` with so many CPUs and plenty of everything else."""
+    """Return a host named `cmp-<number>` with this many VCPUs, and ample memory and disk."""
     name = f"cmp-{number}"
     values: dict[str, Any] = {
         "id": str(number),
@@ -52,7 +52,7 @@ def host(number: int, vcpus: int = 8, **fields: Any) -> Resource:
 
 
 def address(last: int, network: str = NETWORK, **fields: Any) -> Resource:
-    """Return the address 203.0.113.`last` of a network; its number is `last`."""
+    """Return the address 203.0.113.`last` of a network, as the resource with the number `last`."""
     values: dict[str, Any] = {
         "id": str(last),
         "type": FLOATING_IP,
@@ -69,20 +69,20 @@ def address(last: int, network: str = NETWORK, **fields: Any) -> Resource:
 
 
 def booked(number: int, window: Window, slots: int = 1, demand: Mapping[str, int] | None = None) -> Row:
-    """Return a promise to somebody else: of the whole resource, or of slots of a demand."""
+    """Return an allocation of another reservation: of the whole resource, or of slots when a demand is given."""
     start, end = (to_seconds(moment) for moment in (window.start, window.end))
     return Row(next(_ids), number, start, end, slots, demand, OTHER, released=False)
 
 
 def pool_of(resources: Iterable[Resource], promises: Sequence[Row] = (), now: datetime = DAY) -> Snapshot:
-    """Return these resources at the beginning of the day, with what is promised of them to others."""
+    """Return a snapshot of these resources with these allocations, at `now`."""
     calendar = Calendar("pool")
     calendar.update(1, tuple(resources), columns(promises))
     return calendar.snapshot(now)
 
 
 def search(snapshot: Snapshot, window: Window | None = None, **more: Any) -> Search[Any]:
-    """Return a search in a window, from the first to the second hour unless it is given."""
+    """Return a search in a window, by default from hour 1 to hour 2."""
     wanted = window or hours(1, 2)
     return Search(snapshot, wanted, more.pop("length", wanted.duration), **more)
 
@@ -93,7 +93,7 @@ def reservation(kind: Kind[R], request: R, **fields: Any) -> Reservation:
 
 
 def from_database(kind: Kind[R], request: R) -> dict[str, Any]:
-    """Return what the database keeps of a request: JSON that says all of what `store` returned."""
+    """Return a stored request after a round trip through JSON, which must not change it."""
     stored = kind.store(request)
     kept: dict[str, Any] = json.loads(json.dumps(stored))
     assert kept == stored
@@ -101,17 +101,17 @@ def from_database(kind: Kind[R], request: R) -> dict[str, Any]:
 
 
 def active(kind: Kind[R], request: R) -> Reservation:
-    """Return a reservation that is in use."""
+    """Return an active reservation with this request."""
     return reservation(kind, request, status=ReservationStatus.ACTIVE)
 
 
 def numbers(answer: Sequence[Pick] | Refusal) -> list[int]:
-    """Return the numbers of the resources that were picked, in their order."""
+    """Return the numbers of the picked resources, in the order of the picks."""
     return [pick.resource_number for pick in granted(answer)]
 
 
 def placed(answer: Sequence[Pick] | Refusal | None) -> dict[int, int]:
-    """Return how many slots lie on which resource, which each appears once."""
+    """Return the picked slots by resource number; fails if a resource is picked twice."""
     picks = granted(answer)
     found = {pick.resource_number: pick.slots for pick in picks}
     assert len(found) == len(picks)
@@ -119,18 +119,18 @@ def placed(answer: Sequence[Pick] | Refusal | None) -> dict[int, int]:
 
 
 def granted(answer: Sequence[Pick] | Refusal | None) -> Sequence[Pick]:
-    """Return the picks of an answer that has to be a yes."""
+    """Return the picks of an answer; fails if it is a refusal."""
     assert answer is not None
     assert not isinstance(answer, Refusal), answer.sentence
     return answer
 
 
 def refused(answer: Sequence[Pick] | Refusal) -> Refusal:
-    """Return the explanation of an answer that has to be a no."""
+    """Return the refusal; fails if the answer is a grant."""
     assert isinstance(answer, Refusal), answer
     return answer
 
 
 def steps(refusal: Refusal) -> list[int]:
-    """Return how many resources were left after each filter."""
+    """Return how many resources remain after each filter."""
     return [step.remaining for step in refusal.steps]

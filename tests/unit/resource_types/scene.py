@@ -1,4 +1,4 @@
-"""A sandbox cloud with three enrolled hosts, people who use it, and a picture of it that tests compare."""
+"""A sandbox cloud with three enrolled hosts and with users' servers, and a picture of its state to compare."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ADDRESSES = (201, 202, 203)
 
 
 class Scene:
-    """One new sandbox. Servers are put where a test wants them, or booted through the scheduler."""
+    """A new sandbox. A test puts servers on a given host, or boots them through the scheduler."""
 
     def __init__(self, engine: Engine) -> None:
         new_sandbox(engine)
@@ -45,7 +45,7 @@ class Scene:
             self.cloud.providers.ensure_child(spec.hypervisor_hostname, f"blazar_{spec.hypervisor_hostname}")
 
     def put_server(self, name: str, number: int, *, flavor: str = "m1.small", preemptible: bool = False) -> None:
-        """Let a server of another project run on a host."""
+        """Add a running server of another project to a host."""
         row = {"id": str(uuid4()), "name": name, "project_id": "alt", "flavor_id": flavor, "status": "ACTIVE"}
         where = {"service_host": SERVICE_HOSTS[number], "preemptible": preemptible, "created_at": self.clock.now()}
         with writing(self.engine) as connection:
@@ -61,12 +61,12 @@ class Scene:
         return None if found is None else set(found.hosts)
 
     def slots(self, number: int) -> int | None:
-        """Return how many slots a host offers to our reservations, None without any inventory."""
+        """Return how many slots a host offers to reservations, None when it has no inventory for them."""
         found = self.cloud.providers.inventories(f"blazar_{SPECS[number].hypervisor_hostname}")
         return sum(inventory.total for inventory in found.values()) if found else None
 
     def picture(self) -> dict[str, Any]:
-        """Return all there is in the cloud, but for the numbers that it gives to things."""
+        """Return the state of the cloud without the ids that the cloud generates."""
         with reading(self.engine) as connection:
             classes = set(connection.execute(select(tables.resource_classes.c.name)).scalars())
             servers = connection.execute(select(tables.servers.c.name, tables.servers.c.service_host)).all()
@@ -83,7 +83,7 @@ class Scene:
         }
 
     def interrupted(self, resource_type: ResourceType, job: Job[Any], wanted: Wanted, call: int, error: Any) -> bool:
-        """Converge while the given call to the cloud fails, and say whether it came that far."""
+        """Converge with a fault at call number `call` to the cloud; return whether that call was reached."""
         if call > 1:
             self.cloud.faults.set(Fault("*", remaining=call - 1))
         self.cloud.faults.set(Fault("*", error=error, remaining=1))
@@ -98,14 +98,14 @@ class Scene:
 
 
 def holding(number: int, slots: int = 1) -> Holding:
-    """Return a held host of the scene."""
+    """Return a holding of a host of the scene."""
     spec = SPECS[number]
     names = {"hypervisor_hostname": spec.hypervisor_hostname, "service_name": spec.service_host}
     return Holding(host(number, attributes=names), slots, number)
 
 
 def holding_address(last: int) -> Holding:
-    """Return a held address of the sandbox's network."""
+    """Return a holding of an address of the sandbox's network."""
     names = {"floating_network_id": seed.NETWORK_ID, "subnet_id": seed.SUBNET_ID}
     resource = address(last, attributes={**names, "floating_ip_address": f"203.0.113.{last}"})
     return Holding(resource, 1, last)
@@ -114,5 +114,5 @@ def holding_address(last: int) -> Holding:
 def job(
     resource_type: ResourceType, request: Any, *held: Holding, former: tuple[Holding, ...] = (), **more: Any
 ) -> Job[Any]:
-    """Return our reservation with what it holds and held; its warning is `more`."""
+    """Return the job of our reservation with its present and `former` holdings; `more` are fields of the Job."""
     return Job(PROJECT, reservation(resource_type.kind, request), resource_type.kind, held, former, **more)

@@ -1,4 +1,4 @@
-"""What every plugin makes of the cloud: the same however often, and however often it breaks off on the way."""
+"""Converging is idempotent for every plugin: repeated or interrupted runs leave the same state in the cloud."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def servers_of_the_flavor(scene: Scene) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One moment in the life of a reservation: what happens in the cloud before, and what is wanted then."""
+    """One step in the life of a reservation: a change in the cloud, and the state to converge to after it."""
 
     wanted: Wanted
     job: Callable[[Scene], Job[Any]]
@@ -67,7 +67,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Life:
-    """A kind of reservation from its preparation to its end, a failed host or a changed amount in between."""
+    """The steps of one kind of reservation from preparation to end, with a failed host or a changed amount."""
 
     type: ResourceType
     steps: tuple[Step, ...]
@@ -76,7 +76,7 @@ class Life:
 def flavor_job(scene: Scene, *held: Any, **more: Any) -> Job[Any]:
     raw = {"flavor_id": "g1.large", "amount": 3, "affinity": None}
     request = FLAVORS.driver.resolve(scene.cloud, Caller("alice", PROJECT), FLAVORS.kind.parse(raw))
-    # The hosts of the scene have no GPU: what the source flavor asks for does not matter here.
+    # Replace the source flavor's requirements, because the hosts of the scene have no GPU.
     plain = replace(request.source, extra_specs={"hw:numa_nodes": "1"}, vcpus=1, memory_mb=512, disk_gb=1)
     return job(FLAVORS, replace(request, source=plain), *held, **more)
 
@@ -127,7 +127,7 @@ lives = pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
 
 
 def pictures(scene: Scene, life: Life, converge: Callable[[Job[Any], Wanted], None]) -> list[dict[str, Any]]:
-    """Live a life and return what the cloud looks like after every step."""
+    """Run the steps of a life, and return the picture of the cloud after each."""
     seen = []
     for step in life.steps:
         step.before(scene)
@@ -169,7 +169,7 @@ def test_an_attempt_that_breaks_off_anywhere_is_completed_by_the_next(
 
 
 def disturbed(scene: Scene, life: Life, call: int, error: str) -> tuple[int, list[dict[str, Any]]]:
-    """Live a life whose every step breaks off at the given call; return how many came that far, and the pictures."""
+    """Run a life with every step interrupted at this call and repeated; return the interruptions and the pictures."""
     hits = 0
 
     def at_second_try(each: Job[Any], wanted: Wanted) -> None:
@@ -182,7 +182,7 @@ def disturbed(scene: Scene, life: Life, call: int, error: str) -> tuple[int, lis
 
 
 def void(_: object) -> None:
-    """Forget what a call returned."""
+    """Discard a return value."""
 
 
 @lives

@@ -1,4 +1,4 @@
-"""The words of the end actions, and what each one does."""
+"""The values of `before_end`, and the end action of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_default_is_what_the_operator_has_configured(word: EndAction) -> None:
 
 
 def test_a_word_of_a_newer_version_is_left_to_its_manager() -> None:
-    """An unknown word must not count as nothing: the servers would be deleted without what was asked for."""
+    """An unknown word must not mean NOTHING: the servers would be deleted without the requested action."""
     with pytest.raises(CloudTransientError, match="'shelve'"):
         action_of(job("shelve"))
 

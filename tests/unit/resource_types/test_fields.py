@@ -1,4 +1,4 @@
-"""How requests are read: what v1 clients send, and errors that say where they are."""
+"""Parsing of requests: the forms that v1 clients send, and errors that name the field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room for instances of a flavor that exists: what it takes of a host, and which hosts have it."""
+"""Instances of an existing flavor: requests, the demand of one instance, and the choice of hosts."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ def asked(amount: object = 1, flavor: object = "f", **more: Any) -> dict[str, An
 
 
 def resolved(scene: Scene, amount: int = 1, **fields: Any) -> FlavorRequest:
-    """Return the request for instances of a public flavor with these fields."""
+    """Return the resolved request for instances of a public flavor with these fields."""
     sizes = {"vcpus": 2, "memory_mb": 1024, "disk_gb": 10, "public": True}
     scene.cloud.flavors.ensure(Flavor("f", "f", **{**sizes, **fields}))
     return DRIVER.resolve(scene.cloud, ALICE, KIND.parse(asked(amount)))
 
 
 def captured(amount: int = 1, **changes: Any) -> FlavorRequest:
-    """Return a request as it is kept, for one VCPU unless it says something else."""
+    """Return a request as the database stores it, by default for one VCPU."""
     source = Flavor("f", "f", vcpus=1, memory_mb=512, disk_gb=1)
     return replace(FlavorRequest("f", amount, source=source, demand={"VCPU": 1}), **changes)
 
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- requests
 
 
 def test_a_request_is_kept_without_unknown_keys() -> None:
@@ -97,7 +97,7 @@ def test_no_affinity_comes_in_many_spellings(affinity: object) -> None:
     assert KIND.parse(asked(affinity=affinity)).affinity is None
 
 
-# ---------------------------------------------------------------- what the flavor says
+# ---------------------------------------------------------------- demands from the flavor
 
 
 def test_an_instance_takes_what_its_flavor_says(scene: Scene) -> None:
@@ -194,7 +194,7 @@ SOURCES = st.builds(
     swap_mb=SIZES,
     public=st.booleans(),
     extra_specs=st.dictionaries(st.text(), st.text()),
-    # Who else may use the source flavor is not kept.
+    # The access list of the source flavor is not stored.
     projects=st.just(frozenset[str]()),
 )
 REQUESTS = st.builds(FlavorRequest, flavor_id=st.text(min_size=1), amount=st.integers(1, MOST)) | st.builds(
@@ -255,7 +255,7 @@ def test_a_reservation_in_error_does_not_change() -> None:
         KIND.amend(reservation(KIND, captured(2), status=ReservationStatus.ERROR), {"amount": 3})
 
 
-# ---------------------------------------------------------------- where the slots lie
+# ---------------------------------------------------------------- placement
 
 
 def test_only_hosts_with_every_class_are_used() -> None:

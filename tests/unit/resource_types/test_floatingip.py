@@ -1,4 +1,4 @@
-"""Floating IPs: which addresses are picked, what may change, and what a refusal says."""
+"""Floating IPs: requests, amendments, the choice of addresses, and refusals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def held(*which: int) -> tuple[Pick, ...]:
     return tuple(map(Pick, which))
 
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- requests
 
 
 def test_a_request_is_kept_without_unknown_keys() -> None:
@@ -149,7 +149,7 @@ def test_the_amount_does_not_shrink_below_the_named_addresses() -> None:
     assert caught.value.field == "required_floatingips"
 
 
-# ---------------------------------------------------------------- which addresses are picked
+# ---------------------------------------------------------------- choice of addresses
 
 
 def test_the_lowest_numbered_free_addresses_of_the_network_are_picked() -> None:
@@ -220,11 +220,11 @@ def test_an_unknown_network_has_no_addresses() -> None:
 @pytest.mark.parametrize(
     "promises",
     [
-        # The named one is free first, the amount later.
+        # The named address is free first, the amount later.
         [booked(1, hours(0, 4)), booked(2, hours(0, 6)), booked(3, hours(0, 6))],
-        # The amount is free first, the named one later.
+        # The amount is free first, the named address later.
         [booked(1, hours(4, 6)), booked(2, hours(0, 4)), booked(3, hours(0, 4))],
-        # Each is free again and again, both together only at last.
+        # The named address and the amount are each free at times, but both together only at the end.
         [booked(1, hours(0, 3)), booked(2, hours(2.5, 6)), booked(3, hours(2.5, 6)), booked(1, hours(4.5, 5.5))],
     ],
 )

@@ -1,4 +1,4 @@
-"""Whole hosts: what may be asked, which hosts are picked, and what a refusal says."""
+"""Whole hosts: requests, the choice of hosts, amendments, and refusals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def held(*which: int) -> tuple[Pick, ...]:
     return tuple(map(Pick, which))
 
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- requests
 
 
 def test_a_request_is_kept_with_its_defaults_and_without_unknown_keys() -> None:
@@ -139,7 +139,7 @@ def test_a_request_comes_back_from_the_database_as_it_was(request: HostRequest) 
     assert KIND.load(from_database(KIND, request)) == request
 
 
-# ---------------------------------------------------------------- which hosts are picked
+# ---------------------------------------------------------------- choice of hosts
 
 
 def test_the_lowest_numbers_come_first_whatever_their_order_of_arrival() -> None:

@@ -1,4 +1,4 @@
-"""Room for instances of one size: what may be asked, where the slots lie, and what a refusal says."""
+"""Instances of one size: requests, the placement of slots, amendments, and refusals."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def demand(vcpus: int = 2) -> dict[str, int]:
 
 
 def held(**slots: int) -> tuple[Pick, ...]:
-    """Return held slots by host, as `held(cmp_1=2)`."""
+    """Return picks of slots that are already held, by host: `held(cmp_1=2)` is two slots on host 1."""
     return tuple(Pick(int(name.removeprefix("cmp_")), count, demand()) for name, count in slots.items())
 
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- requests
 
 
 def test_a_request_is_kept_without_unknown_keys() -> None:
@@ -158,7 +158,7 @@ def test_a_reservation_in_error_does_not_change() -> None:
         KIND.amend(reservation(KIND, request(2), status=ReservationStatus.ERROR), {"amount": 3})
 
 
-# ---------------------------------------------------------------- where the slots lie
+# ---------------------------------------------------------------- placement
 
 
 def test_picks_say_what_one_slot_takes() -> None:
@@ -188,7 +188,7 @@ def test_all_slots_on_different_hosts_are_one_on_each() -> None:
 
 
 def test_every_slot_of_others_counts_not_every_reservation_once() -> None:
-    """Upstream let 4x2 and then 3x2 and 2x2 VCPUs onto one host of 8 (contract resources §3)."""
+    """Upstream Blazar grants 4x2, then 3x2 and 2x2 VCPUs on one host with 8 (contract resources §3)."""
     full = pool_of([host(1)], [booked(1, hours(0, 9), 4, demand())])
     refusal = refused(KIND.allocate(request(3), search(full)))
     assert (refusal.largest, refusal.nearest) == (0, hours(9, 10))

@@ -1,4 +1,4 @@
-"""Resource types as plugins: found by entry point, or the start-up stops with a sentence."""
+"""Resource types as plugins: they load by entry point; a missing or broken one stops the start with a message."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def types() -> ResourceTypes:
 
 @pytest.fixture
 def start_with(tmp_path: Path) -> Callable[..., str]:
-    """Return what a process says that loads a type where two are installed that do not work."""
+    """Return a function that loads a type in a process with two broken plugins, and returns its output."""
     (tmp_path / "broken_resource_types.py").write_text(BROKEN)
     info = tmp_path / "broken_resource_types-1.0.dist-info"
     info.mkdir()

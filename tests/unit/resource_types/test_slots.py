@@ -1,4 +1,4 @@
-"""The placement of slots against trying everything: it never takes too much, and finds room when there is some."""
+"""The placement of slots, compared with brute force: it never exceeds the room, and finds a placement if one exists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST = 3
 
 
 def allowed(slots: Sequence[int], spread: Spread) -> bool:
-    """Say whether slots, one count for each host, lie as they should."""
+    """Return whether a placement, as one count of slots per host, obeys the spread."""
     match spread:
         case Spread.ANY:
             return True
@@ -39,13 +39,13 @@ def allowed(slots: Sequence[int], spread: Spread) -> bool:
 
 
 def all_ways(room: Sequence[int], spread: Spread, least: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return, by trying all of them, one allowed way to place each amount that can be placed."""
+    """Return one allowed placement for each amount that can be placed, by brute force."""
     ranges = (range(low, min(high, MOST) + 1) for low, high in zip(least, room, strict=True))
     return {sum(slots): slots for slots in product(*ranges) if allowed(slots, spread)}
 
 
 class Case:
-    """A pool, what is promised of it, and somebody who wants slots and may hold some."""
+    """A pool with allocations, and a request for slots whose reservation may hold some already."""
 
     def __init__(self, data: st.DataObject) -> None:
         self.pool: list[Resource] = sorted(data.draw(pools()), key=lambda each: each.number)
@@ -71,7 +71,7 @@ class Case:
         )
 
     def places(self, where: Search[Any]) -> list[int] | None:
-        """Return the slots that each host gets, or None."""
+        """Return the slots placed on each host, or None when they cannot be placed."""
         found = place(self.demand, self.amount, self.spread, where, self.snapshot.enrolled())
         if found is None:
             return None

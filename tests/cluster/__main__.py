@@ -1,6 +1,6 @@
-"""`python -m tests.cluster galera|standby`: a storm on a database of several servers while these die and come back.
+"""`python -m tests.cluster galera|standby`: storms on a database cluster whose servers fail and recover.
 
-Each round is a storm of its own on an empty database; rounds go on until the time is over.
+Each round is a separate storm on an empty database; rounds repeat until the time is over.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the rounds and print their tables; leaves with a traceback when something is wrong."""
+    """Run the rounds and print their tables; exit with a traceback when something is wrong."""
     parser = ArgumentParser("python -m tests.cluster", description=__doc__)
     parser.add_argument("kind", choices=tuple(KINDS))
     parser.add_argument("--seconds", type=float, default=120.0)
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def galera(seconds: float, seed: int) -> None:
-    """Let a storm blow over a whole cluster, over one that loses a node, and over one of which a node is cut off."""
+    """Run a storm on a healthy cluster, on one that loses a node, and on one with an isolated node."""
     with GaleraCluster() as cluster:
         for what, scene in (
             ("all nodes", None),
@@ -51,7 +51,7 @@ def galera(seconds: float, seed: int) -> None:
 
 
 def standby(seconds: float, seed: int) -> None:
-    """Let a storm blow while the standby takes over from a primary that dies."""
+    """Run a storm while the standby takes over from a killed primary."""
     with PrimaryAndStandby() as pair:
         seen, url = Seen(), scenes.standby_url(pair)
         report = scenes.standby_storm(url, seconds=seconds, seed=seed, meanwhile=scenes.fail_over(pair, seen))
@@ -60,7 +60,7 @@ def standby(seconds: float, seed: int) -> None:
 
 
 def show(what: str, report: StormReport, seen: Seen) -> None:
-    """Print what was asked and answered, and what the unlucky API said meanwhile."""
+    """Print the requests and answers, and the answers of the affected API."""
     say(f"{what}, seed {report.seed}\n{report.table()}")
     for name, status, later in seen.answers:
         say(f"  {name}: {status}{f', Retry-After {later}' if later else ''}, after {seen.took[name]} s")
@@ -69,7 +69,7 @@ def show(what: str, report: StormReport, seen: Seen) -> None:
 
 
 def say(text: str) -> None:
-    """Print at once, for whoever watches."""
+    """Print and flush at once, so that the output can be followed."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

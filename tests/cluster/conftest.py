@@ -1,4 +1,4 @@
-"""One Galera cluster for each worker of a run; every test gets a database of its own on it, and finds it whole."""
+"""One Galera cluster for each worker of a run; every test gets a new database on it and a healthy cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def three_nodes() -> Iterator[GaleraCluster]:
 
 @pytest.fixture
 def galera(three_nodes: GaleraCluster) -> Iterator[GaleraCluster]:
-    """Yield the cluster, with all its nodes in it; what a test cut off or killed is back afterwards."""
+    """Yield the cluster with all its nodes; afterwards, restore the nodes that a test isolated or killed."""
     yield three_nodes
     three_nodes.mend()
 

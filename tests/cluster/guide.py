@@ -1,4 +1,4 @@
-"""The settings in the operators' guide, which are those that the tests use."""
+"""Reads the settings from the operators' guide, so that the tests use exactly those."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def _read(text: str) -> dict[str, str]:
 
 
 def of_server(title: str) -> dict[str, str]:
-    """Return what the guide sets on the servers."""
+    """Return the guide's settings for the database servers."""
     return blocks(title)[0]
 
 
 def of_leasehold(title: str) -> dict[str, object]:
-    """Return what the guide sets in our own `[database]`, without the connection."""
+    """Return the guide's settings for our `[database]` section, without the connection."""
     return {name: value for name, value in blocks(title)[1].items() if name != "connection"}
 
 
 def connection(title: str, login: str, database: str, *servers: str) -> str:
-    """Return the guide's URL with these servers, each as host and port, in place of the examples."""
+    """Return the guide's URL with these servers, as host and port, in place of the example servers."""
     url = blocks(title)[1]["connection"].replace(_LOGIN, f"{login}@").replace("/leasehold", f"/{database}")
     places = re.findall(r"NODE|DB\d:5432", url)
     for place, server in zip(places, servers, strict=True):

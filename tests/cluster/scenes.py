@@ -1,4 +1,4 @@
-"""What happens to a database of several servers in a storm: one of them dies, or is cut off, and comes back."""
+"""Failures of a database cluster during a storm: one server dies, or is isolated, and recovers."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from tests.servers.standby import PrimaryAndStandby
 
 GALERA, POSTGRESQL = "Galera", "PostgreSQL"
-"""The sections of the guide that say how each is used."""
+"""The sections of the guide that describe each setup."""
 CUT_OFF = 2
-"""The number of the node that something happens to, and of the API that uses it."""
+"""The number of the affected node, and of the API that uses it."""
 CLIENTS = 12
 BACK_WITHIN = 60.0
 
 
 @dataclass
 class Seen:
-    """What a client of the unlucky API saw, and how long things took: by name, in seconds."""
+    """The answers that a client of the affected API got, and the durations in seconds, by name."""
 
     answers: list[tuple[str, int, str | None]] = field(default_factory=list)
     took: dict[str, float] = field(default_factory=dict)
     creations: list[Asked] = field(default_factory=list)
 
     def create(self, what: str, url: str, body: dict[str, Any]) -> str:
-        """Ask for a lease and return its id, or "" when it was refused."""
+        """Request a lease; return its id, or "" when it was refused."""
         answer = self.ask(what, "POST", f"{url}/leases", json=body)
         lease_id = answer.json()["lease"]["id"] if answer.ok else ""
         told = Asked("POST", what, body["name"], answer.status_code, answer.json(), lease_id, body, generation=1)
@@ -52,7 +52,7 @@ class Seen:
         return lease_id
 
     def ask(self, what: str, method: str, url: str, **more: Any) -> requests.Response:
-        """Send a request and note its answer."""
+        """Send a request and record its answer."""
         begun = time.monotonic()
         headers = {"OpenStack-API-Version": "reservation 1.1"}
         answer = requests.request(method, url, timeout=90, headers=headers, **more)
@@ -61,7 +61,7 @@ class Seen:
         return answer
 
     def wait_for_health(self, what: str, url: str, status: int) -> None:
-        """Wait until the health check, which looks in the background, has found this out, and note its answer."""
+        """Wait until the health check, which a periodic thread updates, returns this status; record its answer."""
         begun = time.monotonic()
         wait_for(lambda: requests.get(health(url), timeout=90).status_code == status, within=BACK_WITHIN)
         self.ask(what, "GET", health(url))
@@ -69,28 +69,28 @@ class Seen:
 
 
 def lease_far_ahead() -> dict[str, Any]:
-    """Return the body of a request for an address in a time when nobody else wants one."""
+    """Return the body of a request for an address in a window that no other request uses."""
     network = {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID, "amount": 1}
     window = {"start_date": "2099-01-01T00:00:00+00:00", "end_date": "2099-01-02T00:00:00+00:00"}
     return {"name": uuid4().hex, "reservations": [network], **window}
 
 
 def well(url: str) -> bool:
-    """Say whether an API tells a load balancer that it can serve, and does: the first may be some seconds old."""
+    """Return whether an API reports healthy and also serves a request: the health report may be seconds old."""
     return all(requests.get(place, timeout=60).ok for place in (health(url), f"{url}/leases"))
 
 
 def health(url: str) -> str:
-    """Return where an API tells a load balancer whether it can serve."""
+    """Return the URL of an API's health check, which a load balancer polls."""
     return f"{url.removesuffix('/v1')}/healthcheck"
 
 
 def work_again(manager: Member, seen: Seen, api: str) -> None:
-    """Give all managers something to do until this one has done some of it; raises AssertionError when it does not."""
+    """Create work until this manager has done some of it; raise AssertionError when it does none in time."""
     before = sum(work_done(manager).values())
 
     def worked() -> bool:
-        # A lease without resources is always granted, and looked at by a manager right away.
+        # A lease without resources is always granted, and a manager processes it at once.
         seen.create("create, again", api, lease_far_ahead() | {"reservations": []})
         return sum(work_done(manager).values()) > before
 
@@ -101,11 +101,11 @@ def work_again(manager: Member, seen: Seen, api: str) -> None:
 
 
 def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
-    """Return what kills a node and starts it again, asking its API meanwhile."""
+    """Return a function that kills a node and restarts it, and sends requests to the node's API meanwhile."""
 
     def meanwhile(site: Fleet) -> None:
         node, api = cluster.nodes[CUT_OFF], site.apis[CUT_OFF].url
-        time.sleep(1)  # So that there are leases and work under way when it happens.
+        time.sleep(1)  # Let the storm create leases and work first.
         node.kill()
         seen.wait_for_health("health, dead", api, 503)
         seen.ask("read, dead", "GET", f"{api}/leases")
@@ -121,13 +121,13 @@ def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
 
 
 def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
-    """Return what cuts a node off and lets it back in, asking its API for what the others know meanwhile."""
+    """Return a function that isolates a node and rejoins it, and meanwhile asks its API for the other nodes' data."""
 
     def meanwhile(site: Fleet) -> None:
         node, api, other = cluster.nodes[CUT_OFF], site.apis[CUT_OFF].url, site.apis[0].url
         time.sleep(1)
         node.cut_off()
-        # The others decide without it, be it after a pause; it must not answer from what it knew before.
+        # The other nodes decide without it, maybe after a pause; the isolated node must not answer from stale data.
         lease = seen.create("create, on the others", other, lease_far_ahead())
         seen.ask("read, cut off", "GET", f"{api}/leases/{lease}")
         seen.create("create, cut off", api, lease_far_ahead())
@@ -150,7 +150,7 @@ def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None
 
 
 def galera_urls(cluster: GaleraCluster) -> list[str]:
-    """Make an empty database and return its URL on each node, as the guide writes it."""
+    """Create an empty database and return its URL on each node, in the form of the guide."""
     places = [sa.make_url(url) for url in cluster.create_database()]
     return [guide.connection(GALERA, "root", str(at.database), f"{at.host}:{at.port}") for at in places]
 
@@ -162,13 +162,13 @@ def galera_storm(
     seed: int = SEED,
     meanwhile: Callable[[Fleet], None] | None = None,
 ) -> StormReport:
-    """Let a storm loose with an API and a manager on every node."""
+    """Run a storm with an API and a manager on every node."""
     nodes = len(urls)
     return storm(urls, apis=nodes, managers=nodes, seconds=seconds, seed=seed, meanwhile=meanwhile, idle_within=120.0)
 
 
 def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage: bool) -> None:
-    """Compare the database with every answer, and every node with the first; raises AssertionError."""
+    """Compare the database with every answer, and every node with the first; raise AssertionError on a difference."""
     report = replace(report, answers=[*report.answers, *seen.creations])
     report.check(urls[0], tolerated=OUTAGE if outage else (), shared=not outage)
     first = all_rows(urls[0])
@@ -178,7 +178,7 @@ def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage
 
 
 def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all that a node has, by table, in the order of the keys; it first catches up with the others."""
+    """Return all rows of a node, by table, in key order; the node first catches up with the others."""
     engine = open_engine(url)
     metadata = sa.MetaData()
     with reading(engine) as connection:
@@ -195,7 +195,7 @@ def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def fail_over(pair: PrimaryAndStandby, seen: Seen) -> Callable[[Fleet], None]:
-    """Return what kills the primary and promotes the standby."""
+    """Return a function that kills the primary and promotes the standby."""
 
     def meanwhile(site: Fleet) -> None:
         api = site.apis[0].url
@@ -216,7 +216,7 @@ def fail_over(pair: PrimaryAndStandby, seen: Seen) -> Callable[[Fleet], None]:
 
 
 def standby_url(pair: PrimaryAndStandby) -> str:
-    """Make an empty database and return the guide's URL for it, which leads to whichever server takes writes."""
+    """Create an empty database and return the guide's URL for it, which connects to the server that accepts writes."""
     servers = [f"127.0.0.1:{server.port}" for server in (pair.primary, pair.standby)]
     return guide.connection(POSTGRESQL, "postgres", pair.create_database(), *servers)
 
@@ -224,7 +224,7 @@ def standby_url(pair: PrimaryAndStandby) -> str:
 def standby_storm(
     url: str, *, seconds: float, seed: int = SEED, meanwhile: Callable[[Fleet], None] | None = None
 ) -> StormReport:
-    """Let a storm loose on whichever server takes writes."""
+    """Run a storm on whichever server accepts writes."""
     return storm(
         [url],
         apis=2,
@@ -239,6 +239,6 @@ def standby_storm(
 
 
 def check_standby(report: StormReport, seen: Seen, url: str) -> None:
-    """Compare the database of the server that took over with every answer; raises AssertionError."""
+    """Compare the database of the promoted server with every answer; raise AssertionError on a difference."""
     report = replace(report, answers=[*report.answers, *seen.creations])
     report.check(url, tolerated=OUTAGE, shared=False)

@@ -1,4 +1,4 @@
-"""The last host, asked for through three nodes at the same moment: row locks do not reach from one to the next."""
+"""Requests for the last host through three nodes at the same moment: row locks do not span Galera nodes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_last_host_goes_to_exactly_one_every_time(node_urls: list[str]) -> N
 
 
 def ask_in_every_round(number: int, site: Fleet, barrier: threading.Barrier) -> list[Asked]:
-    """Ask in each round at the same moment as the others, always through the same API, for the same hour."""
+    """In each round, ask for the same hour at the same moment as the other clients, always through the same API."""
     answers = []
     with requests.Session() as session:
         visitor = Visitor(number, session, site.url(number))

@@ -1,4 +1,4 @@
-"""A real Galera cluster of three nodes, written to through all of them, while clients ask for everything at once."""
+"""A real Galera cluster of three nodes, all of which take writes, under a storm of requests of all kinds."""
 
 from __future__ import annotations
 

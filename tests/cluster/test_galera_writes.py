@@ -1,4 +1,4 @@
-"""What our transactions promise on a Galera cluster, where a lock on one node is none on the others."""
+"""The guarantees of our transactions on a Galera cluster, where a lock on one node has no effect on the others."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HOSTS = "hosts"
 
 @pytest.fixture
 def nodes(node_urls: list[str]) -> Iterator[list[Database]]:
-    """Yield the same empty database as each of the nodes has it."""
+    """Yield the same empty database through each of the nodes."""
     engines = [open_engine(url) for url in node_urls]
     schema.upgrade(engines[0])
     yield [Database(engine) for engine in engines]
@@ -60,9 +60,9 @@ def generation(db: Database) -> int:
 
 @contextmanager
 def held_back(node: GaleraNode, table: str, url: str) -> Iterator[None]:
-    """Let a node apply nothing more once somebody else has written to a table, until the block ends.
+    """Block a node from applying further write sets once another node has written to a table, until the block ends.
 
-    This is how a node is that cannot keep up with the others.
+    This simulates a node that lags behind the others.
     """
     with node._connect() as connection, connection.cursor() as cursor:
         cursor.execute(f"FLUSH TABLES {make_url(url).database}.{table} WITH READ LOCK")
@@ -92,7 +92,7 @@ def test_a_node_that_is_behind_lets_readers_wait(
 def test_without_the_wait_a_node_that_is_behind_tells_what_was(
     galera: GaleraCluster, node_urls: list[str], nodes: list[Database]
 ) -> None:
-    """The other side of the option: what it protects from is real."""
+    """The counterpart of the test before: without the option, reads are stale."""
     careless = open_engine(node_urls[1], settings=DatabaseSettings(wsrep_sync_wait=0))
     assert names(Database(careless)) == set()
     with held_back(galera.nodes[1], "leases", node_urls[1]):
@@ -104,7 +104,7 @@ def test_without_the_wait_a_node_that_is_behind_tells_what_was(
 def test_a_decision_on_a_node_that_is_behind_is_made_again(
     galera: GaleraCluster, node_urls: list[str], nodes: list[Database]
 ) -> None:
-    """Not even without the wait is anything decided from an old generation: the compare-and-swap finds out."""
+    """Even without the wait no decision uses an old generation: the compare-and-swap detects it."""
     careless = open_engine(node_urls[1], settings=DatabaseSettings(wsrep_sync_wait=0))
     seen: list[int] = []
 
@@ -116,7 +116,7 @@ def test_a_decision_on_a_node_that_is_behind_is_made_again(
         bump_pools(connection, generations)
 
     with ThreadPoolExecutor(1) as threads:
-        # The node cannot apply the first decision because of its task, and has not come to its pool.
+        # The table lock blocks the first decision at its task, so the node has not applied its pool update yet.
         with held_back(galera.nodes[1], "tasks", node_urls[1]):
             nodes[0].transact(partial(decide, with_task=True))
             late = threads.submit(Database(careless).transact, partial(decide, with_task=False))
@@ -129,7 +129,7 @@ def test_a_decision_on_a_node_that_is_behind_is_made_again(
 
 
 def test_of_three_that_decide_at_once_each_sees_what_the_one_before_did(nodes: list[Database]) -> None:
-    """The pool's generation is the number of leases: had two decided from the same one, there would be more leases."""
+    """The generation counts the leases: if two decisions had used the same one, there would be more leases."""
     barrier = threading.Barrier(len(nodes))
 
     def decide(connection: Connection) -> tuple[int, int]:
@@ -176,7 +176,7 @@ def test_a_task_is_claimed_through_one_node_only(nodes: list[Database]) -> None:
 def test_a_transaction_that_a_cut_off_node_would_not_roll_back_is_never_committed(
     galera: GaleraCluster, nodes: list[Database]
 ) -> None:
-    """Such a node refuses ROLLBACK too, so what was written stays open in the connection."""
+    """Such a node refuses ROLLBACK too, so the transaction stays open in the connection."""
     lost: list[str] = []
 
     def work(connection: Connection) -> None:
@@ -238,7 +238,7 @@ def test_two_upgrades_through_two_nodes_leave_one_schema(node_urls: list[str]) -
 
 
 def test_every_table_has_a_primary_key(nodes: list[Database]) -> None:
-    """Galera cannot tell the rows of a table without one apart."""
+    """Galera cannot distinguish the rows of a table without a primary key."""
     query = (
         "SELECT t.table_name FROM information_schema.tables t LEFT JOIN information_schema.table_constraints c "
         "ON c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.constraint_type = 'PRIMARY KEY' "

@@ -1,4 +1,4 @@
-"""What the guide sets on the servers is what the servers of these tests have."""
+"""The servers of these tests have the settings that the guide gives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A database that goes back under processes that go on: restored from a backup, or replaced by a standby that lagged.
+"""A database loses commits under running processes: a backup is restored, or a lagging standby is promoted.
 
-What was committed since is lost, and nothing that a process remembers of it may decide anything any more.
+No process may decide anything from cached state that includes the lost commits.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
 CLIENTS = 8
 REQUESTS = 15
-"""How many each client of the storm sends."""
+"""The number of requests of each client of the storm."""
 
 
 @contextmanager
@@ -54,7 +54,7 @@ def ahead(days: int) -> Span:
 
 
 def ask_for_hosts(site: Fleet, api: int, days: int, amount: int = 1) -> Asked:
-    """Ask one of the APIs for so many hosts, for a day that begins in so many days."""
+    """Request this many hosts through one of the APIs, for a day that begins in `days` days."""
     part = {"resource_type": "physical:host", "min": amount, "max": amount, **wanted.ANYTHING}
     with requests.Session() as session:
         body = {"name": uuid4().hex, "reservations": [part], **ahead(days).body}
@@ -67,12 +67,12 @@ def wait_until_well(site: Fleet) -> None:
 
 
 def lose_three_leases(site: Fleet) -> None:
-    """Make what is to be lost: three leases of hosts, which both APIs have in their calendars."""
+    """Create the leases that the restore loses: three leases of hosts, which both APIs have in their calendars."""
     assert [ask_for_hosts(site, api, days).status for api, days in ((0, 100), (1, 101), (0, 102))] == [201] * 3
 
 
 def check_nothing_is_promised_twice(site: Fleet, url: str) -> None:
-    """Ask both APIs for the same, and then for anything; raises AssertionError for what is promised twice."""
+    """Send both APIs the same requests, then random ones; raise AssertionError for any double allocation."""
     wait_until_well(site)
     everything = len(wanted.HOSTS)
     assert [ask_for_hosts(site, 1, 200, everything).status, ask_for_hosts(site, 0, 200).status] == [201, 409]

@@ -1,4 +1,4 @@
-"""PostgreSQL with a standby: the primary dies in a storm, the standby takes its place, nothing accepted is lost."""
+"""PostgreSQL with a standby: the primary dies in a storm, the standby takes over, no granted lease is lost."""
 
 from __future__ import annotations
 

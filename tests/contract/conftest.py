@@ -1,4 +1,4 @@
-"""Every cloud that the contract tests run on; a test asks for `lab` or just `cloud`."""
+"""Every cloud that the contract tests run on; a test uses `lab` or only `cloud`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SandboxDatabases:
-    """One database of each kind for all tests: making tables on a server takes longer than most tests do."""
+    """One database of each kind for all tests: creating tables on a server takes longer than most tests do."""
 
     def __init__(self, databases: Databases, folder: Path) -> None:
         self._databases = databases
@@ -55,7 +55,7 @@ def sandbox_databases(databases: Databases, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def openstack_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStackLab]:
-    """Yield the real services, started now unless they run."""
+    """Yield the real services; start them unless they run."""
     with having_cloud() as cloud:
         file = tmp_path_factory.mktemp("openstack") / "leasehold.conf"
         file.write_text(as_text(configuration(cloud, "sqlite://", {})))
@@ -64,7 +64,7 @@ def openstack_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStac
 
 @pytest.fixture
 def sandbox_lab(request: pytest.FixtureRequest, sandbox_databases: SandboxDatabases) -> SandboxLab:
-    """Return a new sandbox, on each database unless a test says which."""
+    """Return a new sandbox, on each database unless the test selects one."""
     return new_sandbox(sandbox_databases.engine(request.param))
 
 
@@ -73,12 +73,12 @@ DATABASES = (
     pytest.param("mariadb", marks=pytest.mark.servers),
     pytest.param("postgresql", marks=pytest.mark.servers),
 )
-# The first test on the real one waits until it runs.
+# The first test on the real cloud waits until it is ready.
 CLOUDS = (*DATABASES, pytest.param("openstack", marks=[pytest.mark.openstack, pytest.mark.timeout(READY_WITHIN)]))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run what asks for `lab` on every cloud, and what asks for the sandbox itself on every database."""
+    """Run tests that use `lab` on every cloud, and tests that use `sandbox_lab` on every database."""
     if "sandbox_lab" in metafunc.fixturenames:
         metafunc.parametrize("sandbox_lab", DATABASES, indirect=True)
     elif "lab" in metafunc.fixturenames:
@@ -87,7 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    """Yield the cloud under test with what a test needs from it."""
+    """Yield the cloud under test with its helpers for tests."""
     if request.param != "openstack":
         yield new_sandbox(request.getfixturevalue("sandbox_databases").engine(request.param))
         return

@@ -1,7 +1,7 @@
-"""What the contract tests need from a cloud beside its ports: things that exist, and users who boot servers.
+"""What the contract tests need from a cloud besides its ports: existing resources, and users who boot servers.
 
-A `Lab` is one cloud that a test may do with as it likes. Each cloud under test has a lab of its own; the tests know
-only this.
+A `Lab` is one cloud that a test may change freely. Each cloud under test has its own lab; the tests use only this
+interface.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ class Lab(Protocol):
         """Return two hosts of the lab that are up and have no servers."""
 
     def boot(self, project_id: str, flavor_id: str, hints: Sequence[str] = ()) -> Server:
-        """Boot a server as a user of the project and return it when it is ACTIVE or in ERROR."""
+        """Boot a server as a user of the project; return it when it is ACTIVE or in ERROR."""
 
     def remove(self, server: Server) -> None:
-        """Delete a server through the port and return when it is gone."""
+        """Delete a server through the port; return when it is gone."""
 
     def wait_until_done(self, server: Server) -> None:
-        """Return when nothing is being done to a server, such as copying it."""
+        """Return when no operation on the server, such as an image upload, is in progress."""
 
 
 class SandboxLab:
-    """The sandbox as it is when it is new."""
+    """The sandbox in its initial state."""
 
     projects = (seed.PROJECTS[0], seed.PROJECTS[1])
     flavor_id = "m1.small"
@@ -74,15 +74,15 @@ class SandboxLab:
         self.cloud.servers.delete(server.id)
 
     def wait_until_done(self, server: Server) -> None:
-        """Return at once: a server of the sandbox is never busy."""
+        """Return at once: a sandbox server is never busy."""
 
 
 def new_sandbox(engine: Engine) -> SandboxLab:
-    """Return a sandbox as new on this database, which may hold an old one."""
+    """Return a new sandbox on this database, which may contain an old one."""
     metadata.create_all(engine)
     with writing(engine) as connection:
         for table in reversed(metadata.sorted_tables):
-            # A provider's children refer to it within the same table, so they go first.
+            # A provider's children refer to it within the same table, so delete them first.
             if table.name == "sandbox_providers":
                 connection.execute(delete(table).where(table.c.parent_id.is_not(None)))
             connection.execute(delete(table))
@@ -91,7 +91,7 @@ def new_sandbox(engine: Engine) -> SandboxLab:
 
 
 def unique(prefix: str) -> str:
-    """Return a name that nothing in the cloud has."""
+    """Return a name that is not in use in the cloud."""
     return f"{prefix}-{uuid4()}"
 
 

@@ -1,4 +1,4 @@
-"""A real OpenStack as a lab of the contract tests; each test leaves it as it found it."""
+"""A real OpenStack as a lab of the contract tests; each test restores its initial state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OpenStackLab:
     """Nova, Placement and Neutron through our own ports, and users through the SDK."""
 
     def __init__(self, conf_file: Path, connect: Callable[[str], Connection]) -> None:
-        """Reach the cloud as `conf_file` says; `connect` logs in as a user, in the project of the same name."""
+        """Connect to the cloud as `conf_file` says; `connect` logs in as a user, in the project of the same name."""
         self.cloud = openstack_cloud(conf.load(["--config-file", str(conf_file)]).raw)
         self._users = {str(user.current_project_id): user for user in map(connect, ("demo", "alt"))}
         self._admin = connect("admin")
@@ -43,7 +43,7 @@ class OpenStackLab:
         self._before = self._everything()
 
     def token(self, project_id: str) -> str:
-        """Return what proves to the cloud that a request comes from a project's user."""
+        """Return a token of the project's user."""
         return str(self._users[project_id].authorize())
 
     def hosts(self) -> Sequence[Hypervisor]:
@@ -65,7 +65,7 @@ class OpenStackLab:
         self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 
     def clean(self) -> None:
-        """Remove whatever a test has made."""
+        """Remove everything that a test created."""
         for server in self._admin.compute.servers(details=False, all_projects=True):
             self._admin.compute.delete_server(server.id, force=True, ignore_missing=True)
         self._until(lambda: not any(self._admin.compute.servers(details=False, all_projects=True)))
@@ -98,7 +98,7 @@ class OpenStackLab:
         }
 
     def _removers(self) -> Mapping[str, Callable[[str], None]]:
-        """Return how each kind is removed, in an order that works: classes after the providers that have them."""
+        """Return the remover of each kind, in a valid order: resource classes after the providers that use them."""
         return {
             "aggregates": self._remove_aggregate,
             "flavors": self.cloud.flavors.delete,

@@ -1,4 +1,4 @@
-"""Images of servers: whose they are is in their metadata, not in their name."""
+"""Images of servers: their metadata, not their name, identifies the reservation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_server_that_is_gone_has_no_image_made(lab: Lab) -> None:
     assert not lab.cloud.images.of_reservation(reservation)
 
 
-# ---------------------------------------------------------------- what only the sandbox can be told
+# ---------------------------------------------------------------- sandbox only
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_create_once_with_tags_and_find_again(lab: Lab) -> None:
 
 
 def test_lost_tags_are_added(lab: Lab) -> None:
-    """Creating and tagging are two calls in Neutron, and a crash may fall between them."""
+    """Neutron creates and tags an address in two calls, and a crash may happen between them."""
     made = create(lab, lab.addresses[0], lab.projects[0])
     assert made.tags == frozenset()
     again = create(lab, lab.addresses[0], lab.projects[0], "blazar", "reservation:r")

@@ -1,4 +1,4 @@
-"""What only the sandbox can do: fail on request, take its time, survive a restart, and be seeded."""
+"""Features of the sandbox only: faults on request, slow operations, persistence over a restart, and seed data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
 
 
 class Clock:
-    """A clock that a test turns by hand."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.moment = datetime(2030, 1, 1, tzinfo=UTC)
@@ -119,7 +119,7 @@ def test_without_faults_a_verb_asks_for_nothing_but_its_own(cloud: SandboxCloud,
 
 
 def test_every_verb_of_the_ports_can_be_made_to_fail(cloud: SandboxCloud) -> None:
-    """And nothing else can, such as booting a server, which is the test's own doing."""
+    """Nothing else can be made to fail: booting a server, for example, is an action of the test itself."""
     ports = {name: port for name, port in get_type_hints(Cloud).items() if getattr(cloud, name) is not None}
     verbs = [f"{name}.{verb}" for name, port in ports.items() for verb in vars(port) if not verb.startswith("_")]
     assert "networks.create_floating_ip" in verbs
@@ -247,7 +247,7 @@ def test_preemptible_servers_use_the_free_pool(sandbox_lab: SandboxLab) -> None:
     assert cloud.servers.boot("b", "demo", "m1.small").service_host != "cmp-01"
 
 
-# ---------------------------------------------------------------- what stays
+# ---------------------------------------------------------------- what persists
 
 
 def test_hosts_fail_and_recover(cloud: SandboxCloud) -> None:

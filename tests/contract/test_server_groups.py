@@ -1,4 +1,4 @@
-"""Server groups, which only a real cloud has: each is made in its user's project, and all are seen by the service."""
+"""Server groups, which only a real cloud has: each belongs to its user's project, and the service sees all of them."""
 
 from __future__ import annotations
 

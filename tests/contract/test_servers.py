@@ -1,4 +1,4 @@
-"""Servers, and where they may land: the decision table of contract nova-filter §3 on a whole cloud."""
+"""Servers, and where they may be scheduled: the decision table of contract nova-filter §3 on a whole cloud."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_flavor_may_go_before_its_servers(lab: Lab) -> None:
 
 
 def test_the_servers_of_a_flavor_that_was_put_right_are_still_found(lab: Lab) -> None:
-    """Nova knows a flavor that was deleted and made again by another number, and no longer finds servers by its id."""
+    """Nova gives a recreated flavor another internal number, and then no longer finds servers by the flavor's id."""
     reservation = reserve_instances(lab, amount=1)
     server = lab.boot(lab.projects[0], reservation)
     wanted = private_flavor(reservation)

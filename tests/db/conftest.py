@@ -1,8 +1,8 @@
 """Databases whose schema is up to date, of each kind.
 
-`engine` is what most tests want: tables that are empty but for the pools. It is one database of each kind for all of
-them, because making the tables on a server takes longer than most tests do. `migrated` and `empty_engine` are a
-database for one test alone.
+Most tests use `engine`: tables that are empty except for the pools. All tests share one such database of each kind,
+because creating the tables on a server takes longer than most tests do. `migrated` and `empty_engine` are a database
+for a single test.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def migrated(empty_engine: Engine) -> Engine:
 
 
 class KeptDatabases:
-    """One database of each kind, made when first asked for and kept for the whole run."""
+    """One database of each kind, created on first use and kept for the whole run."""
 
     def __init__(self, databases: Databases, folder: Path) -> None:
         self._databases = databases
@@ -87,14 +87,14 @@ def db(engine: Engine) -> Database:
 
 @pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.servers) for kind in SERVERS])
 def server(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Database]:
-    """Yield an empty database on a database server, for what cannot happen on SQLite."""
+    """Yield an empty database on a database server, for tests that SQLite cannot run."""
     with emptied(kept_databases.url(request.param)) as made:
         yield Database(made)
 
 
 @contextmanager
 def emptied(url: str) -> Iterator[Engine]:
-    """Yield an engine on a database of which nothing is left but pools in which nothing was decided yet."""
+    """Yield an engine on a database that contains only the pools, at generation 0."""
     engine = open_engine(url)
     with writing(engine) as connection:
         for table in reversed(metadata.sorted_tables):

@@ -1,4 +1,4 @@
-"""Rows for the tests of the database, written through the database itself, and a count of what was asked of them."""
+"""Rows for the database tests, written through `leasehold.db`, and counters of rows and statements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ident() -> str:
 
 @contextmanager
 def another(engine: Engine) -> Iterator[Engine]:
-    """Yield an engine of its own on the same database, as another process has."""
+    """Yield a separate engine on the same database, as another process has."""
     other = open_engine(engine.url.render_as_string(hide_password=False))
     try:
         yield other
@@ -54,7 +54,7 @@ def another(engine: Engine) -> Iterator[Engine]:
 
 @contextmanager
 def statements(engine: Engine) -> Iterator[list[str]]:
-    """Yield a list that grows with every statement; how a transaction begins and ends does not count."""
+    """Yield a list that collects every statement except those that begin or end a transaction."""
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
@@ -107,7 +107,7 @@ def reservation(lease_id: str, **changes: Any) -> Reservation:
 
 
 def lease(parts: int = 1, **changes: Any) -> Lease:
-    """Return a lease from 10 to 11 o'clock with its three events, not written yet."""
+    """Return a lease from 10 to 11 o'clock with its three events, not yet written."""
     lease_id = ident()
     window = changes.get("window", hours(1, 2))
     moments = (
@@ -149,7 +149,7 @@ def hold(
     pool: str = HOST_POOL,
     part: int = 0,
 ) -> list[int]:
-    """Promise these resources to a reservation of a lease and return the ids of the promises."""
+    """Allocate these resources to a reservation of a lease; return the ids of the allocations."""
     mine = owner.reservations[part].id
     grants = [Grant(pool, generation, mine, Pick(number, slots, demand)) for number in numbers]
     known = set(connection.scalars(select(allocations.c.id)))
@@ -160,6 +160,6 @@ def hold(
 
 
 def active(owner: Lease) -> dict[str, Any]:
-    """Return the changes that make a lease run."""
+    """Return the changes that make a lease active."""
     parts = owner.with_reservations(None, status=ReservationStatus.ACTIVE).reservations
     return {"status": LeaseStatus.ACTIVE, "reservations": parts}

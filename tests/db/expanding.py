@@ -1,4 +1,4 @@
-"""What a migration takes from code that was written before it: looked up in the database, before and after."""
+"""Compares a database before and after a migration, to find what code written before it can no longer do."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """The tables of a database: the columns of each by name, and what its rows have to satisfy, by columns."""
+    """The tables of a database: the columns of each by name, and its constraints by columns."""
 
     columns: dict[str, dict[str, dict[str, Any]]]
     rules: dict[str, set[tuple[str, tuple[str, ...]]]]
 
     def altered_by(self, after: Shape) -> set[str]:
-        """Return the tables that are there before and after, with other columns or rules."""
+        """Return the tables that exist in both shapes but have different columns or constraints."""
         return {
             name
             for name in self.columns.keys() & after.columns.keys()
@@ -29,7 +29,7 @@ class Shape:
 
 
 def shape_of(connection: Connection) -> Shape:
-    """Return the tables as they are now."""
+    """Return the current tables."""
     found = inspect(connection)
     names = found.get_table_names()
     return Shape(
@@ -55,7 +55,7 @@ def _described(columns: dict[str, dict[str, Any]]) -> dict[str, tuple[str, bool]
 
 
 def taken(before: Shape, after: Shape) -> list[str]:
-    """Return, in sentences, what code of before can no longer do; nothing after an expansion."""
+    """Return, as sentences, what code for `before` can no longer do; empty after an expansion."""
     found = [f"The table {name} is gone." for name in sorted(before.columns.keys() - after.columns.keys())]
     for name in sorted(before.columns.keys() & after.columns.keys()):
         found += _taken_of_columns(name, before.columns[name], after.columns[name])

@@ -1,4 +1,4 @@
-"""Allocations: what is promised, how promises end, and what a calendar loads."""
+"""Allocations: what they hold, how they end, and what a calendar loads."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_load_is_of_one_pool(shelf: Shelf) -> None:
     assert shelf.changed(-1) == []
 
 
-# ---------------------------------------------------------------- how promises move and end
+# ---------------------------------------------------------------- how allocations move and end
 
 
 def test_moving_gives_another_window_and_a_new_generation(shelf: Shelf) -> None:
@@ -181,7 +181,7 @@ def test_ending_some_promises_leaves_the_others(shelf: Shelf) -> None:
     assert shelf.changed(1) == [ends]
 
 
-# ---------------------------------------------------------------- who waits for whom
+# ---------------------------------------------------------------- which allocations are waited for
 
 
 def test_what_has_begun_and_is_not_released_is_waited_for(shelf: Shelf) -> None:
@@ -225,7 +225,7 @@ def test_a_promise_that_ended_in_the_second_it_began_is_in_use_until_it_is_relea
     assert not shelf.in_use(shelf.first, moment=2)
 
 
-# ---------------------------------------------------------------- questions about promises
+# ---------------------------------------------------------------- listing allocations
 
 
 def listed(shelf: Shelf, since: float = 0, **which: str | None) -> dict[int, list[int]]:

@@ -1,4 +1,4 @@
-"""The audit reads what is promised and who needs which type on every database, in few statements."""
+"""The audit reads the allocations and the users of each type on every database, in few statements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
 
 
 def statements(world: World) -> int:
-    """Return how many statements an audit sends; it finds nothing."""
+    """Return the number of statements of an audit; it finds nothing."""
     sent: list[str] = []
 
     def note(*context: object) -> None:
@@ -69,7 +69,7 @@ def test_promises_are_held_for_one_resource_at_a_time(database_url: str) -> None
             read = each_allocation(connection, [HOST_POOL], lease_id=None, reservation_id=None, since=now)
             counts += [count() for _ in read]
     assert len(counts) == 2 * len(NAMES)
-    # Those of a resource, and of the one before it until they are replaced.
+    # The allocations of one resource, and those of the previous one until they are replaced.
     assert 5 <= max(counts) <= 2 * 5
 
 
@@ -85,7 +85,7 @@ def test_a_type_is_in_use_until_nothing_is_left_to_be_done_for_its_reservations(
         assert in_use() == {"physical:host": {first.id, second.id}, "virtual:instance": {first.id}}
         run_until(world, world.hour(0.5))
         world.delete(second)
-        # It is gone at once; what was prepared for it in the cloud is not yet.
+        # The lease is gone at once; its preparations in the cloud are not yet.
         assert in_use() == {"physical:host": {first.id, second.id}, "virtual:instance": {first.id}}
         run_manager(world)
         assert in_use() == {"physical:host": {first.id}, "virtual:instance": {first.id}}

@@ -1,4 +1,4 @@
-"""The clock of the database on each database: the server's own, asked without the connections of anybody else."""
+"""The clock of each kind of database: the server's own, read without using a connection of the pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ELSEWHERE = {"mysql": {"init_command": "SET time_zone = '+09:00'"}, "postgresql"
 
 @pytest.fixture
 def truth(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """Return the present, and set the clock of this machine to something else, for this process only."""
+    """Return the present, and set this process's view of the machine's clock to something else."""
     monkeypatch.setattr(clock, "utc_now", lambda: datetime.now(UTC) + HOUR)
     return datetime.now(UTC)
 
@@ -66,7 +66,7 @@ def test_without_a_server_the_machine_tells_the_time(kind: str, truth: datetime)
 def test_a_process_that_starts_after_a_jump_follows_it_when_an_operator_accepts_it(
     databases: Databases, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The jump is the server's; here the machine's clock and the one before it are five hours behind instead."""
+    """The server's clock jumped; the test instead sets the machine's clock and the last known time back five hours."""
     with server_database(databases, kind) as url:
         engine = open_engine(url)
         schema.upgrade(engine)

@@ -1,4 +1,4 @@
-"""Connections that were broken while nobody looked: the next transaction gets one that stands."""
+"""Connections that broke while idle: the next transaction gets a working one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ END = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
 
 
 def break_idle_connections(engine: Engine, url: str) -> None:
-    """End every connection that `engine` keeps, as a proxy or a restarted server would."""
+    """End every connection in `engine`'s pool, as a proxy or a restarted server would."""
     kind = engine.dialect.name
     with writing(engine) as one, reading(engine) as other:
         numbers = [connection.execute(text(WHO[kind])).scalar_one() for connection in (one, other)]
@@ -58,7 +58,7 @@ def test_a_connection_that_broke_while_it_was_idle_is_replaced(
 @pytest.mark.servers
 @pytest.mark.parametrize("kind", ["mariadb_url", "postgresql_url"])
 def test_a_connection_comes_back_without_a_transaction(kind: str, request: pytest.FixtureRequest) -> None:
-    """What was committed is not rolled back as well, to spare a round trip; whatever ended otherwise still is."""
+    """After a commit no rollback is sent, to save a round trip; after any other end it still is."""
     engine = open_engine(request.getfixturevalue(kind), pool_size=1)
     with writing(engine) as connection:
         connection.execute(text("CREATE TABLE kept (number INTEGER)"))

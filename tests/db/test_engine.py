@@ -1,4 +1,4 @@
-"""What transactions promise, the same on each database."""
+"""The guarantees of transactions, the same on each database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TASK = {"kind": "lease", "subject": "a", "attempts": 0}
 
 
 def test_who_holds_the_pool_sees_what_the_previous_holder_committed(engine: Engine) -> None:
-    """Each transaction reads before it locks, which on MariaDB's default level would fix what it can see."""
+    """Each transaction reads before it locks, which on MariaDB's default isolation level would fix its snapshot."""
     with writing(engine) as connection:
         connection.execute(insert(tasks), TASK)
 

@@ -1,4 +1,4 @@
-"""Processes of one version run on the schema of the next: every migration expands, or says since when code works."""
+"""Processes of one version run on the schema of the next: every migration expands, or records the oldest valid code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leasehold.db.store import Database
 
 FIRST = "0008"
-"""The revision that brought the rule."""
+"""The revision that introduced the rule."""
 TABLES = (
     "CREATE TABLE hosts (id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(20))",
     "CREATE TABLE zones (id INTEGER NOT NULL PRIMARY KEY)",
@@ -137,7 +137,7 @@ def test_a_newer_schema_that_was_contracted_since_is_refused(migrated: Engine) -
 def test_a_migration_gives_way_to_who_uses_the_table_and_is_tried_again(
     server: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever wants the table waits behind a migration that waits for it, so it must not wait for a long reader."""
+    """All users of the table queue behind a migration that waits for its lock; so it must not wait for long readers."""
     monkeypatch.setattr(schema, "TABLE_LOCK_SECONDS", 1)
     with server.reading() as reader:
         reader.execute(text("SELECT * FROM tasks")).all()

@@ -1,4 +1,4 @@
-"""Purging removes what was over long ago, all of it and nothing else, while the service goes on working."""
+"""Purging removes all expired history and nothing else, while the service keeps running."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def count(world: World, table: Table) -> int:
 
 
 def purged(world: World, age: timedelta = A_MONTH, *, dry_run: bool = False) -> dict[str, int]:
-    """Purge, and return what went: only the tables from which anything did."""
+    """Purge; return the number of removed rows, only of the tables that lost any."""
     counts = purge(world.engine, world.now() - age, dry_run=dry_run)
     return {name: number for name, number in counts.items() if number}
 
@@ -87,7 +87,7 @@ def test_a_lease_that_still_holds_something_stays_however_old_it_is(world: World
     lease = world.lease(hosts(), end=1)
     run_manager(world)
     world.delete(lease)
-    # No manager runs, so the host was never given back.
+    # No manager runs, so nothing releases the host.
     world.clock.advance(days=90)
     assert purged(world) == {}
     run_manager(world)
@@ -106,7 +106,7 @@ def test_a_lease_that_somebody_works_on_or_has_to_stays(world: World) -> None:
 
 def test_a_lease_that_never_ended_stays(world: World) -> None:
     world.lease(hosts(), end=1)
-    # No manager ran, so neither the start nor the end was carried out.
+    # No manager runs, so neither the start nor the end is executed.
     world.clock.advance(days=31)
     assert purged(world) == {}
 

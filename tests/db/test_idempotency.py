@@ -1,4 +1,4 @@
-"""Idempotency keys: one answer for each project's key."""
+"""Idempotency keys: one answer for each key of a project."""
 
 from __future__ import annotations
 

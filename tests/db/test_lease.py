@@ -1,4 +1,4 @@
-"""Leases: written whole, changed by their differences, listed in three statements."""
+"""Leases: written as a whole, updated by their differences, listed in three statements."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def test_a_list_takes_three_statements_however_long_it_is(db: Database, engine: 
 def test_a_long_list_is_the_same_whatever_it_holds_at_a_time(
     db: Database, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    """Several were made at one moment; one is another project's."""
+    """Several leases have the same creation time; one belongs to another project."""
     for number in range(7):
         db.transact(partial(write, parts=number % 3, created_at=hour(number // 3)))
     db.transact(partial(write, project_id="other", created_at=hour(1)))

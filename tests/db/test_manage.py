@@ -1,4 +1,4 @@
-"""`leasehold-manage` as an operator runs it: what it says, and with which exit code."""
+"""`leasehold-manage` as an operator runs it: its output and exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what runs a command in an empty folder and returns exit code, output and errors."""
+    """Return a function that runs a command in an empty folder and returns exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
 
@@ -128,7 +128,7 @@ def test_a_schema_that_is_not_up_to_date_is_a_sentence_with_the_command_to_run(
 
 @pytest.fixture
 def empty_engine_url(database_url: str) -> str:
-    """Return the URL of a database that exists and has no tables; an SQLite file appears when it is opened."""
+    """Return the URL of an existing database without tables; an SQLite file appears when it is opened."""
     engine = open_engine(database_url)
     engine.connect().close()
     engine.dispose()
@@ -214,7 +214,7 @@ def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, database_u
 
 
 def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_path: Path) -> None:
-    """A host is taken out of the free pool, another that nobody has enrolled put in."""
+    """One host is taken out of the free pool, and a host that is not enrolled is added to it."""
     run("--database-url", database_url, "db", "upgrade")
     config = tmp_path / "leasehold.conf"
     config.write_text(f"[database]\nconnection = {database_url}\n[cloud]\ndriver = sandbox\n")
@@ -241,7 +241,7 @@ def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_pa
 def test_audit_of_what_the_standalone_service_made_here(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its cloud is the sandbox in the same database, without a configuration."""
+    """Its cloud is the sandbox in the same database; there is no configuration."""
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "state"))
     state_database().parent.mkdir()
     make_schema(f"sqlite:///{state_database()}")

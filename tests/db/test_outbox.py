@@ -1,4 +1,4 @@
-"""The outbox: what happened, in the order in which it happened, or not at all."""
+"""The outbox: events in the order in which they happened; nothing of a rolled-back transaction."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def entries(db: Database) -> list[Row[Any]]:
 
 
 def test_entries_keep_the_order_in_which_they_were_written(db: Database) -> None:
-    """Also those of one moment, and of a clock that was set back."""
+    """This includes entries of the same moment, and of a clock that was set back."""
     for number, moment in enumerate((1, 1, 0, 2)):
         db.transact(lambda connection: put_event(connection, f"lease.{number}", lease(), hour(moment)))  # noqa: B023 - runs at once.
     assert [entry.event_type for entry in entries(db)] == ["lease.0", "lease.1", "lease.2", "lease.3"]

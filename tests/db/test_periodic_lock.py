@@ -1,4 +1,4 @@
-"""A turn is one manager's at a time, on every database, however many ask for it at once."""
+"""Only one manager at a time holds a periodic lock, on every database, however many ask for it at once."""
 
 from __future__ import annotations
 

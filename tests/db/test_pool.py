@@ -1,4 +1,4 @@
-"""Pools: the lock and the compare-and-swap that prove that nobody decided in between."""
+"""Pools: the lock and the compare-and-swap that detect a decision of another process in between."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(db: Database, e
 
 
 def test_the_same_generation_of_another_history_is_a_lost_race(db: Database, engine: Engine) -> None:
-    """A database that was restored counts the same numbers again."""
+    """A restored database reaches the same numbers again."""
     db.transact(decide_in_hosts)
     seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
     with writing(engine) as connection:
@@ -175,7 +175,7 @@ def test_pools_are_locked_hosts_first_and_floating_ips_last() -> None:
 
 
 def test_of_several_who_saw_the_same_generation_one_moves_on(db: Database, engine: Engine) -> None:
-    """The compare-and-swap alone decides: on Galera the lock does not reach the other nodes."""
+    """Only the compare-and-swap decides: on Galera the lock does not reach the other nodes."""
     together = Barrier(6)
     seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
 
@@ -208,7 +208,7 @@ def test_every_decision_of_many_moves_the_generation_by_one(engine: Engine, db: 
 
 
 QUEUED = {
-    # What InnoDB tells of its transactions stands still while it is asked often; a lock that is free takes no time.
+    # InnoDB's transaction tables are not refreshed while they are polled often; an uncontended lock takes no time.
     "mysql": "SELECT COUNT(*) FROM information_schema.processlist"
     " WHERE db = DATABASE() AND info LIKE '%FOR UPDATE' AND time_ms > 200",
     "postgresql": "SELECT COUNT(*) FROM pg_stat_activity"
@@ -218,7 +218,7 @@ IMPATIENTLY = {"mysql": "SET innodb_lock_wait_timeout = 2", "postgresql": "SET l
 
 
 def test_who_waits_for_hosts_keeps_nobody_from_addresses(server: Database) -> None:
-    """Most requests want hosts; one that wants both queues for them with empty hands."""
+    """Most requests want hosts; a request that wants both pools waits for the hosts without any lock."""
     kind = server.engine.dialect.name
 
     def queued() -> bool:

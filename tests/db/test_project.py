@@ -1,4 +1,4 @@
-"""Projects: one decision of a project at a time, and what it counts."""
+"""Projects: decisions of one project are serialized, and their use is counted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST = Use(*(10**6,) * 5)
 
 
 def test_of_many_at_once_as_many_go_on_as_the_limit_says(engine: Engine) -> None:
-    """Each sees what those before it wrote, also the first ones, which make the project's row."""
+    """Each transaction sees the previous writes, including the first ones, which create the project's row."""
     together = Barrier(THREADS)
 
     def decide(connection: Connection) -> bool:

@@ -1,4 +1,4 @@
-"""Property keys: defined once, hidden or shown, listed with the values that enrolled resources have."""
+"""Property keys: defined once, private or public, listed with the values of the enrolled resources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def define(db: Database, *names: str, resource_type: str = HOST) -> None:
 
 
 def host(db: Database, name: str, **properties: str) -> int:
-    """Enrol a host with these properties, which are defined first, and return its number."""
+    """Define these properties, enrol a host with them, and return its number."""
     define(db, *properties)
     number = db.transact(partial(enrol, name=name))
     db.transact(lambda connection: put_properties(connection, number, properties))

@@ -1,4 +1,4 @@
-"""Resources: enrolment, removal, and what changed since a generation."""
+"""Resources: enrolment, removal, and the changes since a generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The migrations and the tables in the code say the same, on every database; upgrading is safe at any time."""
+"""The migrations and the code define the same tables on every database; an upgrade is safe at any time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Databases
 
-# Alembic takes several, whatever its annotation says.
+# Alembic accepts several, although its annotation allows only one.
 ALL_TABLES: Any = [metadata]
 
 
@@ -57,7 +57,7 @@ POSTGRESQL_SAYS = (
 
 
 def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
-    """Return the definition of each table in the database's own words, as a set because order means nothing here."""
+    """Return each table's definition as the database prints it, as a set because the order does not matter."""
     said: dict[str, set[str]] = {}
     names = [name for name in inspect(connection).get_table_names() if name != "alembic_version"]
     if connection.dialect.name == "mysql":
@@ -71,7 +71,7 @@ def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
         del said["alembic_version"]
     else:
         for name, definition in connection.exec_driver_sql(SQLITE_SAYS):
-            # A column that was added later stands where there was room for it.
+            # SQLite puts a column that was added later elsewhere in the definition.
             said[name] = {" ".join(part.split()).strip(" ()") for part in (definition or "").split(",")}
     return said
 
@@ -118,7 +118,7 @@ def test_a_new_sqlite_database_is_made_in_one_transaction(tmp_path: Path) -> Non
     sa.event.listen(engine, "commit", commits.append)
     schema.upgrade(engine)
     engine.dispose()
-    # The look at what is there, and all revisions together: a commit for each of them would wait for the disk.
+    # One commit for the check of the existing tables, one for all revisions: each commit waits for the disk.
     assert len(commits) == 2
 
 
@@ -169,7 +169,7 @@ def test_a_table_of_somebody_else_is_not_taken_for_ours(empty_engine: Engine) ->
 
 
 def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
-    """As MariaDB leaves it, which commits each statement by itself: tables and indexes missing, no revision noted."""
+    """MariaDB commits each DDL statement by itself: some tables and indexes are missing, no revision is recorded."""
     with writing(migrated) as connection:
         connection.execute(text("DELETE FROM alembic_version"))
         for name in ("resource_properties", "outbox"):
@@ -184,7 +184,7 @@ def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
 
 
 def test_the_sandbox_makes_its_own_tables_and_keeps_them(migrated: Engine) -> None:
-    """They are no part of the schema: a real cloud has none, and a downgrade leaves those of a sandbox."""
+    """The schema does not include them: a real cloud has none, and a downgrade keeps those of a sandbox."""
     assert not [name for name in inspect(migrated).get_table_names() if name.startswith("sandbox_")]
     sandbox_tables.create(migrated)
     sandbox_tables.create(migrated)
@@ -196,7 +196,7 @@ def test_the_sandbox_makes_its_own_tables_and_keeps_them(migrated: Engine) -> No
 
 
 def test_what_was_made_without_migrations_is_taken_over(empty_engine: Engine) -> None:
-    """A planted sandbox, or a test's tables, may be there before the first upgrade."""
+    """A planted sandbox or a test's tables may exist before the first upgrade."""
     sandbox_tables.create(empty_engine)
     metadata.create_all(empty_engine)
     with writing(empty_engine) as connection:
@@ -230,7 +230,7 @@ def test_several_may_upgrade_at_once(empty_engine: Engine, database_url: str) ->
 def test_databases_of_one_server_are_migrated_side_by_side(
     mariadb_url: str, databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lock is the database's, not the server's: somebody who is busy in another database delays nobody."""
+    """The lock belongs to the database, not to the server: work in another database causes no delay."""
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0)
     ours, theirs = open_engine(mariadb_url), open_engine(databases.create("mariadb"))
     with writing(theirs) as connection, schema._alone(connection):
@@ -244,7 +244,7 @@ def test_databases_of_one_server_are_migrated_side_by_side(
 
 
 def test_every_table_counts_and_compares_as_the_others(migrated: Engine) -> None:
-    """Keys that the database counts are counted by all four; on MariaDB every text compares exactly."""
+    """All four count the keys that the database generates; on MariaDB every text column compares exactly."""
     inspector = inspect(migrated)
     if migrated.dialect.name == "mysql":
         with reading(migrated) as connection:

@@ -1,4 +1,4 @@
-"""What the metrics say about the database, on every database."""
+"""The state gauges, on every database."""
 
 from __future__ import annotations
 

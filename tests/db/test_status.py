@@ -1,4 +1,4 @@
-"""`leasehold-status upgrade check`: 0 is ready, 1 is worth a look, 2 has to be mended first."""
+"""`leasehold-status upgrade check`: 0 means ready, 1 means warnings, 2 means an error to fix first."""
 
 from __future__ import annotations
 

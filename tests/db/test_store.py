@@ -1,4 +1,4 @@
-"""The unit of work: all or nothing, again as a whole when another came first."""
+"""The unit of work: it commits completely or not at all, and is repeated as a whole after a lost race."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_two_that_wait_for_each_other_both_get_through(server: Database) -> None
 
 
 def break_connection(db: Database, connection: Connection) -> None:
-    """Take the connection away from this transaction, as a restart of the server does."""
+    """Break the connection of this transaction, as a restart of the server does."""
     kind = connection.dialect.name
     number = connection.scalar(text(OWN_ID[kind]))
     with db.engine.connect() as other:

@@ -1,4 +1,4 @@
-"""Tasks: nobody works on what somebody else has claimed, and nothing that is due is lost."""
+"""Tasks: only the claimer of a task works on it, and no due task is lost."""
 
 from __future__ import annotations
 
@@ -160,13 +160,13 @@ def test_workers_never_claim_the_same_task(engine: Engine, db: Database) -> None
         per_worker = list(threads.map(work, range(6)))
     claimed = [each for got in per_worker for each in got]
     assert len(set(claimed)) == len(claimed)
-    # Whoever loses every race in a round finds nothing and leaves; what is left then is for the next who asks.
+    # A worker that loses every race in a round finds nothing and stops; the next claim takes the remaining tasks.
     while claims := claim(db, most=many):
         claimed.extend(each.id for each in claims)
     assert len(set(claimed)) == len(claimed) == many
 
 
-# ---------------------------------------------------------------- giving back
+# ---------------------------------------------------------------- finishing
 
 
 def test_a_finished_task_is_due_again_when_it_says_and_has_not_failed(db: Database) -> None:

@@ -1,4 +1,4 @@
-"""Column types read the same on each database."""
+"""Column types behave the same on each database."""
 
 from __future__ import annotations
 

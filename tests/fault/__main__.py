@@ -1,4 +1,4 @@
-"""Kill our programs at every step and print what became of the leases: `python -m tests.fault --help`."""
+"""Kill our programs at every step and print the state of the leases afterwards: `python -m tests.fault --help`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Carry out the kills that the arguments ask for; returns 1 when anything was wrong."""
+    """Run the kills that the arguments select; return 1 when any verdict is wrong."""
     names = [scene.name for scene in campaign.SCENES]
     parser = argparse.ArgumentParser(prog="python -m tests.fault", description=__doc__)
     parser.add_argument("--database", choices=KINDS, default="sqlite")
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _outage(kind: str, seconds: float) -> int:
-    """Let a database be gone for this long, and print what its clients were answered."""
+    """Take a database down for this many seconds and print the answers its clients got."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-")))
         server = stack.enter_context(server_of_kind(kind))
@@ -74,7 +74,7 @@ def _outage(kind: str, seconds: float) -> int:
 
 @contextmanager
 def _databases(kind: str) -> Iterator[Callable[[], str]]:
-    """Yield what makes an empty database of this kind and returns its URL."""
+    """Yield a function that creates an empty database of this kind and returns its URL."""
     with ExitStack() as stack:
         if kind == "sqlite":
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-fault-"))

@@ -1,4 +1,4 @@
-"""Scenes in which an API is killed while it serves a request, and the client asks again."""
+"""Scenes in which an API is killed while it serves a request, and the client retries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Ask = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ApiScene:
-    """One request. `done` says of the world whether it has been carried out, `refusals` what a second one may get."""
+    """One request. `done(world)` tells whether it took effect; `refusals` are the statuses that a retry may get."""
 
     name: str
     setting: Callable[[Stage], object]
@@ -37,17 +37,17 @@ class ApiScene:
     program: str = "leasehold-api"
 
     def set_up(self, stage: Stage) -> None:
-        """Make what is there before the request."""
+        """Create the state that the request needs."""
         self.setting(stage)
 
     def act(self, stage: Stage, program: Launched) -> None:
-        """Ask, with nobody there to do what the request makes due."""
+        """Send the request; no manager runs, so the work that becomes due stays open."""
         answer = _answer(program.url, self.ask(stage))
         assert answer is not None
         assert answer.ok, answer.text
 
     def begin(self, stage: Stage, program: Launched) -> Future[requests.Response | None]:
-        """Ask in a thread, because the API may stand still before it dies."""
+        """Send the request in a thread, because the API may be stopped before it dies."""
         with_one_thread = ThreadPoolExecutor(1)
         try:
             return with_one_thread.submit(_answer, program.url, self.ask(stage))
@@ -55,7 +55,7 @@ class ApiScene:
             with_one_thread.shutdown(wait=False)
 
     def finish(self, stage: Stage, begun: Future[requests.Response | None], others: Sequence[Launched]) -> float:
-        """Wait until nothing is open, then compare with what the client knows, and let it ask again."""
+        """Wait until no work is open, compare the state with the client's answer, then repeat the request."""
         answer = begun.result(PATIENCE)
         seconds = stage.wait_until(lambda _world: True)
         stage.check()
@@ -68,7 +68,7 @@ class ApiScene:
 
 
 def _answer(url: str, ask: Ask) -> requests.Response | None:
-    """Return the answer, None when the connection broke before there was one."""
+    """Return the answer, or None when the connection broke before the answer arrived."""
     headers = {"OpenStack-API-Version": "reservation 1.1", "Idempotency-Key": KEY}
     try:
         return requests.request(
@@ -79,7 +79,7 @@ def _answer(url: str, ask: Ask) -> requests.Response | None:
 
 
 def _creation(stage: Stage) -> Ask:
-    """Ask for the same lease at every call: the times are those of the stage's beginning."""
+    """Request the same lease at every call: the times count from the start of the stage."""
     start = stage.begun + HOUR
     times = {"start_date": f"{start:%Y-%m-%dT%H:%M:%SZ}", "end_date": f"{start + 2 * HOUR:%Y-%m-%dT%H:%M:%SZ}"}
     body = {"name": NAME, "reservations": [dict(wish) for wish in wishes()], "events": [], **times}

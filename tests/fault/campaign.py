@@ -1,4 +1,4 @@
-"""Every scene with every kill, or a sample of them, over several databases at once; most of the time is waiting."""
+"""Every scene with every kill, or a sample, on several databases in parallel, because a kill mostly waits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.fault.steps import Moment
 
 LANES = 6
-"""Databases that kills happen in at the same time: nearly all of a kill is waiting for a claim to run out."""
+"""Databases in which kills run in parallel: a kill mostly waits for a claim to expire."""
 SCENES: tuple[Scene, ...] = (*MANAGER_SCENES, *API_SCENES)
 Thing = TypeVar("Thing")
 Made = TypeVar("Made")
@@ -34,7 +34,7 @@ Kill = tuple["Rehearsal", "Moment", str]
 
 @contextmanager
 def stages(create: Callable[[], str], lanes: int = LANES, evidence: Path | None = None) -> Iterator[Sequence[Stage]]:
-    """Yield stages in fresh databases; `create` makes an empty one and returns its URL."""
+    """Yield stages in fresh databases; `create` creates an empty database and returns its URL."""
     with ExitStack() as stack:
         made = []
         for _ in range(lanes):
@@ -44,13 +44,13 @@ def stages(create: Callable[[], str], lanes: int = LANES, evidence: Path | None 
 
 
 def rehearsals(stages: Sequence[Stage], scenes: Sequence[Scene] = SCENES) -> list[Rehearsal]:
-    """Play every scene once without a kill."""
+    """Run every scene once without a kill."""
     empties = {stage.url: stage.rows() for stage in stages}
     return _in_lanes(stages, scenes, lambda stage, scene: rehearse(stage, scene, empties[stage.url]))
 
 
 def choose(rehearsed: Sequence[Rehearsal], seed: int, *, both: bool, most: int | None = None) -> list[Kill]:
-    """Return the kills to be done: every moment of every scene, in one of the two ways or in both, or a sample."""
+    """Return the planned kills: every moment of every scene with one recovery way or `both`, or a sample of `most`."""
     dice = random.Random(seed)  # noqa: S311  a repeatable choice, not a secret
     kills = [
         (rehearsal, moment, way)
@@ -62,7 +62,7 @@ def choose(rehearsed: Sequence[Rehearsal], seed: int, *, both: bool, most: int |
 
 
 def choose_of_each(rehearsed: Sequence[Rehearsal], seed: int, number: int) -> list[Kill]:
-    """Return so many kills of every scene, which take turns in how they are recovered from."""
+    """Return `number` kills of every scene; they alternate between the recovery ways."""
     dice = random.Random(seed)  # noqa: S311  a repeatable choice, not a secret
     moments = [
         (rehearsal, moment)
@@ -73,7 +73,7 @@ def choose_of_each(rehearsed: Sequence[Rehearsal], seed: int, number: int) -> li
 
 
 def carry_out(stages: Sequence[Stage], kills: Sequence[Kill], told: Callable[[Verdict], object]) -> list[Verdict]:
-    """Do these kills, and tell the verdict of each as it is known."""
+    """Run these kills and pass each verdict to `told` as soon as it is known."""
 
     def one(stage: Stage, planned: Kill) -> Verdict:
         verdict = kill(stage, *planned)
@@ -89,9 +89,9 @@ def stand_still(
     told: Callable[[Verdict], object],
     sample: tuple[int, int] | None = None,
 ) -> list[Verdict]:
-    """Let a manager stand still in and after each step of these scenes until its claim is lost and its lease is gone.
+    """Pause a manager in and after each step of these scenes until it lost its claim and the lease is deleted.
 
-    `sample` is a seed and a number: so many of these moments instead of all.
+    `sample` is a seed and a number: run that many of these moments instead of all.
     """
 
     def one(stage: Stage, planned: tuple[Rehearsal, Moment]) -> Verdict:
@@ -107,7 +107,7 @@ def stand_still(
 
 
 def _in_lanes(stages: Sequence[Stage], things: Sequence[Thing], work: Callable[[Stage, Thing], Made]) -> list[Made]:
-    """Do something for each thing, on whichever stage is free, and return what was made in their order."""
+    """Run `work` for each thing on the next free stage; return the results in the order of `things`."""
     free: SimpleQueue[Stage] = SimpleQueue()
     for stage in stages:
         free.put(stage)

@@ -1,7 +1,7 @@
-"""A forked process whose exit code is certain, however many threads start and end others at the same time.
+"""A forked process with a reliable exit code, even while other threads start and end processes.
 
-Whenever multiprocessing starts a process it asks for the exit codes of all that it knows. A forkserver hands out each
-code once, so of two threads that ask at the same moment one finds nothing, and multiprocessing then says 255.
+multiprocessing polls the exit codes of all its children whenever it starts a process. A forkserver returns each code
+only once, so when two threads poll at the same moment, one reads nothing and multiprocessing reports 255.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 _forking = multiprocessing.get_context("forkserver")
 _forking.set_forkserver_preload(["tests.fault.program", "alembic.command"])
 _ASKING = Lock()
-"""Held by whoever makes multiprocessing ask for exit codes."""
+"""Serializes everything that makes multiprocessing poll exit codes."""
 
 
 class Child:
-    """A process that runs one call; it has to be closed when it has ended."""
+    """A process that runs one call; the caller must `close` it after it ended."""
 
     def __init__(self, name: str, target: Callable[..., object], *args: Any) -> None:
         """Start it."""
@@ -36,7 +36,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, or the negative number of the signal that ended it; None while it runs."""
+        """Return the exit code, the negative signal number for a killed process, or None while it runs."""
         with _ASKING:
             return self._process.exitcode
 
@@ -45,7 +45,7 @@ class Child:
         os.kill(self.pid, number)
 
     def ends_within(self, seconds: float) -> bool:
-        """Wait until it has ended; say whether it has."""
+        """Wait for the process to end; return whether it ended in time."""
         try:
             wait_for(lambda: self.exit_code is not None, seconds)
         except AssertionError:
@@ -53,12 +53,12 @@ class Child:
         return True
 
     def kill(self) -> None:
-        """End it as a power cut would, and wait until it has."""
+        """Kill it with SIGKILL, as a power cut would, and wait until it ended."""
         if self.exit_code is None:
             self.signal(signal.SIGKILL)
             wait_for(lambda: self.exit_code is not None)
 
     def close(self) -> None:
-        """Forget it; it has ended."""
+        """Release the resources of the ended process."""
         with _ASKING:
             self._process.close()

@@ -1,4 +1,4 @@
-"""Managers on machines whose clocks are wrong, and are set, while leases start and end and claims are held."""
+"""Managers on machines with wrong clocks that also jump, while leases start and end and claims are live."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tests.fault.stage import Stage
 
 WRONG = 120
-"""Seconds by which a clock is wrong, or is set (the issue's own number)."""
+"""Seconds by which a clock is wrong or jumps (from the requirement)."""
 STEPS = 5
 PAUSES = (0.5, 2.5)
 LEASES = 8
 SLOW_CALLS = Fault("*", latency_ms=150)
-"""So that claims are held for as long as it takes to see somebody else take them."""
+"""Slow calls keep a claim live long enough to detect that another manager takes it."""
 A_MOMENT = timedelta(seconds=0.5)
 LOOK_EVERY = 0.02
 LOST = "is left to another manager"
@@ -42,12 +42,12 @@ GAP = "The clock of this machine is"
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Whose clock is wrong by what its file says."""
+    """A machine whose clock is wrong by the number of seconds in its file."""
 
     file: Path
 
     def set(self, seconds: int) -> None:
-        """Set the clock to so many seconds beside the truth; who reads it meanwhile reads the one or the other."""
+        """Set the clock offset to this many seconds; a concurrent reader gets the old or the new value."""
         new = self.file.with_suffix(".new")
         new.write_text(str(seconds))
         new.rename(self.file)
@@ -55,13 +55,13 @@ class Machine:
 
 @dataclass(slots=True)
 class Course:
-    """When each lease was first seen to have each status, by the true clock, and what the managers wrote."""
+    """The true time at which each lease was first seen in each status, and the managers' logs."""
 
     seen: dict[str, dict[str, datetime]] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
 
     def look(self, stage: Stage) -> None:
-        """Note what is new."""
+        """Record the statuses that are new."""
         with stage.world.service.db.reading() as connection:
             rows = connection.execute(select(leases.c.name, leases.c.status)).all()
         now = datetime.now(UTC)
@@ -69,11 +69,11 @@ class Course:
             self.seen.setdefault(row.name, {}).setdefault(row.status, now)
 
     def over(self) -> bool:
-        """Say whether all leases have ended; one whose whole time a clock has jumped over says so, in ERROR."""
+        """Return whether all leases ended; a lease whose whole window a clock skipped ends in ERROR."""
         return all(statuses.keys() & {"TERMINATED", "ERROR"} for statuses in self.seen.values())
 
     def off(self, wanted: Sequence[LeaseDraft]) -> list[str]:
-        """Return what began or ended before its time, or so late that it waited for a wrong clock."""
+        """Return the leases that began or ended too early, or so late that they waited for a wrong clock."""
         found = []
         for draft in wanted:
             moments = {"ACTIVE": draft.start, "TERMINATED": draft.end}
@@ -85,7 +85,7 @@ class Course:
 
 
 def wishes(dice: random.Random, begin: datetime, spans: Sequence[int]) -> list[LeaseDraft]:
-    """Return leases that begin and end some seconds after one of these moments, beside each other."""
+    """Return compatible leases that begin and end a few seconds after `begin` plus one of `spans`."""
     made = []
     for number in range(LEASES):
         start = begin + timedelta(seconds=spans[number % len(spans)] + dice.randint(2, 6))
@@ -98,7 +98,7 @@ def wishes(dice: random.Random, begin: datetime, spans: Sequence[int]) -> list[L
 def run(
     stage: Stage, machines: Sequence[Machine], wanted: Sequence[LeaseDraft], steps: Sequence[Sequence[int]]
 ) -> Course:
-    """Let a manager on each machine carry out these leases while the clocks are set, as each step says for each."""
+    """Let one manager per machine run these leases; each step sets the clock offset of each machine."""
     for draft in wanted:
         create_lease(stage.world.service, DEMO, draft)
     stage.world.cloud.faults.set(SLOW_CALLS)

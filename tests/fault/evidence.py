@@ -1,9 +1,9 @@
-"""What is kept of a run that is not right: the tables, the database's sessions, and the logs and stacks of programs.
+"""Diagnostics of a failed run: the tables, the database's sessions, and the logs and stacks of the programs.
 
     with kept_when_wrong(stage, "start after 3 restarted", programs):
         ...
 
-All of it is taken while the programs still run, because who waits for whom is gone once they are stopped.
+The programs must still run while this is collected: the lock waits are gone once they stop.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ SESSIONS = {
     "mysql": ("SHOW FULL PROCESSLIST", "SHOW ENGINE INNODB STATUS"),
     "sqlite": (),
 }
-"""What a database says of its sessions and of who waits for whom."""
+"""The queries that list a database's sessions and its lock waits."""
 
 
 @cache
 def evidence_folder() -> Path:
-    """Return a folder for this run, which is made at the first call and stays when the run has ended."""
+    """Return the folder of this run; the first call creates it, and it remains after the run."""
     return Path(tempfile.mkdtemp(prefix="leasehold-fault-kept-"))
 
 
 @contextmanager
 def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Launched]) -> Iterator[None]:
-    """Keep what there is when the block raises AssertionError, and name the folder in its message."""
+    """Save the diagnostics when the block raises AssertionError, and add the folder's name to the message."""
     begun = time.time()
     try:
         yield
@@ -58,7 +58,7 @@ def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Launched]) -> It
 
 
 def _keep(stage: Stage, folder: Path, programs: Sequence[Launched], begun: float) -> None:
-    """Write tables and sessions first, because they go on changing."""
+    """Save tables and sessions first, because they keep changing."""
     (folder / "tables.json").write_text(json.dumps(stage.rows(), indent=1, default=str))
     (folder / "sessions.json").write_text(json.dumps(_sessions(stage), indent=1, default=str))
     for program in programs:
@@ -78,7 +78,7 @@ def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
 
 
 def _tell_stacks(program: Launched) -> None:
-    """Have a program that runs write the stacks of its threads into its log; one that stands still or died cannot."""
+    """Make a running program write the stacks of its threads to its log; a stopped or dead one cannot."""
     if program.process.exit_code is not None or program.stands_still():
         return
     before = program.log.stat().st_size

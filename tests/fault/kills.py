@@ -1,4 +1,4 @@
-"""A program killed at every step of a scene, and what becomes of the lease."""
+"""Kill a program at each step of a scene, then check the lease."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 RESTARTED, TAKEN_OVER = "restarted", "taken over"
 KILLING = (Place.BEFORE, Place.AFTER)
 WAYS = (RESTARTED, TAKEN_OVER)
-"""Who goes on: the same program started again, or another one that runs already."""
+"""How work recovers: the same program is restarted, or another running one takes over."""
 SHORT_CLAIMS: Mapping[str, Mapping[str, object]] = {
     "DEFAULT": {"debug": True},
     "manager": {"claim_seconds": 3, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
     "api": {"auth_strategy": "none", "delete_wait_seconds": 0.2},
     "physical:host": {"polling_interval": 3600},
 }
-"""A claim that runs out soon, so that hundreds of kills take minutes. The default has a test of its own."""
+"""A claim that expires soon, so that hundreds of kills take minutes. Another test covers the default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a kill led to: the step, who went on, and how many seconds after that everything was right."""
+    """The result of one kill: the step, the recovery way, and the seconds until the state was correct."""
 
     scene: str
     moment: str
@@ -47,14 +47,14 @@ class Verdict:
     trouble: str = ""
 
     def __str__(self) -> str:
-        """Return one line of the table."""
+        """Return one row of the table."""
         verdict = self.trouble or f"right after {self.seconds:.1f} s"
         return f"{self.scene:<12} {self.moment:<10} {textwrap.shorten(self.step, 60):<60} {self.way:<12} {verdict}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A scene that was played once without a kill: what was there before, and the steps there are."""
+    """A scene that ran once without a kill: the rows before it, and its steps."""
 
     scene: Scene
     before: Rows
@@ -62,7 +62,7 @@ class Rehearsal:
 
     @property
     def moments(self) -> list[Moment]:
-        """Every place where a kill makes a difference."""
+        """Return every moment at which a kill makes a difference."""
         return [Moment(number, place) for number in range(1, len(self.steps) + 1) for place in KILLING]
 
 
@@ -75,7 +75,7 @@ def options_of(scene: Scene) -> dict[str, dict[str, object]]:
 
 
 def rehearse(stage: Stage, scene: Scene, empty: Rows) -> Rehearsal:
-    """Set the scene up and play it without a kill, which lists the steps."""
+    """Set up the scene and run it without a kill, which records the steps."""
     stage.restore(empty)
     scene.set_up(stage)
     before = stage.rows()
@@ -90,7 +90,7 @@ def rehearse(stage: Stage, scene: Scene, empty: Rows) -> Rehearsal:
 
 
 def kill(stage: Stage, rehearsal: Rehearsal, moment: Moment, way: str) -> Verdict:
-    """Play the scene again, kill its program at a moment, let another one go on, and look at what there is."""
+    """Run the scene again, kill its program at `moment`, let another program recover, and check the state."""
     scene, step = rehearsal.scene, rehearsal.steps[moment.number - 1]
     stage.restore(rehearsal.before)
     try:
@@ -105,7 +105,7 @@ def _kill(stage: Stage, scene: Scene, moment: Moment, way: str) -> float:
     with ExitStack() as stack:
         doomed = stack.enter_context(program_of(stage, scene, plan))
         programs = [doomed]
-        # Innermost, so that the others still run when something is wrong.
+        # The innermost block, so that the other programs still run while diagnostics are collected.
         with kept_when_wrong(stage, f"{scene.name} {moment} {way}", programs):
             asked = scene.begin(stage, doomed)
             if way == TAKEN_OVER:
@@ -123,7 +123,7 @@ def _kill(stage: Stage, scene: Scene, moment: Moment, way: str) -> float:
 def program_of(
     stage: Stage, scene: Scene, plan: Plan | None = None, **manager: object
 ) -> AbstractContextManager[Launched]:
-    """Return the scene's program, which runs as the plan says; `manager` are more options of that section."""
+    """Return the scene's program, run with `plan`; `manager` adds options to the `[manager]` section."""
     options = options_of(scene)
     return launched(
         scene.program, stage.folder, stage.url, plan, options={**options, "manager": {**options["manager"], **manager}}
@@ -131,13 +131,13 @@ def program_of(
 
 
 def _others(stage: Stage, scene: Scene) -> list[AbstractContextManager[Launched]]:
-    """Return who goes on: another one of the same, and a manager in any case."""
+    """Return the programs that recover: another instance of the scene's program, and always a manager."""
     names = dict.fromkeys((scene.program, "leasehold-manager"))
     return [launched(name, stage.folder, stage.url, options=options_of(scene)) for name in names]
 
 
 def steps_file(stage: Stage) -> Path:
-    """Return where a doomed program notes its steps; nothing is there yet."""
+    """Return the file in which the killed program records its steps; the file does not exist yet."""
     file = stage.folder / "doomed.steps"
     file.unlink(missing_ok=True)
     return file

@@ -1,4 +1,4 @@
-"""The lease that is tried out in scenes: reservations of all four types, and a server in each that can have some."""
+"""The lease that the scenes use: reservations of all four types, with a server in each type that runs servers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BIG = '[">=", "$vcpus", "16"]'
 
 
 def wishes() -> tuple[dict[str, Any], ...]:
-    """Return what the lease asks for: all four types."""
+    """Return the requested reservations, one of each type."""
     return (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
 
 
 def more_of(lease: Lease) -> tuple[dict[str, Any], ...]:
-    """Return a change of its reservations: more of what an active lease may have more of."""
+    """Return a change that asks for more of every reservation that an active lease may grow."""
     return (
         {"id": lease.reservations[0].id, "min": 2, "max": 2},
         {"id": lease.reservations[1].id, "amount": 3},
@@ -30,7 +30,7 @@ def more_of(lease: Lease) -> tuple[dict[str, Any], ...]:
 
 
 def boot_in(world: World, lease: Lease) -> None:
-    """Boot a server in each of its reservations that servers run in."""
+    """Boot a server in each reservation that runs servers."""
     for part in lease.reservations[:3]:
         flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
         server = world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints)
@@ -38,7 +38,7 @@ def boot_in(world: World, lease: Lease) -> None:
 
 
 def is_warned(world: World, lease: Lease) -> bool:
-    """Say whether the warning before its end is done, and the image made that belongs to it, and no other."""
+    """Return whether the `before_end` event is done and exactly the image of this warning exists."""
     event = lease.event(EventType.BEFORE_END)
     images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
     return event is not None and event.status == "DONE" and images == ["reserved_on-physical:host"]

@@ -1,4 +1,4 @@
-"""A database that is killed and comes back while clients ask and leases start and end."""
+"""A database is killed and restarted while clients send requests and leases start and end."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 LONGEST_ANSWER = 20.0
-"""Seconds after which a client would call it a hang."""
+"""Seconds after which a request counts as hung."""
 LIFE = timedelta(seconds=6)
 PAUSE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Creates leases by name, each with its name as the key, so that asking again is safe."""
+    """Creates leases by name; each name is also the idempotency key, so that a retry is safe."""
 
     url: str
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def create(self, name: str) -> requests.Response:
-        """Ask for a small lease that starts now and soon ends; for the same one when the name is the same."""
+        """Request a small lease that starts now and ends soon; the same name requests the same lease."""
         body = self.asked.setdefault(
             name,
             {
@@ -53,7 +53,7 @@ class Client:
 
 @dataclass(slots=True)
 class Verdict:
-    """What clients were answered, and what was wrong with that or afterwards."""
+    """The answers that clients got, and the problems found in them or afterwards."""
 
     answers: dict[int, int] = field(default_factory=dict)
     longest: float = 0.0
@@ -62,7 +62,7 @@ class Verdict:
 
 
 def outage(server: Server, stage: Stage, seconds: float) -> Verdict:
-    """Kill the server twice while clients ask: back at once the first time, gone for a while the second."""
+    """Kill the server twice during requests: restart it at once the first time, after a while the second."""
     verdict = Verdict()
     api = launched("leasehold-api", stage.folder, stage.url, options=SHORT_CLAIMS)
     manager = launched("leasehold-manager", stage.folder, stage.url, options=SHORT_CLAIMS)
@@ -110,11 +110,11 @@ def _ask_on(client: Client, over: threading.Event, verdict: Verdict) -> None:
 
 
 def _ask_again(client: Client, verdict: Verdict) -> None:
-    """Repeat every request with its key, as a client does that was told to come later."""
+    """Repeat every request with its key, as a client does after a 503."""
     for name, body in list(client.asked.items()):
         answer = client.create(name)
         if answer.status_code == requests.codes.bad_request and "end" in answer.text:
-            # Its time has passed and it was never granted; so it is another request, for the present.
+            # Its window passed before it was granted, so send a new request for the present.
             body["end_date"] = _end()
             answer = client.create(name)
         if _is_refusal(answer):
@@ -128,7 +128,7 @@ def _end() -> str:
 
 
 def _is_refusal(answer: requests.Response) -> bool:
-    """Say whether there was no room: then nothing of the lease may be found afterwards, and nobody asks again."""
+    """Return whether capacity was short: then no trace of the lease may exist, and nobody retries."""
     full = (NotEnoughError.code, NotEnoughFloatingIpsError.code)
     return answer.status_code in (400, 409) and answer.json().get("code") in full
 
@@ -139,5 +139,5 @@ def _statuses(stage: Stage) -> list[tuple[str, str]]:
 
 
 def _open(stage: Stage) -> bool:
-    """Say whether a lease has not ended yet. One whose whole time passed without a database says so, in ERROR."""
+    """Return whether the lease has not ended. A lease whose whole window fell into the outage ends in ERROR."""
     return any(status not in ("TERMINATED", "ERROR") for _, status in _statuses(stage))

@@ -1,7 +1,7 @@
-"""A manager that outlives its claim: it stands still in the middle of a start, others take over and remove the lease.
+"""A manager that outlives its claim: it is paused during a start, others take over and remove the lease.
 
-Then it goes on. The one call that it was just making reaches the cloud late; nothing after that may. It stands still
-in each call, which is the worst, and after each step.
+Then it resumes. The one call in progress reaches the cloud late; no later call may. The manager is paused in each call,
+which is the worst case, and after each step.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ OUTLIVED = "outlived"
 
 
 def standstills(rehearsal: Rehearsal) -> list[Moment]:
-    """Return where a manager stands still: in each call to the cloud, and after each step."""
+    """Return the moments at which a manager is paused: in each call to the cloud, and after each step."""
     numbered = list(enumerate(rehearsal.steps, start=1))
     calls = [Moment(number, Place.BEGIN) for number, name in numbered if not name.startswith("commit of ")]
     return calls + [Moment(number, Place.AFTER) for number, _ in numbered]
 
 
 def outlive(stage: Stage, rehearsal: Rehearsal, moment: Moment) -> Verdict:
-    """Let a manager stand still at a moment until its lease is gone, then go on, and look at what there is."""
+    """Pause a manager at `moment` until its lease is deleted, resume it, and check the state."""
     scene, step = rehearsal.scene, rehearsal.steps[moment.number - 1]
     stage.restore(rehearsal.before)
     trouble, late = "", 0
@@ -43,8 +43,8 @@ def outlive(stage: Stage, rehearsal: Rehearsal, moment: Moment) -> Verdict:
 
 
 def _outlive(stage: Stage, rehearsal: Rehearsal, plan: Plan) -> int:
-    """Return how many calls to the cloud the manager still made after it had lost its claim."""
-    # On SQLite nobody could write if it stood still while it looks for more work, which is a transaction, too.
+    """Return the number of calls to the cloud that the manager made after it lost its claim."""
+    # A long poll interval: paused while it polls, which is a transaction too, it would block all writers on SQLite.
     with (
         program_of(stage, rehearsal.scene, plan, poll_seconds=60, claim_seconds=3) as sleeper,
         program_of(stage, rehearsal.scene) as other,

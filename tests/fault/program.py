@@ -1,4 +1,4 @@
-"""Our real programs, forked from a process that has them loaded, with their steps counted and their clock moved.
+"""Our real programs, forked from a process that has them loaded, with their steps counted and their clock shifted.
 
 with launched("leasehold-manager", place, Plan(...)) as manager:
     manager.wait_for_death()
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PROGRAMS = {"leasehold-api": begin.api, "leasehold-manager": begin.manager}
 LOADED = (api, manager)
-"""What they run, loaded before they are forked."""
+"""The modules they run, loaded before the fork."""
 WITHIN = 30.0
 DEATH_SIGNAL = 1
 """The number of PR_SET_PDEATHSIG."""
@@ -41,7 +41,7 @@ DEATH_SIGNAL = 1
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A program that runs, or has died. `url` is the v1 endpoint of an API."""
+    """A program that runs or has died. `url` is the v1 endpoint of an API."""
 
     process: Child
     url: str
@@ -50,7 +50,7 @@ class Launched:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
+        """Return the process id."""
         return self.process.pid
 
     def signal(self, number: signal.Signals) -> None:
@@ -58,27 +58,27 @@ class Launched:
         self.process.signal(number)
 
     def stands_still(self) -> bool:
-        """Say whether it was stopped by a signal."""
+        """Return whether a signal has stopped (paused) it."""
         status = Path(f"/proc/{self.pid}/stat").read_text()
         return status.rpartition(")")[2].split()[0] == "T"
 
     def wait_for_death(self) -> None:
-        """Wait until it has been killed, as its plan says."""
+        """Wait until its plan has killed it."""
         self.process.ends_within(WITHIN)
         assert self.process.exit_code == -signal.SIGKILL, (
             f"It ended with {self.process.exit_code} {self.plan}:\n{self.story()}"
         )
 
     def wait_for_stop(self) -> None:
-        """Wait until it has stopped itself, as its plan says."""
+        """Wait until its plan has paused it."""
         wait_for(self.stands_still, WITHIN)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it with SIGKILL, as a power cut would."""
         self.process.kill()
 
     def stop(self) -> None:
-        """Ask it to stop, and see that it does by itself."""
+        """Send SIGTERM and check that it exits by itself."""
         if self.process.exit_code is None:
             self.signal(signal.SIGTERM)
         if not self.process.ends_within(WITHIN):
@@ -87,7 +87,7 @@ class Launched:
         assert self.process.exit_code == 0, f"It did not stop by itself ({self.process.exit_code}):\n{self.story()}"
 
     def story(self) -> str:
-        """Return the end of its log and the steps that it took."""
+        """Return the end of its log and its recorded steps."""
         return "\n".join([*self.log.read_text(errors="replace").splitlines()[-40:], *self.plan.steps()])
 
 
@@ -101,7 +101,7 @@ def launched(
     options: Mapping[str, Mapping[str, object]] | None = None,
     offset: Path | None = None,
 ) -> Iterator[Launched]:
-    """Run a program until the block ends; `offset` is a file with the seconds by which its machine's clock is wrong."""
+    """Run a program until the block ends; the file `offset` holds the seconds by which its clock is wrong."""
     label = f"{name}-{time.monotonic_ns()}"
     plan = plan or Plan(folder / f"{label}.steps")
     port = free_port()
@@ -133,7 +133,7 @@ def launched(
 
 
 def _works(program: Launched) -> bool:
-    """Say whether it answers requests or looks for work, or has died of its plan already."""
+    """Return whether it answers requests or looks for work, or its plan has already killed it."""
     if program.process.exit_code is not None:
         assert program.plan.moment, f"It did not start:\n{program.story()}"
         return True
@@ -146,7 +146,7 @@ def _works(program: Launched) -> bool:
 
 
 def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) -> None:
-    """Be the program, in the forked process."""
+    """Run the program in the forked process."""
     ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
     with log.open("wb") as output:
         os.dup2(output.fileno(), 1)
@@ -160,10 +160,10 @@ def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) ->
 
 
 def _tell_stacks_when_asked() -> None:
-    """Have a thread write all stacks at SIGUSR1.
+    """Start a thread that writes all stacks at SIGUSR1.
 
-    A handler of `faulthandler` would read the frames of threads that run on, and sometimes dies of it; a thread that
-    waits for the signal reads them while it holds the lock of the interpreter. Later threads leave the signal to it.
+    A `faulthandler` signal handler reads the frames of running threads, which sometimes crashes; a thread that waits
+    for the signal reads them while it holds the GIL. Threads started later leave the signal to this one.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 
@@ -175,5 +175,5 @@ def _tell_stacks_when_asked() -> None:
 
 
 def _set_wrong(offset: Path) -> None:
-    """Let the machine's clock be wrong by what the file says at each moment; its steady clock is not."""
+    """Shift the wall clock by the seconds that the file holds at each reading; the monotonic clock stays correct."""
     clock.utc_now = lambda: datetime.now(UTC) + timedelta(seconds=float(offset.read_text()))

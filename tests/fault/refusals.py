@@ -1,4 +1,4 @@
-"""A cloud that refuses one call: the n-th of those that are made from some moment on."""
+"""A cloud that refuses selected calls, counted from a given moment."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PORTS = ("hypervisors", "aggregates", "flavors", "servers", "images", "providers
 
 
 class Refusals(Faults):
-    """Counts the calls, and refuses those whose places are `refused`; `calls` are the verbs in their order."""
+    """Counts the calls and refuses those whose numbers are in `refused`; `calls` lists the verbs in order."""
 
     refused: Collection[int] = ()
 
     def begin(self, refused: Collection[int] = ()) -> None:
-        """Count from here on."""
+        """Restart the count."""
         self.calls: list[str] = []
         self.refused = refused
 
     def take(self, verb: str) -> Fault | None:
-        """Return the refusal of this call, None for a call that goes well."""
+        """Return the refusal of this call, or None for a call that succeeds."""
         self.calls.append(verb)
         if len(self.calls) - 1 not in self.refused:
             return None
@@ -33,7 +33,7 @@ class Refusals(Faults):
 
 
 def refusing(world: World) -> Refusals:
-    """Let the world's cloud refuse what the returned faults are told."""
+    """Make the world's cloud follow the returned faults."""
     refusals = Refusals(world.engine)
     refusals.begin()
     for name in PORTS:

@@ -1,4 +1,4 @@
-"""A TCP relay between a service and its database, which cuts the connection exactly at the commit of a new lease."""
+"""A TCP relay between a service and its database that cuts the connection exactly at the commit of a new lease."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CHUNK = 65536
 
 
 class Cut(Enum):
-    """Where the next commit of a new lease is lost: on its way to the database, or the answer on its way back."""
+    """Where the next commit of a new lease is lost: the request to the database, or the answer on its way back."""
 
     QUESTION = "question"
     ANSWER = "answer"
 
 
 class Relay(ThreadingTCPServer):
-    """Passes everything on in both directions, until it is told to cut."""
+    """Forwards everything in both directions until it is told to cut."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -41,7 +41,7 @@ class Relay(ThreadingTCPServer):
 
 
 class _Connection(BaseRequestHandler):
-    """One connection of the service, and the one to the database that belongs to it."""
+    """One connection of the service, and the matching one to the database."""
 
     def handle(self) -> None:
         relay, service = self.server, self.request
@@ -60,7 +60,7 @@ class _Connection(BaseRequestHandler):
 
 
 def _cut(relay: Relay, service: socket.socket, database: socket.socket, question: bytes) -> None:
-    """Break both connections, the service's first; the database answers only what it was asked."""
+    """Break both connections, the service's first; the database answers only the request it received."""
     cut, relay.cut = relay.cut, None
     service.shutdown(socket.SHUT_RDWR)
     if cut is Cut.ANSWER:
@@ -72,7 +72,7 @@ def _cut(relay: Relay, service: socket.socket, database: socket.socket, question
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    """Pass on what comes; what nobody listens to any more is read and thrown away."""
+    """Forward the data; read and discard what has no receiver any more."""
     with suppress(OSError):
         while data := source.recv(CHUNK):
             with suppress(OSError):
@@ -83,7 +83,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 @contextmanager
 def relayed(database_url: str) -> Iterator[tuple[Relay, str]]:
-    """Yield a relay to a database, and the URL that leads through it."""
+    """Yield a relay to a database, and the URL that connects through it."""
     url = make_url(database_url)
     assert url.port is not None
     with Relay(url.port) as relay:

@@ -1,6 +1,6 @@
-"""The scenes in which programs are killed: what is there before, what the program is to do, how it has to end.
+"""The scenes in which programs are killed: the state before, the program's work, and the required end state.
 
-Each is about one lease that has reservations of all four types.
+Each scene has one lease with reservations of all four types.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ HOUR = timedelta(hours=1)
 
 
 class Scene(Protocol):
-    """Something that a program does and is killed in."""
+    """Work of a program during which the program is killed."""
 
     @property
     def name(self) -> str:
-        """What it is called in the table."""
+        """The scene's name in the table."""
 
     @property
     def program(self) -> str:
-        """Which program is killed."""
+        """The program that is killed."""
 
     @property
     def options(self) -> Mapping[str, Mapping[str, object]]:
-        """The program's options beside those of all scenes, by section."""
+        """The program's extra options by section, in addition to those of all scenes."""
 
     def set_up(self, stage: Stage) -> None:
-        """Make what is there before the program starts."""
+        """Create the state before the program starts."""
 
     def act(self, stage: Stage, program: Launched) -> None:
-        """Let the program do all of it, and wait until it has."""
+        """Let the program do all the work, and wait until it finished."""
 
     def begin(self, stage: Stage, program: Launched) -> Any:
-        """Let the program begin; whatever is returned goes to `finish`."""
+        """Let the program start the work; the return value is passed to `finish`."""
 
     def finish(self, stage: Stage, begun: Any, others: Sequence[Launched]) -> float:
-        """Wait until all is right, return how many seconds that took, and see that who asked was told the truth."""
+        """Wait until the state is correct, check the client's answer, and return the seconds it took."""
 
 
 @dataclass(frozen=True, slots=True)
 class ManagerScene:
-    """What a manager does by itself; `right` says of the world whether the lease is where the database wants it."""
+    """Work that a manager does unprompted; `right(world)` tells whether the lease matches the database."""
 
     name: str
     setting: Callable[[Stage], object]
@@ -68,31 +68,31 @@ class ManagerScene:
     program: str = "leasehold-manager"
 
     def set_up(self, stage: Stage) -> None:
-        """Make what is there before the manager starts."""
+        """Create the state before the manager starts."""
         self.setting(stage)
 
     def act(self, stage: Stage, program: Launched) -> None:
-        """Wait until the manager has done its work."""
+        """Wait until the manager finished its work."""
         self.finish(stage, None, [program])
         stage.check()
 
     def begin(self, stage: Stage, program: Launched) -> None:
-        """Leave the manager to itself."""
+        """Do nothing: the manager starts the work itself."""
 
     def finish(self, stage: Stage, begun: None, others: Sequence[Launched]) -> float:
-        """Wait until the lease is where it has to be."""
+        """Wait until the lease reaches its required state."""
         return stage.wait_until(self.right)
 
 
 def lease_of(world: World) -> Lease | None:
-    """Return the lease of the scene, None when it is gone."""
+    """Return the lease of the scene, or None after its deletion."""
     found = list_leases(world.service, None)
     assert len(found) <= 1, found
     return found[0] if found else None
 
 
 def grant(stage: Stage, *, start: timedelta, end: timedelta, before_end: timedelta | None = None) -> Lease:
-    """Grant the lease; the times are from the stage's present on."""
+    """Grant the lease; the times are relative to the stage's present."""
     now = stage.world.now().replace(microsecond=0)
     warning = None if before_end is None else now + before_end
     draft = LeaseDraft(NAME, now + start, now + end, warning, wishes(), fingerprint="a")
@@ -100,7 +100,7 @@ def grant(stage: Stage, *, start: timedelta, end: timedelta, before_end: timedel
 
 
 def _past(stage: Stage, age: timedelta) -> None:
-    """Go back, so that what is done now was done then."""
+    """Set the clock back by `age`, so that the next actions happen in the past."""
     stage.clock.behind = age
 
 
@@ -140,14 +140,14 @@ def active(stage: Stage, before_end: timedelta | None = None) -> Lease:
 
 
 def _amended(stage: Stage) -> None:
-    """Ask for more of what an active lease may have more of, and for a longer time."""
+    """Request more of everything an active lease may grow, and a later end."""
     lease = active(stage)
     changes = LeaseChanges(end=lease.window.end + HOUR, reservations=more_of(lease))
     amend_lease(stage.world.service, lease.id, changes)
 
 
 def _failed(stage: Stage) -> None:
-    """Break the host of the host reservation; nobody has noticed yet."""
+    """Break the host of the host reservation; no manager has noticed it yet."""
     lease = active(stage)
     (label,) = stage.world.holds(lease)
     stage.world.cloud.hypervisors.fail(label)

@@ -1,4 +1,4 @@
-"""A database with leases and a cloud that can be put back to where it was, and what must be true of both at the end."""
+"""A database with leases and a cloud, which can be restored to a snapshot, and the checks on both at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
 RIGHT_WITHIN = 60.0
-"""Seconds after a restart or a takeover within which everything has to be right again (the issue's own number)."""
+"""Seconds after a restart or a takeover within which the state must be correct again (from the requirement)."""
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = (200, 201, 202)
 _TABLES = (*db.metadata.sorted_tables, *cloud.metadata.sorted_tables)
@@ -34,15 +34,15 @@ _LOOK_EVERY = 0.02
 
 
 class RealClock(Clock):
-    """The machine's time, moved while a scene is set: what has happened before its beginning is in the past."""
+    """The machine's time, shifted back during the setup of a scene so that the setup happens in the past."""
 
     def __init__(self) -> None:
-        """Begin at the present."""
+        """Start at the present."""
         super().__init__(datetime.now(UTC))
         self.behind = timedelta(0)
 
     def now(self) -> datetime:
-        """Return the machine's time less what the clock is behind."""
+        """Return the machine's time minus the shift."""
         return datetime.now(UTC) - self.behind
 
 
@@ -51,9 +51,9 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @dataclass(slots=True)
 class Stage:
-    """The world of one database, on real time, and a folder for what programs write; `begun` is when it was made.
+    """The world of one database in real time, and a folder for the programs' files; `begun` is its creation time.
 
-    What is kept of a run that is not right goes into `evidence`; None: into a new temporary folder.
+    Diagnostics of a failed run go to `evidence`, or to a new temporary folder when it is None.
     """
 
     url: str
@@ -64,20 +64,20 @@ class Stage:
 
     @property
     def clock(self) -> RealClock:
-        """The clock of the world, which can be moved."""
+        """The world's clock, which can be shifted."""
         assert isinstance(self.world.clock, RealClock)
         return self.world.clock
 
     def rows(self) -> Rows:
-        """Return everything there is."""
+        """Return the rows of all tables."""
         with self.world.service.db.reading() as connection:
             return {
                 table.name: [dict(row) for row in connection.execute(select(table)).mappings()] for table in _TABLES
             }
 
     def restore(self, rows: Rows) -> None:
-        """Put everything back, and forget what this process remembers of it, because generations go backwards."""
-        # An engine of its own: what is put back follows no order of locks.
+        """Restore all rows and drop the caches of this process, because the generations go backwards."""
+        # A separate engine: the restore does not follow the lock order.
         engine = open_engine(self.url)
         with writing(engine) as connection:
             for table in reversed(_TABLES):
@@ -93,7 +93,7 @@ class Stage:
         self.world = open_service(self.url, clock=self.world.clock)
 
     def wait_until(self, condition: Callable[[World], bool]) -> float:
-        """Wait until no work is open and the condition holds, and return for how many seconds that took."""
+        """Wait until no work is open and the condition holds; return the seconds that took."""
         begun = time.monotonic()
         while not (condition(self.world) and _nothing_open(self.world)):
             if time.monotonic() > begun + RIGHT_WITHIN:
@@ -103,7 +103,7 @@ class Stage:
         return time.monotonic() - begun
 
     def check(self) -> None:
-        """Raise AssertionError unless three independent counts agree on the database, and the cloud matches it."""
+        """Raise AssertionError unless three independent counts agree on the database and the cloud matches it."""
         try:
             audit(self.world)
             audit_cloud(self.world)
@@ -114,7 +114,7 @@ class Stage:
 
 
 def _count_on(connection: Connection, table: Table) -> None:
-    """Let PostgreSQL go on counting where these rows end; the other databases look by themselves."""
+    """Set PostgreSQL's sequence to continue after these rows; the other databases derive it from the rows."""
     counted = table.autoincrement_column
     if connection.dialect.name == "postgresql" and counted is not None:
         query = "SELECT setval(pg_get_serial_sequence(:name, :key), (SELECT MAX({0}) FROM {1}))"
@@ -122,12 +122,12 @@ def _count_on(connection: Connection, table: Table) -> None:
 
 
 def _parents_first(table: Table, rows: list[dict[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows so that one that refers to another of the same table comes later."""
+    """Return the rows ordered so that a row comes after the row of the same table it refers to."""
     return sorted(rows, key=lambda row: row.get("parent_id") or 0) if "parent_id" in table.c else list(rows)
 
 
 def _nothing_open(world: World) -> bool:
-    """Say whether nobody works and nothing is due."""
+    """Return whether no task is claimed and none is due."""
     query = select(tasks.c.id).where(or_(tasks.c.claimed_by.is_not(None), tasks.c.due_at <= world.now() + _SOON))
     with world.service.db.reading() as connection:
         return connection.execute(query).first() is None

@@ -1,8 +1,8 @@
-"""The steps of a program: everything it writes, counted and named, and a place at each to die or to stand still.
+"""The steps of a program: every write, counted and named, with a point at each to die or to pause.
 
-All that our programs and the sandbox cloud know is in the database. So what a kill can leave behind depends only on
-which transactions were committed before it, and killing right before and right after each commit that wrote something
-is killing everywhere. No product code is changed for this: SQLAlchemy says when it commits.
+Our programs and the sandbox cloud keep all state in the database. So the effects of a kill depend only on which
+transactions were committed before it: killing right before and right after each writing commit covers all kills.
+No product code changes for this: SQLAlchemy reports its commits.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
 
 PORTS = (SandboxAggregates, SandboxFlavors, SandboxImages, SandboxNetworks, SandboxProviders, SandboxServers)
 UNCOUNTED_THREADS = ("renewals", "audit")
-"""They write at moments of their own, so that what they write is not the same step in every run.
+"""Threads that write on their own schedule, so that their writes are not the same step in every run.
 
-Nor is the renewal of a claim by the thread that works: it is due only where the work takes long.
+The working thread's claim renewals are excluded too: they happen only where the work takes long.
 """
 CLAIMING_THREAD = "claims"
 _WRITE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+[`\"]?(\w+)")
 
 
 class Place(StrEnum):
-    """Where in a step: right before its transaction begins, right before it commits, or right after."""
+    """The point within a step: right before its transaction begins, right before it commits, or right after."""
 
     BEGIN = "begin"
     BEFORE = "before"
@@ -51,37 +51,37 @@ class Place(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A place in a run, at the step of this number, counted from 1.
+    """A point of a run, in the step of this number, counted from 1.
 
-    At its BEGIN only calls to the cloud are met: what the call is to do has been decided, and nothing is locked yet.
+    BEGIN only applies to calls to the cloud: the call has been decided, and nothing is locked yet.
     """
 
     number: int
     place: Place
 
     def __str__(self) -> str:
-        """Return it as a table shows it."""
+        """Return its text for a table."""
         return f"{self.place} {self.number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What happens to a program: the signal it sends itself at a moment, or nothing; `log` is where its steps go."""
+    """The signal that a program sends itself at a moment, if any; it writes its steps to `log`."""
 
     log: Path
     moment: Moment | None = None
     signal: signal.Signals = signal.SIGKILL
 
     def steps(self) -> list[str]:
-        """Return the names of the steps that were taken so far."""
+        """Return the names of the steps so far."""
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
 class Steps:
-    """Counts the commits of this process that wrote something, and acts at the one that the plan names."""
+    """Counts this process's commits that wrote something, and sends the signal at the planned one."""
 
     def __init__(self, plan: Plan) -> None:
-        """Prepare to count; nothing is hooked yet."""
+        """Prepare the counters; `install` adds the hooks."""
         self._plan = plan
         self._lock = threading.Lock()
         self._count = 0
@@ -89,7 +89,7 @@ class Steps:
         self._here = threading.local()
 
     def install(self) -> None:
-        """Begin to count, in all engines of this process."""
+        """Start counting in all engines of this process."""
         listen: Callable[..., None] = event.listen
         listen(Engine, "engine_connect", self._at_work)
         listen(Engine, "begin", self._begun)
@@ -104,7 +104,7 @@ class Steps:
             self._taken(name)
             self._reach(number, Place.AFTER)
 
-        DefaultDialect.do_commit = do_commit  # type: ignore[method-assign]  # no event comes after a commit
+        DefaultDialect.do_commit = do_commit  # type: ignore[method-assign]  # SQLAlchemy has no event after a commit
         self._leave_renewals_out()
         for port in PORTS:
             for name, method in list(vars(port).items()):
@@ -112,13 +112,13 @@ class Steps:
                     setattr(port, name, self._named(f"{port.group}.{name}", method))
 
     def _at_work(self, _connection: Any) -> None:
-        """Leave a sign, the empty list of steps, once the manager looks for work."""
+        """Create the empty list of steps once the manager looks for work."""
         if not self._claims and threading.current_thread().name == CLAIMING_THREAD:
             self._claims = True
             self._plan.log.touch()
 
     def _named(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a call to the cloud, so that what it commits is known by its name."""
+        """Wrap a call to the cloud, so that its commits carry its name."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
             self._here.verb = name
@@ -127,7 +127,7 @@ class Steps:
             finally:
                 self._here.verb = None
 
-        call.is_verb = True  # type: ignore[attr-defined]  # as the method it stands for
+        call.is_verb = True  # type: ignore[attr-defined]  # like the method it wraps
         return call
 
     def _leave_renewals_out(self) -> None:
@@ -154,7 +154,7 @@ class Steps:
         return written
 
     def _begin(self) -> tuple[str, int | None]:
-        """Return the name and the number of the step that is about to be committed; no number when it is none."""
+        """Return the name and number of the step about to be committed; the number is None when it does not count."""
         written = self._forget()
         if not written:
             return "", None
@@ -174,5 +174,5 @@ class Steps:
 
     def _reach(self, number: int | None, place: Place) -> None:
         if number is not None and self._plan.moment == Moment(number, place):
-            # To this thread: a signal to the process is taken by any of them, and this one goes on for a while.
+            # Signal this thread: any thread may take a process signal, and this one would run on for a while.
             signal.pthread_kill(threading.get_ident(), self._plan.signal)

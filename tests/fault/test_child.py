@@ -1,4 +1,4 @@
-"""The exit code of a forked process is what it is, whoever asks for it at the same moment."""
+"""Every thread reads the correct exit code of a forked process, even when several ask at the same moment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def die() -> None:
 
 
 def codes_of(child: Child) -> set[int | None]:
-    """Return what several threads hear that ask at once for the code of a process that has ended."""
+    """Return the codes that several threads read which ask at once for the code of an ended process."""
     together = Barrier(THREADS)
     wait_for(lambda: not Path(f"/proc/{child.pid}").exists())
 
@@ -39,5 +39,5 @@ def codes_of(child: Child) -> set[int | None]:
 
 @pytest.mark.slow
 def test_everybody_who_asks_learns_by_which_signal_a_process_ended() -> None:
-    """Without a lock one of them reads the code and the others hear 255, which once counted as two wrong kills."""
+    """Without a lock one thread reads the code and the others 255, which once counted as two wrong kills."""
     assert [codes_of(Child(f"child {number}", die)) for number in range(CHILDREN)] == [{-signal.SIGKILL}] * CHILDREN

@@ -1,4 +1,4 @@
-"""Clocks that are minutes wrong or are set by minutes: leases begin and end when they should, one works on each."""
+"""Clocks are minutes wrong or jump by minutes: leases begin and end on time, and one manager works on each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_an_api_whose_clock_is_wrong_grants_leases_for_the_present(stage: Stage,
 
 
 def test_on_sqlite_everything_comes_right_after_the_one_clock_was_set(tmp_path: Path) -> None:
-    """Some leases are due in the first place, some only while the clock is ahead."""
+    """Some leases are due before the jump, some only while the clock is ahead."""
     dice = random.Random(SEED)  # noqa: S311  repeatable, not secret
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
         machine = Machine(tmp_path / "machine")

@@ -1,4 +1,4 @@
-"""The database goes away, or a connection breaks at the worst moment: clear answers, and nothing lost or doubled."""
+"""The database fails, or a connection breaks at the worst moment: clear answers, and nothing lost or doubled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 @pytest.fixture(params=SERVERS)
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    """Yield a server of the test's own, which it may kill."""
+    """Yield a private server that the test may kill."""
     with server_of_kind(request.param) as own:
         yield own
 

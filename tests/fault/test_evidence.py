@@ -1,4 +1,4 @@
-"""What a run leaves behind that is not right: enough to find the cause without having it again."""
+"""A failed run leaves enough diagnostics to find the cause without a second run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker that lost its claim does nothing more to the cloud, and its last call is followed; a slow one works on."""
+"""A worker that lost its claim makes no more calls, and its last call is cleaned up; a slow worker keeps going."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.factory import World
 
 INSTANT = Settings(manager=ManagerSettings(claim_seconds=1e-6))
-"""A claim of which nobody can be sure, so that it is asked about before every call."""
+"""A claim so short that the worker checks it before every call."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_worker_that_was_overtaken_does_nothing_more(world: World) -> None:
     lease = world.lease(hosts(), instances(), floating_ips(), start=0, end=1)
 
     def overtake() -> None:
-        """Let another manager start the lease, and its owner delete it, while this one stands still in a call."""
+        """Let another manager start the lease, and its owner delete it, while this manager is stuck in a call."""
         world.cloud.faults.clear()
         world.clock.advance(seconds=1)
         run_manager(world)
@@ -42,7 +42,7 @@ def test_a_worker_that_was_overtaken_does_nothing_more(world: World) -> None:
         assert not world.exists(lease)
 
     during_a_step(world, overtake)
-    # What it had asked for when it stood still is there: an empty aggregate. Nothing that came after it is.
+    # The call in progress still created an empty aggregate. No later call took effect.
     assert [each.name for each in world.cloud.aggregates.list()] == ["freepool", lease.reservations[0].id]
     assert world.members("freepool") == {"cmp-01", "cmp-02"}
     run_for(world, seconds=5)
@@ -55,7 +55,7 @@ def test_what_an_ended_lease_is_left_with_by_a_late_call_goes_by_itself(world: W
     lease = world.lease(hosts(), instances(), start=0, end=1)
 
     def overtake() -> None:
-        """Let another manager start the lease and end it."""
+        """Let another manager start and end the lease."""
         world.cloud.faults.clear()
         world.clock.advance(seconds=1)
         run_for(world, hours=2)

@@ -1,4 +1,4 @@
-"""Programs killed at every step: afterwards every lease is where the database says, and the cloud is what it wants."""
+"""Programs killed at every step: afterwards every lease has its required status and the cloud matches the database."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SEED = 20_261
 OF_EACH = {"sqlite": 5}
-"""Kills of each scene; one on a database server. `python -m tests.fault --database mariadb --all` does all of them."""
+"""Kills per scene; one on a database server. `python -m tests.fault --database mariadb --all` runs all of them."""
 
 
 @pytest.fixture(
@@ -48,7 +48,7 @@ def stages(
 def test_whatever_step_a_program_dies_at_everything_is_right_afterwards(
     stages: Sequence[Stage],
 ) -> None:
-    """Some steps of every scene."""
+    """Try some steps of every scene."""
     rehearsed = campaign.rehearsals(stages)
     kills = campaign.choose_of_each(rehearsed, SEED, OF_EACH.get(stages[0].world.engine.dialect.name, 1))
     verdicts = campaign.carry_out(stages, kills, lambda _verdict: None)

@@ -1,4 +1,4 @@
-"""The two kinds of fault that are neither before nor after: half of a call, and a connection that breaks."""
+"""Two kinds of fault between "before" and "after": a half-done call, and a connection that breaks after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A manager that stands still in a call while its lease is started by another and deleted: nothing of it is left."""
+"""A manager is paused in a call while another starts the lease and its owner deletes it: nothing is left over."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SEED = 7
 SAMPLE = 9
-"""Moments of a start; `python -m tests.fault --outlive` takes all of them."""
+"""Moments of a start; `python -m tests.fault --outlive` runs all of them."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""One refused call never ends a promise, whichever call of a lease's life it is."""
+"""One refused call never keeps a lease from its required state, whichever call of its life is refused."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 SOON = timedelta(minutes=1)
 MOST_CALLS = 200
-"""More than any scene makes, so that a scene without an end is noticed."""
+"""More calls than any scene makes, so that an endless scene is detected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What is done to a lease of all four types with its servers, and what must be true a minute later."""
+    """An action on a lease of all four types with its servers, and the required state a minute later."""
 
     name: str
     set_up: Callable[[World], Lease]
@@ -96,7 +96,7 @@ SCENES = (
 
 
 def play(folder: Path, scene: Scene, refused: int | None) -> list[str]:
-    """Play a scene in which one call is refused, and return its calls."""
+    """Run a scene in which one call is refused; return its calls."""
     place = folder / f"{scene.name}-{refused}"
     place.mkdir()
     with make_service(place, hosts=HOSTS, addresses=range(200, 203)) as world:

@@ -1,4 +1,4 @@
-"""The steps of a program are the same in every run, however long it takes."""
+"""A program takes the same steps in every run, however long the run takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def turn_taken(stage: Stage) -> bool:
 
 @pytest.mark.slow
 def test_what_the_audit_writes_is_no_step(tmp_path: Path) -> None:
-    """It begins half a minute after its manager: counted in a slow rehearsal, its step never came to be killed at."""
+    """The audit starts half a minute late: counted in a slow rehearsal, its step is missing in the kill run."""
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
         options = {"manager": {"audit_seconds": 1}}
         with launched("leasehold-manager", tmp_path, stage.url, options=options) as manager:
@@ -39,7 +39,7 @@ def test_what_the_audit_writes_is_no_step(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_steps_of_a_start_are_the_same_where_a_call_outlasts_the_claim(tmp_path: Path) -> None:
-    """The claim is renewed then: counted in a slow rehearsal, that step never came to be killed at."""
+    """The claim is renewed then: counted in a slow rehearsal, that step is missing in the kill run."""
     scene = next(scene for scene in MANAGER_SCENES if scene.name == "start")
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
         empty = stage.rows()

@@ -1,4 +1,4 @@
-"""A manager killed while a lease starts, as it comes: the start goes on, and the lease can be deleted meanwhile."""
+"""A manager with default settings is killed during a start: the start continues; the lease can be deleted meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IN_THE_MIDDLE = Moment(9, Place.AFTER)
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Iterator[Stage]:
-    """Yield a stage with a lease that a manager, with nothing configured, was killed in the middle of starting."""
+    """Yield a stage with a lease whose manager, on default settings, was killed in the middle of its start."""
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as made:
         grant(made, start=0 * HOUR, end=5 * HOUR)
         plan = Plan(tmp_path / "doomed.steps", IN_THE_MIDDLE, signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_a_manager_that_runs_already_takes_over_within_a_minute_of_the_kill(tmp_
 
 
 def test_a_manager_that_stood_still_stops_when_it_was_told_to_meanwhile(tmp_path: Path) -> None:
-    """The kernel hands the signal to whichever thread wakes first; several tries, because that may be the main one."""
+    """The kernel gives the signal to whichever thread wakes first, maybe the main one; so try several times."""
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
         for _ in range(5):
             with launched("leasehold-manager", stage.folder, stage.url) as manager:

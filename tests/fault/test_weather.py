@@ -1,4 +1,4 @@
-"""Whole lives of leases on a cloud that fails at random: when it stops failing, everything comes right."""
+"""Whole lives of leases on a cloud that fails at random: after the faults stop, every lease converges."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TURNS = 40
 
 
 def stormy(world: World, seed: int) -> tuple[World, Weather]:
-    """Return the world with weather in its cloud."""
+    """Return the world with random faults in its cloud."""
     weather = Weather(world.engine, seed, sleep=lambda seconds: world.clock.advance(seconds=seconds))
     for name in ("hypervisors", "aggregates", "flavors", "servers", "images", "providers", "networks"):
         getattr(world.cloud, name).faults = weather
@@ -39,7 +39,7 @@ def stormy(world: World, seed: int) -> tuple[World, Weather]:
 
 
 def turn(world: World, dice: random.Random, leases: list[Lease]) -> None:
-    """Let people do something: make, move, grow or delete a lease, break or mend a host, or wait."""
+    """Do one random action: create, move, grow or delete a lease, break or repair a host, or wait."""
     now = (world.now() - world.hour(0)) / timedelta(hours=1)
     wishes = dice.sample([hosts(before_end="snapshot"), instances(2), flavors(), floating_ips()], dice.randint(1, 4))
     some = dice.choice(leases) if leases else None
@@ -53,7 +53,7 @@ def turn(world: World, dice: random.Random, leases: list[Lease]) -> None:
     try:
         dice.choices(actions, (5, 3, 2, 1, 2))[0]()
     except (LeaseholdError, CloudError):
-        return  # Refused, or the cloud was asked and did not answer: that is for the caller, who may ask again.
+        return  # Refused, or the cloud did not answer: the client may retry.
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A cloud that fails at random: calls may be slow, fail, be refused, half-done or lost, as the dice of a seed fall."""
+"""A cloud that fails at random: calls may be slow, fail, be refused, half-done or lost, as a seed decides."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ READS = frozenset(
 )
 
 SHARE_REFUSED = 0.5
-"""Of the calls that fail without an effect."""
+"""The share of refusals among the calls that fail without an effect."""
 
 
 class Weather(Faults):
-    """Faults that fall on calls by themselves, at a rate from 0 to 1; a slow call lets the given time pass."""
+    """Faults that hit calls at a rate from 0 to 1; a slow call lets the given time pass."""
 
     def __init__(self, engine: Engine, seed: int, sleep: Callable[[float], None]) -> None:
-        """Begin fair."""
+        """Start without faults."""
         super().__init__(engine, sleep=sleep)
         self._dice = random.Random(seed)  # noqa: S311  repeatable, not secret
         self.rate = 0.0
         self.struck = dict.fromkeys(ERRORS, 0)
 
     def take(self, verb: str) -> Fault | None:
-        """Return what happens to this call; None for a call that goes well."""
+        """Return the fault of this call, or None for a call that succeeds."""
         if self._dice.random() >= self.rate:
             return None
         error = self._dice.choice(ERRORS)

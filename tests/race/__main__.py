@@ -1,4 +1,4 @@
-"""`python -m tests.race`: a storm of requests on one database, and what the database and the cloud say afterwards."""
+"""`python -m tests.race`: a storm of requests on one database, then a check of the database and the cloud."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.servers import KINDS, new_database
 
 
 def main() -> None:
-    """Run a storm, print its table and the verdict; leave with 1 when something is wrong."""
+    """Run a storm and print its table and the verdict; exit with 1 when something is wrong."""
     parser = ArgumentParser("python -m tests.race", description=__doc__)
     parser.add_argument("--database", choices=KINDS, default="mariadb")
     parser.add_argument("--apis", type=int, default=4)

@@ -1,4 +1,4 @@
-"""Four API processes on one database, and a crowd of clients that let go at the same moment."""
+"""Four API processes on one database, and a crowd of clients that send at the same moment."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 PROCESSES = 4
 HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5}
-"""How many hosts each test gets; it asks for them by the property `for`, so that none sees another's."""
+"""The number of hosts of each test; a test selects its own hosts by the property `for`."""
 VCPUS = 32
 ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
 
 
 @dataclass(frozen=True)
 class Site:
-    """One database, several API processes: which one answers is the luck of the client's number."""
+    """One database and several API processes; the client's number selects the process that answers."""
 
     database_url: str
     urls: Sequence[str]
@@ -50,7 +50,7 @@ def database(kind: str, databases: Any, folder: Path) -> Iterator[str]:
 
 
 def build(url: str) -> None:
-    """Make the database, and a cloud with the hosts of all tests."""
+    """Create the database, and a cloud with the hosts of all tests."""
     prepare_database(url)
     names = [f"{group}-{number}" for group, count in HOSTS.items() for number in range(count)]
     engine = open_engine(url)
@@ -64,11 +64,11 @@ def build(url: str) -> None:
     params=[kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
 )
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator[Site]:
-    """Yield a site on each database. It outlives a test, because starting its processes takes longer than a race."""
+    """Yield a site on each database. The tests share it, because starting its processes takes longer than a race."""
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(database(request.param, databases, tmp_path_factory.mktemp("race")))
         build(url)
-        # The threads stay until the end: the kernel stops a process whose starting thread is gone.
+        # These threads live until the end: the kernel stops a process when the thread that started it ends.
         starters = stack.enter_context(ThreadPoolExecutor(PROCESSES))
         programs = [stack.enter_context(running("leasehold-api", database_url=url))]
         others = [running("leasehold-api", database_url=url) for _ in range(PROCESSES - 1)]

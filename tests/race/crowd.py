@@ -1,4 +1,4 @@
-"""Clients in threads that all wait for the same moment, each with a connection of its own."""
+"""Clients in threads that all start at the same moment, each with its own connection."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Made = TypeVar("Made")
 
 
 def all_at_once(site: Site, act: Callable[[Visitor], Made], clients: int = CLIENTS) -> list[Made]:
-    """Let so many clients act at the same moment, each in a thread, and return what each one made of it."""
+    """Run `act` for this many clients at the same moment, each in a thread; return their results."""
     barrier = threading.Barrier(clients)
 
     def visit(number: int) -> Made:
         with requests.Session() as session:
-            # The connection is there before the moment comes, so that nothing but the race itself takes time.
+            # Connect before the start, so that only the race itself takes time.
             session.get(site.url(number).removesuffix("v1") + "healthcheck", timeout=ANSWERED_WITHIN)
             barrier.wait(ANSWERED_WITHIN)
             return act(Visitor(number, session, site.url(number)))
@@ -36,7 +36,7 @@ def all_at_once(site: Site, act: Callable[[Visitor], Made], clients: int = CLIEN
 
 
 def statuses(answers: Sequence[Asked]) -> dict[tuple[str, int], int]:
-    """Return how often each method got each status."""
+    """Return the number of answers for each method and status."""
     found: dict[tuple[str, int], int] = {}
     for answer in answers:
         found[answer.method, answer.status] = found.get((answer.method, answer.status), 0) + 1

@@ -1,4 +1,4 @@
-"""Several API processes and several managers on one database, each of which can be killed and started again."""
+"""Several API processes and several managers on one database; each can be killed and restarted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIONS: Options = {
     "physical:host": {"polling_interval": 1},
     "enforcement": {"max_open_leases": -1},
 }
-"""Short times, so that what a killed manager left and what a broken host needs is seen within seconds.
+"""Short times, so that managers handle expired claims and failed hosts within seconds.
 
 A project asks for thousands of leases, so it has no limit.
 """
@@ -34,7 +34,7 @@ A project asks for thousands of leases, so it has no limit.
 
 @dataclass
 class Member:
-    """One process of the fleet, on the database that it was given."""
+    """One process of the fleet and its database."""
 
     name: str
     database_url: str
@@ -44,7 +44,7 @@ class Member:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def start(self) -> None:
-        """Start it and wait until it is at work. The thread that does so has to outlive it, or the kernel ends it."""
+        """Start it and wait until it works. The calling thread has to outlive it, or the kernel ends it."""
         options = {section: dict(values) for section, values in self.options.items()}
         if self.name == "leasehold-manager":
             self.metrics_port = free_port()
@@ -54,13 +54,13 @@ class Member:
             wait_for(lambda: answers(self), within=60)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it with SIGKILL, as a power cut would."""
         assert self.program is not None
         self.program.kill()
         self.stop()
 
     def stop(self) -> None:
-        """End it as an operator would; raises AssertionError when it does not end by itself, or has ended before."""
+        """Stop it as an operator would; raise AssertionError when it does not exit by itself or has exited before."""
         self._stack.close()
         self.program = None
 
@@ -70,19 +70,19 @@ class Member:
 
     @property
     def url(self) -> str:
-        """The endpoint; that of a process that is away does not answer."""
+        """The endpoint; it does not answer while the process is down."""
         return self.program.url if self.program is not None else "http://127.0.0.1:9/v1"
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """All the processes."""
+    """All the API and manager processes."""
 
     apis: Sequence[Member]
     managers: Sequence[Member]
 
     def url(self, client: int) -> str:
-        """Return the endpoint that this client is led to: its own one, or the next that is up."""
+        """Return the endpoint for this client: its own process's, or that of the next one that runs."""
         members = [*self.apis[client % len(self.apis) :], *self.apis[: client % len(self.apis)]]
         return next((member.url for member in members if member.alive), members[0].url)
 
@@ -93,13 +93,13 @@ class Fleet:
 
 @contextmanager
 def fleet(urls: Sequence[str], *, apis: int, managers: int, options: Options | None = None) -> Iterator[Fleet]:
-    """Run so many processes, each on one of `urls` in turn, until the block ends."""
+    """Run this many processes, each on one of `urls` in rotation, until the block ends."""
     wanted = merged(OPTIONS, options or {})
     names = ["leasehold-api"] * apis + ["leasehold-manager"] * managers
     turns = [*islice(cycle(urls), apis), *islice(cycle(urls), managers)]
     members = [Member(name, url, wanted) for name, url in zip(names, turns, strict=True)]
     with ExitStack() as stack:
-        # One thread each, which stay until the end.
+        # One thread for each process, which lives until the end.
         starters = stack.enter_context(ThreadPoolExecutor(len(members)))
         for member in members:
             stack.callback(member.stop)
@@ -108,13 +108,13 @@ def fleet(urls: Sequence[str], *, apis: int, managers: int, options: Options | N
 
 
 def merged(first: Mapping[str, Mapping[str, object]], second: Mapping[str, Mapping[str, object]]) -> Options:
-    """Return the options of both; the second one's are the stronger."""
+    """Return the options of both; `second` overrides `first`."""
     sections = {**first, **second}
     return {name: {**first.get(name, {}), **second.get(name, {})} for name in sections}
 
 
 def answers(manager: Member) -> bool:
-    """Say whether a manager is at work: it answers Prometheus from then on."""
+    """Return whether a manager works: it answers Prometheus from then on."""
     try:
         return requests.get(f"http://127.0.0.1:{manager.metrics_port}/metrics", timeout=5).ok
     except requests.ConnectionError:
@@ -122,7 +122,7 @@ def answers(manager: Member) -> bool:
 
 
 def work_done(manager: Member) -> dict[str, int]:
-    """Return how many pieces of work this manager has done since it was started, by phase."""
+    """Return the number of tasks by phase that this manager has done since its start."""
     page = requests.get(f"http://127.0.0.1:{manager.metrics_port}/metrics", timeout=30).text
     found: dict[str, int] = {}
     for family in text_string_to_metric_families(page):

@@ -1,4 +1,4 @@
-"""What the tables say, checked without the service: plain rows, plain Python, no code that decided about them."""
+"""Checks of the tables that do not use the service: plain rows and plain Python, none of the code under test."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ class Ledger:
 
     @property
     def names(self) -> set[str]:
-        """The names of all leases that were ever written."""
+        """The names of all leases ever written."""
         return {row["name"] for row in self.rows["leases"]}
 
     def live(self, lease_ids: set[str] | None = None) -> list[Row]:
-        """Return the promises that hold a host for some time, of these leases or of all."""
+        """Return the allocations that hold a resource for some time, of these leases or of all."""
         found = [row for row in self.rows["allocations"] if row["ends_at"] > row["starts_at"]]
         return found if lease_ids is None else [row for row in found if row["lease_id"] in lease_ids]
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the database; nothing, one hopes."""
+        """Return the problems of the database; empty when it is consistent."""
         return [*self._overbooked(), *self._torn(), *self._unkept(), *self._stamps()]
 
     def _overbooked(self) -> list[str]:
-        """Look at every host at every moment at which something begins there: the only ones where use can rise."""
+        """Check every resource at each moment at which an allocation begins: use can only rise there."""
         found = []
         capacities = {row["number"]: _decoded(row["capacity"]) for row in self.rows["resources"]}
         on_host: dict[int, list[Row]] = defaultdict(list)
@@ -51,7 +51,7 @@ class Ledger:
         return found
 
     def _torn(self) -> list[str]:
-        """Every row belongs to a lease, and every lease has all its rows: transactions are whole."""
+        """Every row belongs to a lease, and every lease has all its rows: transactions are atomic."""
         leases = {row["id"] for row in self.rows["leases"]}
         columns = {"reservations": "lease_id", "allocations": "lease_id", "events": "lease_id", "outbox": "lease_id"}
         found = [
@@ -69,7 +69,7 @@ class Ledger:
         return found
 
     def _unkept(self) -> list[str]:
-        """Every lease that is there holds what it asked for, and one that is gone holds nothing."""
+        """Every existing lease holds what it asked for, and a deleted lease holds nothing."""
         found = []
         held: dict[str, list[Row]] = defaultdict(list)
         for row in self.live():
@@ -86,7 +86,7 @@ class Ledger:
         return found
 
     def _stamps(self) -> list[str]:
-        """No promise may be stamped with a generation that its pool has not reached."""
+        """No allocation may have a generation that its pool has not reached."""
         generations = {row["name"]: row["generation"] for row in self.rows["pools"]}
         return [
             f"allocation {row['id']} is of generation {row['generation']}, its pool of {generations[row['pool']]}"
@@ -109,7 +109,7 @@ def _decoded(value: Any) -> dict[str, Any]:
 
 
 def read_ledger(database_url: str) -> Ledger:
-    """Return all rows as one moment has them."""
+    """Return all rows in one snapshot."""
     engine = sa.create_engine(database_url, isolation_level="SERIALIZABLE", poolclass=sa.NullPool)
     with engine.begin() as connection:
         rows = {

@@ -1,4 +1,4 @@
-"""What a storm or a soak has seen: every answer, as a table, and held against the database."""
+"""The answers seen in a storm or a soak: as a table, and checked against the database."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EXPECTED = frozenset(
     | {("PUT", 200), ("PUT", 400), ("PUT", 404), ("PUT", 409)}
     | {("DELETE", 204), ("DELETE", 404)}
 )
-"""What a client has to expect while everything works. 400 is for a window that is over when its turn comes."""
+"""The answers to expect while everything works. 400 is for a window that is over when the request is decided."""
 OUTAGE = frozenset((method, status) for method in ("POST", "PUT", "DELETE") for status in (NO_ANSWER, 503))
-"""What it has to expect beside that while a database or a process is away."""
+"""The additional answers to expect while a database or a process is down."""
 
 
 @dataclass(frozen=True)
 class StormReport:
-    """What was asked and answered, how long that took, and what each manager has done."""
+    """The requests and answers, their durations, and the work of each manager."""
 
     seed: int
     answers: Sequence[Asked]
@@ -35,21 +35,21 @@ class StormReport:
 
     @property
     def granted(self) -> int:
-        """How many leases were granted."""
+        """The number of granted leases."""
         return sum(answer.status == 201 for answer in self.answers)
 
     def statuses(self) -> dict[tuple[str, int], int]:
-        """Return how often each kind of request got each status, by kind and status."""
+        """Return the number of answers by kind of request and status."""
         found: dict[tuple[str, int], int] = {}
         for answer in self.answers:
             found[answer.kind, answer.status] = found.get((answer.kind, answer.status), 0) + 1
         return dict(sorted(found.items()))
 
     def check(self, url: str, *, tolerated: Collection[tuple[str, int]] = (), shared: bool = True) -> None:
-        """Raise AssertionError, with the seed, for an unexpected answer and for all that the database contradicts.
+        """Raise AssertionError, with the seed, for unexpected answers and for contradictions with the database.
 
-        `tolerated` are the answers, by method and status, that are fine beside `EXPECTED`; see `OUTAGE`. With `shared`
-        every manager has to have done some of the work.
+        `tolerated` lists answers, by method and status, to allow besides `EXPECTED`; see `OUTAGE`. With `shared`
+        every manager must have done some of the work.
         """
         strange = [answer for answer in self.answers if (answer.method, answer.status) not in {*EXPECTED, *tolerated}]
         found = [f"{answer.kind} was answered {answer.status}: {answer.body}" for answer in strange[:5]]
@@ -79,5 +79,5 @@ class StormReport:
 
 
 def _padded(cell: str, width: int) -> str:
-    """Return a cell of the table: words stand left, numbers right."""
+    """Return a table cell: text aligned left, numbers right."""
     return cell.rjust(width) if cell[:1].isdigit() else cell.ljust(width)

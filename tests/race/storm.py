@@ -1,11 +1,11 @@
-"""Many clients, several API processes and managers: creates, amendments and deletes of every kind, all at once.
+"""Many clients, several API processes and managers: creates, amendments and deletes of every kind in parallel.
 
     report = storm([url], apis=4, managers=2, seconds=10)
     report.check(url)
 
-Where the database is a cluster, `urls` names its nodes: each process gets one of them in turn, and `check` may be asked
-through any. What happens to the nodes meanwhile is the caller's business (`meanwhile`); the clients take note of every
-answer, and of every answer that does not come.
+For a database cluster, `urls` lists its nodes: the processes use them in rotation, and `check` may use any of them.
+The caller's `meanwhile` disturbs the nodes during the storm; the clients record every answer, and every request that
+got none.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 SEED = 20_261_121
 CLIENTS = 32
 RECENT = 40
-"""Clients mostly amend and delete one of so many leases, the youngest that anybody was granted."""
+"""Clients mostly amend and delete one of this many newest leases."""
 PAUSE = 0.2
-"""In seconds, for a client that had no answer or a 503: the next one is not expected to be better at once."""
+"""Seconds that a client waits after no answer or a 503, because an immediate retry would hardly do better."""
 
 
 @dataclass
 class Crowd:
-    """The clients' common knowledge: which leases there are, and whether to go on."""
+    """The state that the clients share: the known leases, and whether to go on."""
 
     seed: int
     times: Times
@@ -57,7 +57,7 @@ class Crowd:
     _known: list[Known] = field(default_factory=list)
 
     def another(self) -> bool:
-        """Say whether one more request is wanted, and count it."""
+        """Return whether one more request is wanted, and count it."""
         with self._lock:
             if self.left is not None:
                 self.left -= 1
@@ -68,7 +68,7 @@ class Crowd:
             return rng.choice(self._known[-RECENT:] if rng.random() < 0.8 else self._known) if self._known else None
 
     def note(self, answer: Asked) -> None:
-        """Remember an answer, and what it says about which leases there are."""
+        """Record an answer, and update the known leases from it."""
         with self._lock:
             self.answers.append(answer)
             if answer.status in (200, 201):
@@ -79,7 +79,7 @@ class Crowd:
 
 
 def ask_once(visitor: Visitor, crowd: Crowd, rng: random.Random) -> Asked:
-    """Send one request of the mix and return it with its answer."""
+    """Send one request of the mix; return it with its answer."""
     known, chance = crowd.pick(rng), rng.random()
     if known is None or chance < 0.55:
         kind, body = wanted.creation(rng, crowd.times)
@@ -101,7 +101,7 @@ def _visit(number: int, crowd: Crowd, site: Fleet) -> None:
 
 
 def enrol(site: Fleet) -> None:
-    """Enrol the hosts and addresses that the clients fight for."""
+    """Enrol the hosts and addresses that the clients compete for."""
     things = [("os-hosts", {"name": name}) for name in wanted.HOSTS]
     network = {"floating_network_id": NETWORK_ID}
     things += [("floatingips", {**network, "floating_ip_address": address}) for address in wanted.ADDRESSES]
@@ -111,7 +111,7 @@ def enrol(site: Fleet) -> None:
 
 
 def wait_until_idle(urls: Sequence[str], within: float) -> float:
-    """Wait until the managers have nothing left to do, asked through whichever node answers; return the seconds."""
+    """Wait until the managers have no work left, asking any node that answers; return the seconds."""
     begun = time.monotonic()
     left: Sequence[str] = ["no node of the database answers"]
     while time.monotonic() < begun + within:
@@ -139,11 +139,11 @@ def storm(
     meanwhile: Callable[[Fleet], None] | None = None,
     idle_within: float = 60.0,
 ) -> StormReport:
-    """Make the database in an empty database and let a storm loose on it; return the report when all has come to rest.
+    """Run a storm on an empty database, which is prepared first; return the report once the managers are idle.
 
-    It lasts `seconds`, or until so many requests were sent. Each process is given one of `urls` in turn. `meanwhile` is
-    called in this thread while the clients ask; the storm lasts at least until it returns. Raises AssertionError when
-    the managers do not come to rest in time.
+    The storm lasts `seconds`, or until the wanted number of requests was sent. The processes use `urls` in rotation.
+    `meanwhile` runs in this thread during the requests; the storm lasts at least until it returns. AssertionError is
+    raised when the managers do not become idle in time.
     """
     prepare_database(urls[0])
     with fleet(urls, apis=apis, managers=managers, options=options) as site:

@@ -1,4 +1,4 @@
-"""A slow call to the cloud holds up one lease and no other, with two managers and with the threads of one."""
+"""A slow call to the cloud delays only its own lease, with two managers and with the threads of one manager."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_nor_does_it_among_the_threads_of_one(postgresql_url: str) -> None:
 
 
 def try_with(managers: int, database_url: str) -> None:
-    """Let one lease wait for its call, see that the others start meanwhile, and kill the manager that waits."""
+    """Make one lease wait for its call, check that the others start meanwhile, and kill the manager that waits."""
     prepare_database(database_url)
     engine = open_engine(database_url)
     cloud = sandbox(engine, faults_in_force=False)
-    # Set before anybody runs: a process looks for faults once a second. The first host that leaves the free pool waits.
+    # Set before any process starts, since each polls for faults once a second. The first removal of a host is slow.
     cloud.faults.set(Fault("aggregates.remove_host", latency_ms=SLOW_MS, remaining=1))
     with fleet([database_url], apis=1, managers=managers) as site:
         for name, _properties in seed.SUGGESTED_HOSTS:
@@ -85,7 +85,7 @@ def statuses(url: str, lease_ids: Collection[str]) -> list[str]:
 
 
 def kill_the_one_at_work(site: Fleet, url: str, lease_id: str) -> None:
-    """Kill the manager that waits for the slow call, and start another in its place where it was the only one."""
+    """Kill the manager that waits for the slow call; restart it if it was the only one."""
     (claimer,) = [row["claimed_by"] for row in read_ledger(url).rows["tasks"] if row["subject"] == lease_id]
     (stuck,) = [each for each in site.managers if each.program and f":{each.program.process.pid}:" in claimer]
     stuck.kill()

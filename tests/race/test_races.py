@@ -1,4 +1,4 @@
-"""Many clients, several API processes, one database: what there is once is promised once."""
+"""Many clients, several API processes, one database: no resource is allocated twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 SEED = 20_261_121
 MIXED_SECONDS, MIXED_AT_MOST = 3.0, 60.0
 WANTED = (("POST", 201), ("POST", 409), ("PUT", 200), ("DELETE", 204))
-"""What has to be answered before a mixture is over: on a busy machine that takes longer."""
+"""The answers that a mixture needs before it ends, which take longer on a busy machine."""
 EXPECTED = {
     ("POST", 201),
     ("POST", 409),
@@ -51,18 +51,18 @@ def hosts(group: str, low: int = 1, high: int | None = None) -> dict[str, Any]:
 
 
 def lease(reservation: dict[str, Any], when: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the body of a request, under a name of its own."""
+    """Return the body of a create request with a unique name."""
     return {"name": uuid4().hex, "reservations": [reservation], **(when or window(0, 1))}
 
 
 def window(start: float, hours: float) -> dict[str, str]:
-    """Return a window that begins so many hours after a moment two days ahead."""
+    """Return a window of `hours` that begins `start` hours after a moment two days ahead."""
     begin = BEGIN + timedelta(hours=start)
     return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(hours=hours)).isoformat()}
 
 
 def check_answers_kept(site: Site, answers: Sequence[Asked]) -> None:
-    """Compare the tables with what the clients were told; raises AssertionError."""
+    """Compare the tables with the answers that the clients got; raise AssertionError on a difference."""
     ledger = read_ledger(site.database_url)
     assert ledger.problems() == []
     asked = [answer for answer in answers if answer.method == "POST"]
@@ -86,7 +86,7 @@ def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
 
 
 def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> None:
-    """Fifteen requests for one of five hosts: in three hours all fit, in one hour five do. Blazar granted ten."""
+    """Fifteen requests for one of five hosts: over three hours all fit, in one hour five do. Blazar granted ten."""
 
     def ask(hours: int) -> Callable[[Visitor], Asked]:
         return lambda visitor: visitor.create(lease(hosts("fifteen"), window(3 * hours + visitor.number % hours, 1)))
@@ -126,10 +126,10 @@ def test_one_idempotency_key_for_different_requests_is_a_conflict(site: Site) ->
 
 
 class Mixture:
-    """Clients that create, amend and delete at random, their own leases and each other's."""
+    """Clients that create, amend and delete leases at random, their own and each other's."""
 
     def __init__(self, group: str, seconds: float, when: Callable[[random.Random], dict[str, str]]) -> None:
-        """Go on for so many seconds on these hosts, and until all of WANTED was answered, with windows of `when`."""
+        """Run for `seconds` on this group's hosts, and until all of WANTED was answered, with windows from `when`."""
         self._group = group
         self._when = when
         self._until = time.monotonic() + seconds
@@ -139,7 +139,7 @@ class Mixture:
         self._leases: list[str] = []
 
     def __call__(self, visitor: Visitor) -> list[Asked]:
-        """Act as one client until the time is over, and return all that was asked."""
+        """Act as one client until the time is over; return all its requests."""
         rng = random.Random(SEED + visitor.number)  # noqa: S311 - a workload wants repeatable numbers
         answers = []
         while time.monotonic() < (self._at_most if self._missing else self._until):
@@ -167,13 +167,13 @@ def far_away(rng: random.Random) -> dict[str, str]:
 
 
 def at_once(rng: random.Random) -> dict[str, str]:
-    """Return a window that begins within seconds and is over soon, so that managers are busy with the lease."""
+    """Return a window that begins within seconds and ends soon, so that managers work on the lease."""
     begin = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(0, 2))
     return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(seconds=rng.randint(2, 5))).isoformat()}
 
 
 def check_answers(answers: Sequence[Asked], *also: tuple[str, int]) -> None:
-    """See that everything was answered as a client has to expect it, and that a race took place at all."""
+    """Check that every answer is an expected one, and that a race took place at all."""
     seen = statuses(answers)
     strange = [answer for answer in answers if (answer.method, answer.status) not in {*EXPECTED, *also}]
     assert not strange, f"seed {SEED}: {seen}, such as {strange[:3]}"
@@ -194,14 +194,14 @@ def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None
     ):
         answers = [answer for each in all_at_once(site, Mixture("busy", MIXED_SECONDS, at_once)) for answer in each]
         wait_for(lambda: nothing_is_due(site), within=60)
-    # A lease that has begun cannot be amended like one that is to come, and a window may be over when its turn comes.
+    # An active lease allows fewer amendments than a pending one, and a window may be over before it is decided.
     check_answers(answers, ("PUT", 400), ("POST", 400))
     check_answers_kept(site, answers)
     check_cloud(site)
 
 
 def nothing_is_due(site: Site) -> bool:
-    """Say whether the managers have come to rest: nothing to do now, and no lease left of those that begin at once."""
+    """Return whether the managers are idle: no work is due, and none of the leases that begin at once remains."""
     ledger = read_ledger(site.database_url)
     busy = [row for row in ledger.rows["tasks"] if row["claimed_by"] is not None]
     soon = (datetime.now(UTC) + timedelta(hours=1)).replace(tzinfo=None).isoformat(sep=" ")
@@ -209,7 +209,7 @@ def nothing_is_due(site: Site) -> bool:
 
 
 def check_cloud(site: Site) -> None:
-    """See that every host is back in the free pool and nowhere else, because no lease is on now."""
+    """Check that every host is in the free pool and in no other aggregate, because no lease is active."""
     engine = open_engine(site.database_url)
     aggregates = sandbox(engine).aggregates.list()
     engine.dispose()

@@ -1,4 +1,4 @@
-"""Everything at once on every database: what was accepted is there, what was refused left nothing, the cloud agrees."""
+"""A storm on every database: accepted changes are there, refused ones left no trace, and the cloud matches."""
 
 from __future__ import annotations
 

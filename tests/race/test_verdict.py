@@ -1,4 +1,4 @@
-"""What a storm is judged by notices what it should: after a storm the database is forged, one statement at a time."""
+"""The verdict on a storm detects every kind of error: the test forges the database, one statement at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORGERIES = {
     "was deleted and is still there": "UPDATE leases SET deleted_at = NULL WHERE deleted_at IS NOT NULL",
     "and it is gone": "UPDATE leases SET deleted_at = created_at WHERE id = :lease",
 }
-"""What the verdict has to say, and the statement after which it has to; each has a lease of its own."""
+"""The text that the verdict must contain, and the statement that causes it; each forges its own lease."""
 
 
 def test_a_forgery_of_any_kind_is_found(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
-"""Compares what the clients were told with the tables and with the cloud, after everything has come to rest.
+"""Compares the answers that clients got with the tables and with the cloud, once the managers are idle.
 
-Every accepted lease is there with exactly what was promised last; every refused request left nothing in any table; of
-one whose answer was lost, all of it is there or none.
+Every accepted lease exists with exactly its last granted state; every refused request left no row in any table; a
+request without an answer took effect completely or not at all.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 ENDING = ("lease", "host")
-"""The kinds of work that come to an end; what looks around for ever is none of them."""
+"""The kinds of work that finish; periodic work is excluded."""
 SOON = timedelta(hours=1)
-"""What is due later is left for another day."""
+"""Work due after this is not waited for."""
 TOO_LATE = "The lease's time passed before it could start."
 
 
 def problems(url: str, answers: Sequence[Asked]) -> list[str]:
-    """Return everything that is wrong; nothing, one hopes."""
+    """Return every problem; empty when all is consistent."""
     ledger = read_ledger(url)
     return [
         *ledger.problems(),
@@ -50,16 +50,16 @@ def problems(url: str, answers: Sequence[Asked]) -> list[str]:
 
 
 def moment(value: Any) -> datetime:
-    """Return a moment as the drivers give it: aware, naive or as text, always UTC."""
+    """Return a moment from what the drivers give: aware, naive or text, always UTC."""
     found = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     return found.replace(tzinfo=found.tzinfo or UTC)
 
 
-# ---------------------------------------------------------------- at rest
+# ---------------------------------------------------------------- idle
 
 
 def open_work(ledger: Ledger) -> list[str]:
-    """Return what managers still have to do, now or soon: work claimed or due, leases that are not as they should."""
+    """Return the work that managers still have to do: claimed or soon due tasks, and leases in a wrong status."""
     now = datetime.now(UTC)
     watched = _watched(ledger)
     found = [
@@ -78,9 +78,9 @@ def open_work(ledger: Ledger) -> list[str]:
 
 
 def _watched(ledger: Ledger) -> set[str]:
-    """Return the leases with servers on a host that failed: a manager looks again and again whether they are gone.
+    """Return the leases with servers on a failed host: a manager checks again and again whether they are gone.
 
-    Nobody else says so, and only their owner or the end of the lease removes them.
+    No notification reports their removal; only their owner or the end of the lease removes them.
     """
     return {
         row["lease_id"]
@@ -96,16 +96,16 @@ def _expected(lease: Row, now: datetime) -> str:
 
 
 def is_unkept(lease: Row) -> bool:
-    """Say whether a lease of seconds is over without having begun, and says so: the machine was too busy for it."""
+    """Return whether a lease of a few seconds ended in ERROR without a start, because the machine was too busy."""
     over = moment(lease["end_at"]) <= datetime.now(UTC)
     return over and lease["status"] == "ERROR" and (lease["status_reason"] or "").startswith(TOO_LATE)
 
 
-# ---------------------------------------------------------------- what was refused
+# ---------------------------------------------------------------- refused requests
 
 
 def _traces(url: str, answers: Sequence[Asked]) -> Iterator[str]:
-    """Look in every column of every table for the names that only refused requests have used."""
+    """Search every column of every table for names that only refused requests used."""
     refused = {each.name: each for each in answers if each.name and each.outcome is Outcome.REFUSED}
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     metadata = sa.MetaData()
@@ -122,13 +122,13 @@ def _traces(url: str, answers: Sequence[Asked]) -> Iterator[str]:
 
 
 def _words(row: Iterable[Any]) -> Iterator[str]:
-    """Return whatever in a row could be a name of ours: 32 hexadecimal digits."""
+    """Return everything in a row that could be one of our names: 32 hexadecimal digits."""
     for value in row:
         text = value if isinstance(value, str) else json.dumps(value, default=str)
         yield from (word for word in text.replace('"', " ").replace(",", " ").split() if len(word) == 32)
 
 
-# ---------------------------------------------------------------- what was granted
+# ---------------------------------------------------------------- granted requests
 
 
 def _leases(ledger: Ledger, answers: Sequence[Asked]) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _leases(ledger: Ledger, answers: Sequence[Asked]) -> Iterator[str]:
 
 
 def _creations(ledger: Ledger) -> Iterator[Row]:
-    """Return the names under which leases were created, which an amendment may have changed since."""
+    """Return the id and the original name of each created lease; an amendment may have changed the name since."""
     for row in ledger.rows["outbox"]:
         if row["event_type"] == "lease.create":
             payload = json.loads(row["payload"]) if isinstance(row["payload"], str) else row["payload"]
@@ -162,7 +162,7 @@ def _creations(ledger: Ledger) -> Iterator[Row]:
 
 
 def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked]) -> Iterator[str]:
-    """Compare one lease with all that was asked about it."""
+    """Compare one lease with all requests about it."""
     deletions = {each.outcome for each in asked if each.method == "DELETE"}
     if Outcome.GRANTED in deletions and lease["deleted_at"] is None:
         yield f"lease {lease['id']} was deleted and is still there, {lease['status']}"
@@ -181,7 +181,7 @@ def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked]) -> Iterator[
 
 
 def _differences(lease: Row, parts: dict[str, Row], change: Asked) -> Iterator[str]:
-    """Compare a lease with the change that was the last: what the client was told, or what it asked when unanswered."""
+    """Compare a lease with its last change: the answer, or the request when it got none."""
     told = change.body["lease"] if change.outcome is Outcome.GRANTED else change.sent or {}
     for column, key in (("start_at", "start_date"), ("end_at", "end_date")):
         if key in told and moment(lease[column]) != moment(told[key]):
@@ -205,25 +205,25 @@ def _request(part: Row | None) -> dict[str, Any]:
     return request
 
 
-# ---------------------------------------------------------------- the whole, by others
+# ---------------------------------------------------------------- independent checks
 
 
 def _second_opinion(url: str) -> Iterator[str]:
-    """Ask the brute-force checks of the database and of the sandbox that the stateful tests use."""
+    """Run the brute-force checks of the database and of the sandbox that the stateful tests use."""
     world = open_service(url, clock=Clock(datetime.now(UTC)))
     try:
         for check in (audit, audit_cloud):
             try:
                 check(world)
             except (AssertionError, ValueError) as error:
-                # Where a row is missing, they cannot even unpack it.
+                # A missing row makes them fail to unpack it.
                 yield f"{check.__name__}: {error}"
     finally:
         world.engine.dispose()
 
 
 def audit_findings(url: str) -> list[str]:
-    """Return what `leasehold-manage audit` finds, run as an operator runs it."""
+    """Return the findings of `leasehold-manage audit`, run as an operator runs it."""
     with tempfile.TemporaryDirectory(prefix="leasehold-audit-") as folder:
         config = Path(folder) / "leasehold.conf"
         config.write_text(as_text({"database": {"connection": url}, "cloud": {"driver": "sandbox"}}))

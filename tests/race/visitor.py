@@ -1,4 +1,4 @@
-"""One client of a crowd, and what it remembers of each of its requests: enough to check the database against."""
+"""One client of a crowd, and its record of each request: enough to check the database against."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 ANSWERED_WITHIN = 90.0
 NO_ANSWER = 0
-"""The status of a request whose connection broke: it has been done, or it has not."""
+"""The status of a request whose connection broke: the change may or may not have been made."""
 _ETAG = re.compile(r'"(\d+)"')
 _UNSURE = "look whether the change is there"
-"""What a 503 says when the database went away during the commit. Any other one promises that nothing was changed."""
+"""The text of a 503 when the database failed during the commit. Any other 503 promises that nothing changed."""
 
 
 class Outcome(StrEnum):
-    """What a client may conclude from the answer."""
+    """What a client can conclude from the answer."""
 
     GRANTED = "granted"
     REFUSED = "refused"
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request and what came of it. `name` is the lease's name after it; `lease_id` is "" until there is a lease."""
+    """One request and its answer. `name` is the lease's name after it; `lease_id` is "" until the lease exists."""
 
     method: str
     kind: str
@@ -46,7 +46,7 @@ class Asked:
 
     @property
     def outcome(self) -> Outcome:
-        """Whether the change was made, as far as the client was told."""
+        """Whether the answer says that the change was made."""
         if self.status in (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT):
             return Outcome.GRANTED
         if self.status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -59,7 +59,7 @@ class Visitor:
     """One client of the crowd."""
 
     def __init__(self, number: int, session: requests.Session, url: str) -> None:
-        """Speak to one process only, as through a connection that a load balancer made."""
+        """Use one process only, as over a connection through a load balancer."""
         self.number = number
         self.url = url
         self._session = session
@@ -75,7 +75,7 @@ class Visitor:
         return self._ask("DELETE", f"/{lease_id}", Asked("DELETE", "delete", "", NO_ANSWER, None, lease_id), {})
 
     def _ask(self, method: str, path: str, asked: Asked, headers: Mapping[str, str]) -> Asked:
-        """Send the request and return it with its answer; no answer is one too."""
+        """Send the request and return it with its answer, also when there is none."""
         begun = time.monotonic()
         try:
             answer = self._session.request(

@@ -1,4 +1,4 @@
-"""What the clients of a storm ask for: leases of every kind, on few hosts and addresses, soon and far ahead."""
+"""The requests of a storm's clients: leases of every kind, on few hosts and addresses, soon and far ahead."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = ("203.0.113.200", "203.0.113.201", "203.0.113.202", "203.0.113.203")
 FAR_HOURS = 40
-"""Windows far ahead begin within so many hours of one moment, so that they meet."""
+"""Windows far ahead begin within this many hours of one moment, so that they overlap."""
 ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
 ROOMY = '[">=", "$memory_mb", "2048"]'
-"""What most requests ask of their hosts, so that a smaller one is promised now and then, and free now and then."""
+"""The property filter of most requests, so that the smaller host is sometimes allocated and sometimes free."""
 
 
 def hosts(rng: random.Random) -> dict[str, Any]:
@@ -59,13 +59,13 @@ GROWS_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A window as a client asks for it."""
+    """A window in the form of a client's request."""
 
     start: datetime
     end: datetime
 
     def moved(self, *, start: float = 0, end: float = 0) -> Span:
-        """Return the window with its ends moved by so many seconds."""
+        """Return the window with its start and end moved by this many seconds."""
         return Span(self.start + timedelta(seconds=start), self.end + timedelta(seconds=end))
 
     @property
@@ -75,11 +75,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Draws the windows, and by how much they are moved. `soon` is the share of those that begin within seconds."""
+    """Draws the windows and their changes. `soon` is the share of windows that begin within seconds."""
 
     soon: float = 0.3
     stays: float = 0.0
-    """The share of those that begin within seconds and end hours later, so that they are there afterwards."""
+    """The share of windows that begin within seconds and end hours later, so that their leases outlive the storm."""
     base: datetime = field(
         default_factory=lambda: datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=2)
     )
@@ -95,13 +95,13 @@ class Times:
         return Span(start, start + timedelta(seconds=rng.randint(4, 10)))
 
     def step(self, span: Span, rng: random.Random) -> float:
-        """Return by how many seconds an end of this window may be moved."""
+        """Return the number of seconds by which to move the start or end of this window."""
         return rng.randint(1, 3) * (3600 if span.start >= self.base else 1)
 
 
 @dataclass(slots=True)
 class Known:
-    """A lease that some client was granted: what can be amended and deleted."""
+    """A granted lease, which clients can amend and delete."""
 
     lease_id: str
     span: Span
@@ -114,7 +114,7 @@ class Known:
 
 
 def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
-    """Return a lease to ask for, under a name of its own, and its kind: mostly one reservation, sometimes two."""
+    """Return a lease request with a unique name, and its kind: mostly one reservation, sometimes two."""
     kinds = rng.sample(list(KINDS), 2 if rng.random() < 0.2 else 1)
     parts = [KINDS[kind](rng) for kind in kinds]
     span = times.draw(rng)
@@ -127,7 +127,7 @@ AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink")
 
 
 def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
-    """Return a change to ask for and its kind. It also renames the lease, so that the name tells which was the last."""
+    """Return an amendment and its kind. It also renames the lease, so that the name identifies the last change."""
     kind = rng.choice(AMENDMENTS)
     by = times.step(known.span, rng)
     body: dict[str, Any] = {"name": uuid4().hex}

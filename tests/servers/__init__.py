@@ -1,6 +1,6 @@
-"""Database servers for tests and benchmarks: started on a free port in a temporary folder, gone with whoever asked.
+"""Database servers for tests and benchmarks: each runs on a free port in a temporary folder while its user needs it.
 
-Nothing of the system's own servers is used or touched but their programs. From outside pytest:
+They use the programs of the installed servers, but never touch a system server. From outside pytest:
 
     with running_mariadb() as server:
         url = server.create_database()
@@ -50,13 +50,13 @@ __all__ = [
 KINDS = ("sqlite", "mariadb", "postgresql")
 SERVERS = tuple(kind for kind in KINDS if kind != "sqlite")
 
-# How they read where they are used: `with running_mariadb() as server`.
+# Aliases that read well at the call: `with running_mariadb() as server`.
 running_mariadb = MariaDB
 running_postgresql = PostgreSQL
 
 
 def server_of_kind(kind: str, parent: Path | None = None) -> Server:
-    """Return a server to be entered with `with`."""
+    """Return a server to enter with `with`."""
     for choice in (MariaDB, PostgreSQL):
         if choice.kind == kind:
             return choice(parent)
@@ -65,7 +65,7 @@ def server_of_kind(kind: str, parent: Path | None = None) -> Server:
 
 @contextlib.contextmanager
 def new_database(kind: str, parent: Path | None = None) -> Iterator[str]:
-    """Yield the URL of an empty database on a server of its own; both are gone afterwards."""
+    """Yield the URL of an empty database on a server of its own; remove both afterwards."""
     if kind == "sqlite":
         with tempfile.TemporaryDirectory(prefix="leasehold-sqlite-", dir=parent) as folder:
             yield f"sqlite:///{folder}/leasehold.db"

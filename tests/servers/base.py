@@ -1,4 +1,4 @@
-"""What all our database servers have in common: a folder, a port, a process of their own, and an end."""
+"""The common part of our database servers: a folder, a port, and a process of their own, and their removal."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 _START_WITHIN = 60.0
 _STOP_WITHIN = 20.0
 _POLL_EVERY = 0.05
-# Somebody else may take a port between our finding it free and the server's taking it.
+# Another process may take a port after we found it free and before the server binds it.
 _PORTS_TRIED = 5
 _LOCK = "in-use"
 
 
 class ServerMissingError(Exception):
-    """The programs of a server are not installed; the message names the package."""
+    """A server's programs are not installed; the message names the package."""
 
 
 class ServerFailedError(Exception):
-    """A server did not start; the message holds the end of its log."""
+    """A server did not start; the message contains the end of its log."""
 
 
 def find_program(name: str) -> str | None:
-    """Look where Debian keeps servers too: out of users' PATH, and PostgreSQL's in a folder for each version."""
+    """Search also where Debian installs servers: outside of users' PATH, and PostgreSQL in a folder per version."""
     versions = sorted(
         Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda folder: float(folder.parent.name), reverse=True
     )
@@ -50,9 +50,9 @@ def find_program(name: str) -> str | None:
 
 
 def _remove_orphans(parent: Path, prefix: str) -> None:
-    """Remove what runs that were killed have left behind: folders of ours whose lock nobody holds.
+    """Remove what killed runs left behind: our folders whose lock no process holds.
 
-    A fresh lock is left alone: its run may be between making it and taking it.
+    Leave a fresh lock alone: its run may have created it and not locked it yet.
     """
     for lock in parent.glob(f"{prefix}*/{_LOCK}"):
         with contextlib.suppress(OSError), lock.open("r+b") as attempt:
@@ -63,7 +63,7 @@ def _remove_orphans(parent: Path, prefix: str) -> None:
 
 
 def _unprivileged(names: Sequence[str]) -> pwd.struct_passwd | None:
-    """Return whom to run a server as: both refuse root, or ask for care with it. None: as ourselves."""
+    """Return the user to run a server as, because servers refuse or discourage root. None means the current user."""
     if os.geteuid() != 0:
         return None
     for name in names:
@@ -73,7 +73,7 @@ def _unprivileged(names: Sequence[str]) -> pwd.struct_passwd | None:
 
 
 class Server(ABC):
-    """A database server of our own. Its folder, and all that is in it, goes when it is closed."""
+    """A database server of our own. Closing it removes its folder with everything in it."""
 
     kind: ClassVar[str]
     package: ClassVar[str]
@@ -84,8 +84,8 @@ class Server(ABC):
     def __init__(self, parent: Path | None = None) -> None:
         """Prepare a server in a folder of its own.
 
-        That folder is made in `parent`, or in the system's folder for temporary files. It has to be one that the
-        server's unprivileged user can reach, which pytest's are not.
+        The folder is created in `parent`, or in the system's folder for temporary files. The server's unprivileged user
+        must be able to reach it, which is not the case for pytest's folders.
         """
         found = {name: find_program(name) for name in self.programs}
         missing = [name for name, path in found.items() if path is None]
@@ -101,7 +101,7 @@ class Server(ABC):
         prefix = f"leasehold-{self.kind}-"
         _remove_orphans(parent or Path(tempfile.gettempdir()), prefix)
         self.folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        # Held as long as this process lives, whatever ends it: the sign that the folder is in use.
+        # The lock marks the folder as in use; the kernel releases it however this process ends.
         self._in_use = (self.folder / _LOCK).open("wb")
         fcntl.flock(self._in_use, fcntl.LOCK_EX)
         if self._user is not None:
@@ -109,7 +109,7 @@ class Server(ABC):
         self.data = self.folder / "data"
         self._log = self.folder / "log"
 
-    # What differs between the servers.
+    # What each kind of server implements.
 
     @abstractmethod
     def _initialise_command(self) -> list[str]: ...
@@ -119,7 +119,7 @@ class Server(ABC):
 
     @abstractmethod
     def _ping(self) -> None:
-        """Connect through the socket in our own folder: whoever answers at a port may be somebody else."""
+        """Connect through the socket in our own folder: another server may answer at the port."""
 
     @abstractmethod
     def _execute(self, statement: str) -> None: ...
@@ -130,7 +130,7 @@ class Server(ABC):
     @abstractmethod
     def _drop(self, database: str) -> str: ...
 
-    # What does not.
+    # What all kinds share.
 
     def __enter__(self) -> Self:
         try:
@@ -146,14 +146,14 @@ class Server(ABC):
 
     @property
     def pid(self) -> int:
-        """The server's process, for tests that pause or kill it."""
+        """The server's process id, for tests that pause or kill it."""
         if self._process is None:
             raise ServerFailedError(f"{self.kind} is not running")
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether it was started and not killed since."""
+        """Whether the server was started and not killed since."""
         return self._process is not None
 
     def create_database(self) -> str:
@@ -163,11 +163,11 @@ class Server(ABC):
         return self._url(name)
 
     def drop_database(self, url: str) -> None:
-        """Drop what `create_database` made, whoever is still connected to it."""
+        """Drop a database that `create_database` created, even while clients are connected to it."""
         self._execute(self._drop(url.rpartition("/")[2].partition("?")[0]))
 
     def start(self) -> None:
-        """Start the server and wait until it answers. After `kill` it comes back on the same port, with its data."""
+        """Start the server and wait until it answers. After `kill` it restarts on the same port with its data."""
         tries = 1 if self.port else _PORTS_TRIED
         for attempt in range(tries):
             if tries > 1:
@@ -181,12 +181,12 @@ class Server(ABC):
         raise ServerFailedError(f"{self.kind} does not start; its log ends with:\n{self._log_end()}")
 
     def kill(self) -> None:
-        """Stop the server at once. What was committed is on disk; what was not is lost, as when a machine fails."""
+        """Kill the server at once. Committed data is on disk; the rest is lost, as when a machine fails."""
         process, self._process = self._process, None
         if process is None:
             return
         process.send_signal(self.stop_signal)
-        # A server that a test has paused does not see the signal before it goes on.
+        # A server that a test paused handles the signal only after SIGCONT.
         process.send_signal(signal.SIGCONT)
         try:
             process.wait(_STOP_WITHIN)
@@ -195,7 +195,7 @@ class Server(ABC):
             process.wait()
 
     def back_up(self) -> Path:
-        """Copy all files while the server is stopped, start it again, and return where the copy is."""
+        """Stop the server, copy all its files, start it again, and return the folder of the copy."""
         self.kill()
         copy = self.folder / f"backup-{next(self._numbers)}"
         self._copy(self.data, copy)
@@ -203,14 +203,14 @@ class Server(ABC):
         return copy
 
     def restore(self, backup: Path) -> None:
-        """Stop the server, put the files back that `back_up` copied, and start it on the same port."""
+        """Stop the server, restore the files from `back_up`, and start it on the same port."""
         self.kill()
         shutil.rmtree(self.data)
         self._copy(backup, self.data)
         self.start()
 
     def _copy(self, source: Path, target: Path) -> None:
-        # `shutil` would not keep the owner, and servers refuse files of others.
+        # `shutil` would not keep the owner, and servers refuse files of another owner.
         subprocess.run(["cp", "-a", source, target], check=True)
 
     def close(self) -> None:
@@ -224,7 +224,7 @@ class Server(ABC):
             raise ServerFailedError(f"{self.kind} cannot make its files; its log ends with:\n{self._log_end()}")
 
     def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
-        # Signals sent to our own group (Ctrl-C) are not for the server, which is stopped when its last user is done.
+        # A session of its own, because Ctrl-C signals our process group and the server's last user may still need it.
         with self._log.open("ab") as log:
             return subprocess.Popen(
                 [*self._wrapper(), *command],
@@ -237,9 +237,9 @@ class Server(ABC):
             )
 
     def _wrapper(self) -> list[str]:
-        """Change the user, and have the kernel stop the server should we die without a chance to.
+        """Return the command prefix that changes the user and makes the kernel stop the server when this process dies.
 
-        In this order: changing the user forgets that wish, so the servers' own ways of changing it are no use here.
+        In this order, because a change of user clears the parent-death signal, as the servers' own user options would.
         """
         setpriv = shutil.which("setpriv")
         if setpriv is None:
@@ -252,7 +252,7 @@ class Server(ABC):
         return [*wrapper, "--"]
 
     def _answers(self, process: subprocess.Popen[bytes]) -> bool:
-        """Wait until it does (True), or until it has ended or has taken too long (False)."""
+        """Return True once the server answers, False when it has exited or takes too long."""
         deadline = time.monotonic() + _START_WITHIN
         while time.monotonic() < deadline:
             try:

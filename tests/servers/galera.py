@@ -1,4 +1,4 @@
-"""A Galera cluster of MariaDB on this machine: nodes that are killed, cut off from the others, and join again.
+"""A Galera cluster of MariaDB on this machine, whose nodes can be killed, isolated from the others, and rejoined.
 
 with GaleraCluster() as cluster:
     urls = cluster.create_database()
@@ -33,13 +33,13 @@ _PORTS_EACH = 4
 
 
 class GaleraNode(MariaDB):
-    """One node. The first of a cluster begins it; every other one copies the data of a node that is there."""
+    """One node. The first node bootstraps the cluster; every other one copies the data of a running node."""
 
     package = "mariadb-server"
     programs: ClassVar[tuple[str, ...]] = (*MariaDB.programs, "wsrep_sst_rsync", "rsync")
 
     def __init__(self, number: int, ports: Sequence[Sequence[int]]) -> None:
-        """Prepare the node of this number; `ports` has those of every node: SQL, group, catching up, copying."""
+        """Prepare node `number`; `ports` lists each node's ports: SQL, group, incremental and full state transfer."""
         if not PROVIDER.exists():
             raise ServerMissingError(f"a Galera node needs {PROVIDER}; on Debian: apt-get install galera-4")
         super().__init__()
@@ -82,7 +82,7 @@ class GaleraNode(MariaDB):
         if self._begins:
             self._begins = False
             return [*command, "--wsrep-new-cluster"]
-        # What was committed here before a kill, so that only the rest is fetched: Debian's service asks as well.
+        # Start from the last position committed here before a kill, as Debian does, so that only the rest is copied.
         position = self._recovered_position(command)
         return [*command, f"--wsrep-start-position={position}"] if position else command
 
@@ -97,14 +97,14 @@ class GaleraNode(MariaDB):
         return found[-1] if found else None
 
     def _ping(self) -> None:
-        """Answer only when the node has caught up and is part of the cluster that may write."""
+        """Succeed only when the node is synced and part of the primary component."""
         super()._ping()
         if not self.synced:
             raise OSError("the node is not synced yet")
 
     @property
     def synced(self) -> bool:
-        """Whether this node takes part: its own word for it, which is what a load balancer goes by."""
+        """Whether the node itself reports that it is synced in the primary component, as a load balancer checks."""
         status = self.status()
         return (status["wsrep_ready"], status["wsrep_cluster_status"], status["wsrep_local_state"]) == (
             "ON",
@@ -113,28 +113,28 @@ class GaleraNode(MariaDB):
         )
 
     def status(self) -> dict[str, str]:
-        """Return what the node says about itself and the cluster; it does so also when it is cut off."""
+        """Return the node's wsrep status variables; it answers even when isolated."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute("SHOW STATUS LIKE 'wsrep%'")
             return dict(cursor.fetchall())
 
     def variable(self, name: str) -> str:
-        """Return how a variable of the server is set: ON, OFF or what it is."""
+        """Return the value of a server variable."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL VARIABLES LIKE %s", (name,))
             ((_, value),) = cursor.fetchall()
             return str(value)
 
     def cut_off(self) -> None:
-        """Let nothing pass between this node and the others; who is connected to it stays so."""
+        """Isolate this node from the others; its client connections stay open."""
         self._execute("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=1'")
 
     def reconnect(self) -> None:
-        """Let everything pass again."""
+        """End the isolation."""
         self._execute("SET GLOBAL wsrep_provider_options = 'gmcast.isolate=0'")
 
     def wait_until(self, *, synced: bool) -> None:
-        """Wait until the node knows that it takes part, or that it does not."""
+        """Wait until the node reports that it is synced, or that it is not."""
         deadline = time.monotonic() + _AGREED_WITHIN
         while time.monotonic() < deadline:
             with contextlib.suppress(pymysql.Error, OSError):
@@ -146,10 +146,10 @@ class GaleraNode(MariaDB):
 
 
 class GaleraCluster:
-    """Three nodes, each of which may be written to."""
+    """Three nodes; each accepts writes."""
 
     def __init__(self, nodes: int = NODES) -> None:
-        """Prepare so many nodes on ports that are free now."""
+        """Prepare this many nodes on ports that are free now."""
         ports = _free_ports(nodes)
         self.nodes = [GaleraNode(number, ports) for number in range(nodes)]
 
@@ -176,11 +176,11 @@ class GaleraCluster:
         return [node._url(name) for node in self.nodes]
 
     def drop_database(self, urls: Sequence[str]) -> None:
-        """Drop what `create_database` made."""
+        """Drop a database that `create_database` created."""
         self.nodes[0].drop_database(urls[0])
 
     def mend(self) -> None:
-        """Start what was killed, reconnect what was cut off, and wait until every node takes part again."""
+        """Restart killed nodes, reconnect isolated ones, and wait until every node is synced."""
         for node in self.nodes:
             if node.alive:
                 node.reconnect()
@@ -189,13 +189,13 @@ class GaleraCluster:
         self.wait_until_whole()
 
     def wait_until_whole(self) -> None:
-        """Wait until every node takes part again."""
+        """Wait until every node is synced."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
             list(threads.map(lambda node: node.wait_until(synced=True), self.nodes))
 
 
 def _free_ports(nodes: int) -> list[list[int]]:
-    """Return ports that are free and all different: a node has to know those of the others before they exist."""
+    """Return distinct free ports: each node must know the ports of the others before they start."""
     with contextlib.ExitStack() as stack:
         probes = [stack.enter_context(socket.socket()) for _ in range(nodes * _PORTS_EACH)]
         for probe in probes:

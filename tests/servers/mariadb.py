@@ -1,4 +1,4 @@
-"""MariaDB, alone."""
+"""A single MariaDB server."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.servers.base import Server
 class MariaDB(Server):
     kind = "mariadb"
     package = "mariadb-server-core mariadb-client-core"
-    # The second runs the third.
+    # mariadb-install-db calls my_print_defaults.
     programs: ClassVar[tuple[str, ...]] = ("mariadbd", "mariadb-install-db", "my_print_defaults")
-    # The package without the system service comes without a user of its own.
+    # The package without the system service creates no user of its own.
     users = ("mysql", "nobody")
     stop_signal = signal.SIGKILL
 
@@ -45,7 +45,7 @@ class MariaDB(Server):
             "--skip-log-bin",
             "--character-set-server=utf8mb4",
             "--max-connections=200",
-            # Durable as in production, or the tests of crashes would prove nothing; small, or they would be slow.
+            # Durable as in production, or the crash tests would prove nothing; small, or they would be slow.
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-buffer-pool-size=64M",
             "--innodb-log-file-size=32M",
@@ -55,7 +55,7 @@ class MariaDB(Server):
         return pymysql.connect(unix_socket=str(self.folder / "socket"), user="root", connect_timeout=10)
 
     def _ping(self) -> None:
-        # PyMySQL leaves its socket open when nobody answers yet, and pytest takes that for a fault of the test.
+        # PyMySQL leaks its socket when no server answers yet, and pytest reports that as an error of the test.
         with socket.socket(socket.AF_UNIX) as probe:
             probe.connect(str(self.folder / "socket"))
         self._connect().close()

@@ -1,8 +1,8 @@
 """Free ports for servers of the tests.
 
-They lie below those that the kernel gives to outgoing connections (32768 to 60999): of those, any connection that
-somebody opens may take one between our finding it free and the server's listening there. Which one is left to chance,
-so that processes that look at the same time hardly meet.
+They lie below the kernel's range for outgoing connections (32768 to 60999), because any new connection may take a port
+of that range after we found it free and before the server binds it. The choice is random, so that processes that
+search at the same time rarely collide.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import secrets
 import socket
 
 FIRST, LAST = 10000, 20000
-"""Beside the ports of the OpenStack to test on (`tests/openstack/cloud/ports.py`)."""
+"""Separate from the ports of the test OpenStack (`tests/openstack/cloud/ports.py`)."""
 
 
 def is_free(port: int) -> bool:
-    """Say whether a server could listen there now, connections that have just ended notwithstanding."""
+    """Return whether a server could listen there now; connections in TIME_WAIT do not matter."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -26,7 +26,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port on which nobody listens."""
+    """Return a port on which no process listens."""
     while True:
         port = FIRST + secrets.randbelow(LAST - FIRST)
         if is_free(port):

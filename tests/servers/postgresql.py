@@ -1,4 +1,4 @@
-"""PostgreSQL, alone."""
+"""A single PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PostgreSQL(Server):
     package = "postgresql"
     programs: ClassVar[tuple[str, ...]] = ("initdb", "postgres")
     users = ("postgres", "nobody")
-    # An immediate shutdown. Killing the first process would leave the others to find out, and shared memory behind.
+    # An immediate shutdown. SIGKILL of the first process would leave its child processes and shared memory behind.
     stop_signal = signal.SIGQUIT
 
     def _initialise_command(self) -> list[str]:
@@ -35,7 +35,7 @@ class PostgreSQL(Server):
             "port": self.port,
             "unix_socket_directories": self.folder,
             "max_connections": 200,
-            # As for MariaDB: durable, and small.
+            # Durable and small, as for MariaDB.
             "fsync": "on",
             "synchronous_commit": "on",
             "shared_buffers": "64MB",
@@ -49,7 +49,7 @@ class PostgreSQL(Server):
             port=self.port,
             user="postgres",
             dbname="postgres",
-            # CREATE and DROP DATABASE refuse to run in a transaction.
+            # CREATE and DROP DATABASE cannot run in a transaction.
             autocommit=True,
             connect_timeout=10,
         )
@@ -68,7 +68,7 @@ class PostgreSQL(Server):
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
 
     def setting(self, name: str) -> str:
-        """Return how a parameter of the server is set."""
+        """Return the value of a server parameter."""
         with self._connect() as connection:
             found = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
         return str(found[0]) if found else ""

@@ -1,4 +1,4 @@
-"""A PostgreSQL primary with a standby that follows it, and takes its place when it is told to.
+"""A PostgreSQL primary with a standby that replicates it and can be promoted.
 
 with PrimaryAndStandby() as pair:
     name = pair.create_database()
@@ -19,12 +19,12 @@ _POLL_EVERY = 0.05
 
 
 class Standby(PostgreSQL):
-    """A copy that receives what the primary writes."""
+    """A replica of the primary."""
 
     programs: ClassVar[tuple[str, ...]] = (*PostgreSQL.programs, "pg_basebackup")
 
     def __init__(self, primary: PostgreSQL) -> None:
-        """Prepare to follow a primary that runs."""
+        """Prepare to follow a running primary."""
         super().__init__()
         self._primary = primary
 
@@ -41,22 +41,22 @@ class Standby(PostgreSQL):
         ]
 
     def promote(self) -> None:
-        """Make it the primary: it takes writes when this returns."""
+        """Make it the primary: it accepts writes when this returns."""
         self._execute("SELECT pg_promote()")
 
 
 class PrimaryAndStandby:
-    """Two servers; what the first has told a client is committed, a synchronous second has on its disk."""
+    """Two servers; if synchronous, a commit that the primary acknowledged is on the standby's disk too."""
 
     def __init__(self, *, synchronous: bool = True) -> None:
-        """Prepare both."""
+        """Prepare both servers."""
         self._synchronous = synchronous
         self.primary = PostgreSQL()
         self._standby: Standby | None = None
 
     @property
     def standby(self) -> Standby:
-        """The second server."""
+        """The standby server."""
         if self._standby is None:
             raise ServerFailedError("the standby is made when the primary runs")
         return self._standby
@@ -77,7 +77,7 @@ class PrimaryAndStandby:
         self.close()
 
     def close(self) -> None:
-        """Stop both; the standby would complain of a primary that is gone, so it goes first."""
+        """Stop both servers, the standby first, because it would log errors about a missing primary."""
         if self._standby is not None:
             self._standby.close()
         self.primary.close()
@@ -87,7 +87,7 @@ class PrimaryAndStandby:
         return self.primary.create_database().rpartition("/")[2]
 
     def cut_off(self) -> None:
-        """Have the standby take what the primary has committed so far, and nothing after that."""
+        """Let the standby replay what the primary has committed so far, then stop the replication."""
         with self.primary._connect() as connection:
             last = connection.execute("SELECT pg_current_wal_flush_lsn()::text").fetchall()
         self._wait_for(self.standby, f"SELECT pg_last_wal_replay_lsn() >= '{last[0][0]}'", (True,))
@@ -107,7 +107,7 @@ class PrimaryAndStandby:
         raise ServerFailedError(f"not so in time: {question} says {found}")
 
     def _make_commits_wait(self) -> None:
-        """Have the primary answer a commit only when the standby has it as well."""
+        """Make the primary acknowledge a commit only when the standby has it as well."""
         self.primary._execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
         self.primary._execute("SELECT pg_reload_conf()")
         self._wait_for(self.primary, "SELECT sync_state FROM pg_stat_replication", ("sync",))

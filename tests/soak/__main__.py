@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: everything at once for ten minutes, and what the database and the cloud say afterwards."""
+"""`python -m tests.soak`: all kinds of work and faults for ten minutes, then a check of the database and the cloud."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.soak.soak import place, soak
 
 
 def main() -> None:
-    """Run a soak, print what happened and the verdict; leave with 1 when something is wrong."""
+    """Run a soak and print what happened and the verdict; exit with 1 when something is wrong."""
     parser = ArgumentParser("python -m tests.soak", description=__doc__)
     parser.add_argument("--database", choices=KINDS, default="mariadb")
     parser.add_argument("--seconds", type=float, default=600.0)

@@ -1,4 +1,4 @@
-"""What goes wrong during a soak: hosts, cloud, our processes, the database. Each is one call, and all are undone."""
+"""The faults of a soak: in hosts, cloud, our processes and the database. Each is one call; all are undone later."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 VERBS = ("*", "aggregates.*", "aggregates.add_host", "flavors.*", "providers.*", "networks.*", "servers.*")
 PAUSE = 0.8
-"""Seconds between two disturbances, for something to happen under each."""
+"""Seconds between two disturbances, so that each one can take effect."""
 AWAY = 1.0
-"""Seconds for which a killed process or database stays away."""
+"""Seconds for which a killed process or database stays down."""
 DOWN_AT_ONCE = 2
-"""Of the five hosts: with fewer left there would be little to promise."""
+"""How many of the five hosts may fail; with fewer left, little could be allocated."""
 
 
 @dataclass
 class Disturber:
-    """Disturbs a site in an order that its seed fixes: every kind once, in another order each time round.
+    """Disturbs a site in rounds: every kind once per round, in an order that the seed fixes.
 
-    Processes are started from the thread that uses this, which has to outlive them.
+    Processes are started from the calling thread, which has to outlive them.
     """
 
     site: Fleet
@@ -44,7 +44,7 @@ class Disturber:
     _deck: list[str] = field(default_factory=list)
 
     def disturb(self) -> None:
-        """Do the next thing, and leave it some time to matter."""
+        """Cause the next disturbance and give it time to take effect."""
         if not self._deck:
             self._deck = [kind for kind in self._kinds if self.server is not None or kind != "restart the database"]
             self.rng.shuffle(self._deck)
@@ -55,12 +55,12 @@ class Disturber:
 
     @property
     def rounds(self) -> int:
-        """How often every kind has had its effect."""
+        """The number of rounds in which every kind took effect."""
         wanted = set(self._kinds) - ({"restart the database"} if self.server is None else set())
         return min(self.counts[kind] for kind in wanted)
 
     def make_good(self) -> None:
-        """Undo all that lasts, so that everything can come to rest."""
+        """Undo all lasting disturbances, so that the managers can become idle."""
         self.cloud.faults.clear()
         self.cloud.servers.take_to_delete(0)
         for host in HOSTS:
@@ -100,7 +100,7 @@ class Disturber:
         return True
 
     def _fault(self, error: Moment = "none", latency_ms: int = 0) -> bool:
-        """Let some calls go wrong: a pattern of verbs, for a few calls or until the next quiet time."""
+        """Make some calls fail: those that match a pattern of verbs, a few times or until the faults are cleared."""
         remaining = self.rng.choice([None, 1, 3, 10])
         self.cloud.faults.set(Fault(self.rng.choice(VERBS), latency_ms, error, remaining=remaining))
         return True

@@ -1,4 +1,4 @@
-"""Looks for servers that outlived their leases, or went before them, as the cloud's own users would see them."""
+"""Finds servers that outlived their leases, or were removed before the end, through the cloud's API."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _ACTIVE = (
 
 
 def lost(url: str, running: Mapping[str, str], now: Callable[[], datetime] = utc_now) -> list[str]:
-    """Return, as sentences, which servers are gone though their lease is active and their user did not delete them.
+    """Return a sentence for each server that is gone although its lease is active and its user did not delete it.
 
-    `running` are the servers that there should be, by id, each with its reservation.
+    `running` maps the ids of the servers that must exist to their reservations.
     """
     engine = open_engine(url)
     try:
@@ -51,9 +51,9 @@ def lost(url: str, running: Mapping[str, str], now: Callable[[], datetime] = utc
 
 
 def left_over(url: str, now: Callable[[], datetime] = utc_now) -> list[str]:
-    """Return, as sentences, which servers run though their leases are over; each is named after its reservation.
+    """Return a sentence for each server that runs although its lease is over; its name is its reservation's id.
 
-    The cloud is asked, and not its tables: there a server whose removal has come to its end stays until the next boot.
+    Ask the cloud instead of reading its tables: there the row of a removed server stays until the next boot.
     """
     engine = open_engine(url)
     try:

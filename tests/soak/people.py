@@ -1,4 +1,4 @@
-"""Who uses the site during a soak: clients with leases, their servers in the cloud, an admin who comes and goes."""
+"""The users of the site during a soak: clients with leases, their servers in the cloud, and an admin."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from tests.race.wanted import Known
 
 SPARE = tuple(HostSpec(100 + n, f"spare-{n}", f"spare-{n}", 1, 1024, 20) for n in range(3))
-"""Hosts that the admin enrols and takes out of service again; few leases ask for any that small."""
+"""Hosts that the admin enrols and removes again; few leases ask for hosts that small."""
 THINKING = 0.05
 PROJECT = "demo"
 
 
 @dataclass
 class People:
-    """Everybody together, until they are told to stop.
+    """All users together, until they are told to stop.
 
-    `done` counts what is no request about a lease. `running` are the servers that were booted and that their user has
-    not deleted, by id, each with its reservation.
+    `done` counts the actions that are not lease requests. `running` maps the ids of the servers that were booted and
+    not deleted by their user to their reservations.
     """
 
     site: Fleet
@@ -48,7 +48,7 @@ class People:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def client(self, number: int) -> None:
-        """Ask for leases, change and delete them, and use what is leased."""
+        """Request, change and delete leases, and boot servers in them."""
         rng = random.Random(self.seed * 1000 + number)  # noqa: S311 - a workload wants repeatable numbers
         with requests.Session() as session:
             while not self.stop.is_set():
@@ -60,7 +60,7 @@ class People:
                 time.sleep(PAUSE if answer.status in (NO_ANSWER, 503) else THINKING)
 
     def _boot(self, rng: random.Random) -> None:
-        """Boot a server in some lease, under the name of its reservation."""
+        """Boot a server in some lease, named after its reservation."""
         known = self.crowd.pick(rng)
         if known is None:
             return
@@ -76,7 +76,7 @@ class People:
                     self.running[server.id] = part["id"]
 
     def admin(self, number: int) -> None:
-        """Enrol spare hosts and take them out of service, with what the API says about it counted."""
+        """Enrol spare hosts and take them out of service; count the API's answers."""
         rng = random.Random(self.seed * 1000 + number)  # noqa: S311 - as above
         with requests.Session() as session:
             while not self.stop.wait(4 * THINKING):
@@ -107,7 +107,7 @@ def _part(known: Known, part_id: str) -> str:
 
 
 def _flavor(known: Known, part_id: str) -> str:
-    """Return the flavor to boot with: the reservation's own one where it has one."""
+    """Return the flavor to boot with: the reservation's own if it has one."""
     return part_id if _part(known, part_id) in ("virtual:instance", "flavor:instance") else "m1.small"
 
 

@@ -1,6 +1,6 @@
-"""Everything at once for a while: people at work, and hosts, cloud, processes and database failing under them.
+"""All kinds of work in parallel for a while, while hosts, cloud, processes and database fail.
 
-Afterwards all is made good, has to come to rest within a minute, and is held against what people were told.
+Afterwards all faults are undone, the managers must become idle within a minute, and the answers are checked.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 CLIENTS = 10
 IDLE_WITHIN = 60.0
 USUAL = ("server booted", "server deleted by its user", "host enrolled: 201", "host removed: 204")
-"""What has to have happened beside requests and disturbances, or the mix was none."""
+"""What must have happened besides requests and disturbances for the mix to be valid."""
 REQUESTS = (("create", 201), ("create", 409), ("amend", 200), ("delete", 204))
 
 
 @dataclass(frozen=True)
 class SoakReport:
-    """What was asked, what was done, what went wrong."""
+    """The requests, the actions, and the faults."""
 
     storm: StormReport
     done: Mapping[str, int]
@@ -50,7 +50,7 @@ class SoakReport:
     running: Mapping[str, str]
 
     def check(self, url: str) -> None:
-        """Raise AssertionError, with the seed, where database, cloud and answers disagree, or little has happened."""
+        """Raise AssertionError, with the seed, when database, cloud and answers disagree or too little happened."""
         self.storm.check(url, tolerated=OUTAGE, shared=False)
         wrong = [*left_over(url), *lost(url, self.running)]
         assert not wrong, f"seed {self.storm.seed}: " + "\n".join(wrong[:20])
@@ -69,7 +69,7 @@ class SoakReport:
 
 @contextmanager
 def place(kind: str) -> Iterator[tuple[str, Server | None]]:
-    """Yield the URL of an empty database, and its server where there is one to be restarted."""
+    """Yield the URL of an empty database, and its server if it has one to restart."""
     with ExitStack() as stack:
         if kind == "sqlite":
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-soak-"))
@@ -80,7 +80,7 @@ def place(kind: str) -> Iterator[tuple[str, Server | None]]:
 
 
 def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakReport:
-    """Let everybody work for so long, and at least until every disturbance has happened once; then come to rest."""
+    """Run all users for `seconds`, and at least until every disturbance happened once; then wait until all is idle."""
     prepare_database(url)
     engine = open_engine(url)
     add_hosts(engine, SPARE)

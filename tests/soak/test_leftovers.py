@@ -1,4 +1,4 @@
-"""What the soak takes for a server that outlived its lease or went before it, and what not."""
+"""Which servers the soak reports as having outlived their lease or vanished before its end, and which not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short soak on every database; `python -m tests.soak --seconds 600` is the long one, by the same code."""
+"""A short soak on every database; `python -m tests.soak --seconds 600` runs the long one with the same code."""
 
 from __future__ import annotations
 

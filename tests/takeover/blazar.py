@@ -1,7 +1,7 @@
-"""Databases of Blazar's, filled with rows that a real Blazar wrote, as its own API showed them.
+"""Blazar databases, filled with rows that a real Blazar wrote, and the answers of its API.
 
-`settled.json` is how it was left in peace; `interrupted.json` the same installation a few minutes before, in the middle
-of its work. Both hold a race that Blazar lost: eight leases, on four hosts, for the same hour.
+`settled.json` is the final, idle state; `interrupted.json` is the same installation a few minutes before, in the middle
+of its work. Both contain the result of a lost race in Blazar: eight leases, on four hosts, for the same hour.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def load(name: str = "settled", part: str = "rows") -> Rows:
-    """Return the rows of a recording by table; of `settled` also the `answers` of Blazar's API and its `cloud`."""
+    """Return the rows of a recording by table; `settled` also has the `answers` of Blazar's API and its `cloud`."""
     recorded: dict[str, Rows] = json.loads((DATA / f"{name}.json").read_text())
     return recorded[part]
 
 
 def make_sqlite(path: Path, rows: Rows) -> str:
-    """Make Blazar's schema in a file and fill it; returns its URL. Orphans are allowed, as on an old installation."""
+    """Create Blazar's schema in a file, fill it, and return its URL. Orphans are allowed, as on an old installation."""
     with sqlite3.connect(path) as connection:
         connection.executescript((DATA / "schema.sql").read_text())
     connection.close()
@@ -46,7 +46,7 @@ def make_sqlite(path: Path, rows: Rows) -> str:
 
 
 def fill(url: str, rows: Rows) -> None:
-    """Write the rows into a database that has Blazar's schema already."""
+    """Write the rows into a database that already has Blazar's schema."""
     engine = create_engine(url)
     metadata = MetaData()
     metadata.reflect(engine)
@@ -66,7 +66,7 @@ def _typed(columns: Any, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def build_cloud(cloud: Cloud, left: Rows) -> None:
-    """Make the cloud look as the recorded Blazar left it, whichever cloud it is."""
+    """Make any cloud look as the recorded Blazar left it."""
     known = {row["floating_ip_address"]: row for row in left["enrolled"]}
     for row in left["hosts"]:
         cloud.providers.ensure_child(row["hypervisor_hostname"], child_provider(row["hypervisor_hostname"]))
@@ -94,7 +94,7 @@ def build_cloud(cloud: Cloud, left: Rows) -> None:
 
 
 def replaced(rows: Rows, pairs: Mapping[str, str]) -> Rows:
-    """Return the rows with some texts in the place of others, wherever they stand."""
+    """Return the rows with each old text of `pairs` replaced by the new one, in any column."""
     words = json.dumps(rows)
     for old, new in pairs.items():
         words = words.replace(old, new)
@@ -109,7 +109,7 @@ def left_cloud() -> Rows:
 
 
 def changed(rows: Rows, *changes: Callable[[Rows], object]) -> Rows:
-    """Return a copy of the rows after some changes."""
+    """Return a copy of the rows with these changes applied."""
     mine = copy.deepcopy(rows)
     for change in changes:
         change(mine)

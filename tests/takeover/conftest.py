@@ -1,4 +1,4 @@
-"""A world on the sandbox that looks as the recorded Blazar left its cloud, with an empty database."""
+"""A world on the sandbox, in the state in which the recorded Blazar left its cloud, with an empty database."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _build(world: World) -> None:
 
 @pytest.fixture
 def take_over(world: World, tmp_path: Path) -> Import:
-    """Return what imports rows of Blazar's into the world's database and returns the plan."""
+    """Return a function that imports Blazar's rows into the world's database and returns the plan."""
 
     def run(rows: Rows) -> Plan:
         url = make_sqlite(tmp_path / "blazar.db", as_sandbox(rows))

@@ -1,4 +1,4 @@
-"""An existing `blazar.conf`: found where it always was, and what has no effect any more is said."""
+"""An existing `blazar.conf` is found in its usual location, and options without effect are reported."""
 
 from __future__ import annotations
 

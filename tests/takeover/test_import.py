@@ -1,4 +1,4 @@
-"""What a real Blazar left becomes our database: clients see the same, and the cloud does not notice."""
+"""The import of a real Blazar's data: clients see the same leases, and the cloud does not change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 LOSERS = {"race-1", "race-2", "race-5", "race-7"}
-"""The four of the eight leases that Blazar granted last, of which four are too many."""
+"""The last four of the eight leases that Blazar granted; the four hosts have no room for them."""
 
 
 def ask(world: World, path: str) -> Any:
@@ -42,7 +42,7 @@ def ask(world: World, path: str) -> Any:
 
 
 def comparable(value: Any) -> Any:
-    """Return an answer without order, which v1 leaves open, and without trusts, which we have none of."""
+    """Return an answer without its order, which v1 leaves undefined, and without trusts, which we do not have."""
     if isinstance(value, dict):
         return {key: comparable(part) for key, part in sorted(value.items()) if key != "trust_id"}
     return sorted(map(comparable, value), key=repr) if isinstance(value, list) else value
@@ -75,7 +75,7 @@ def test_allocations_are_those_of_blazar_without_the_double_ones(world: World, t
 
 
 def test_the_cloud_notices_nothing_but_what_failed(world: World, take_over: Import) -> None:
-    """A start that Blazar gave up is tried again while its time lasts."""
+    """A start that Blazar gave up is retried during the lease's window."""
     before = cloud_state(world.engine)
     plan = take_over(load())
     assert run_manager(world) > 0
@@ -140,7 +140,7 @@ def test_a_loser_can_ask_for_another_host(world: World, take_over: Import) -> No
 
 
 def renamed(rows: Rows, old: str, new: str) -> Rows:
-    """Return the rows with another id wherever the old one stands."""
+    """Return the rows with the old id replaced everywhere."""
     return replaced(rows, {f'"{old}"': f'"{new}"'})
 
 

@@ -1,4 +1,4 @@
-"""Blazar's database is read as of one moment and never written, on every database; what is not Blazar's is refused."""
+"""Blazar's database is read in one snapshot and never written, on every database; another database is refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def make_blazar(url: str, rows: Rows) -> None:
-    """Make Blazar's schema in an empty database of any kind, and fill it."""
+    """Create Blazar's schema in an empty database of any kind, and fill it."""
     engine = create_engine(url)
     script = (DATA / "schema.sql").read_text().replace("DATETIME", "TIMESTAMP")
     script = script if engine.dialect.name == "postgresql" else script.replace("TIMESTAMP", "DATETIME")
@@ -84,7 +84,7 @@ def test_one_of_an_older_release_is_refused_with_what_to_do(tmp_path: Path) -> N
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return what runs `leasehold-manage` on a new database and returns exit code, output and errors."""
+    """Return a function that runs `leasehold-manage` on a new database and returns exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(SOURCE_VARIABLE, raising=False)
     db = f"sqlite:///{tmp_path}/books.db"

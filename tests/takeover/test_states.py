@@ -1,4 +1,4 @@
-"""Whatever Blazar was doing when it was stopped, our manager carries on with it; and whatever is broken is named."""
+"""Our manager continues from every state in which Blazar may have stopped; broken rows are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def named(rows: Rows, name: str) -> dict[str, Any]:
 
 
 def put(name: str, status: str | None, start: str, end: str, part: str | None = None) -> Callable[[Rows], None]:
-    """Return what brings a lease into a state."""
+    """Return a change that puts a lease into a state."""
 
     def change(rows: Rows) -> None:
         lease = named(rows, name)

@@ -1,4 +1,4 @@
-"""Clients that make, read, list and delete leases without a pause, and note every answer that is not right."""
+"""Clients that continuously create, read, list and delete leases, and record every unexpected answer."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Clients:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def take_turns(self, times: int) -> None:
-        """Wait until each client has gone so many times through all that it does; raises when something was wrong."""
+        """Wait until each client has completed this many more rounds; raise when any answer was wrong."""
         wanted = [done + times for done in self.rounds]
         wait_for(
             lambda: self.wrong or all(done >= least for done, least in zip(self.rounds, wanted, strict=True)), WITHIN
@@ -48,7 +48,7 @@ class Clients:
         assert self.wrong == []
 
     def live(self, number: int) -> None:
-        """Make leases until it is time to stop, and delete every second one."""
+        """Create leases until told to stop, and delete every second one."""
         while not self.stopping.is_set():
             try:
                 self._round(number)
@@ -90,7 +90,7 @@ class Clients:
 
 @contextmanager
 def clients(urls: list[str], number: int) -> Iterator[Clients]:
-    """Let so many clients live for the length of the block."""
+    """Run this many clients until the block ends."""
     crowd = Clients(urls, rounds=[0] * number)
     threads = [threading.Thread(target=crowd.live, args=(each,), name=f"client-{each}") for each in range(number)]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The version after this one: a copy of the package with one more migration, and code that needs what that adds."""
+"""The next version: a copy of the package with one more migration, and code that needs what the migration adds."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ ADDITIONS = {
     "db/tables.py": (TABLES, 'events = Table(\n    "events",'),
     "db/lease.py": (INSERT, "    if lease.reservations:\n        rows = [_reservation_row("),
 }
-"""What is added to a file, and before which of its lines; by the file's path in the package."""
+"""The text to insert, and the line to insert it before; by the file's path in the package."""
 
 
 def make_next_version(folder: Path) -> str:
-    """Write the next version into a folder, which is to come first in PYTHONPATH, and return the revision it needs."""
+    """Write the next version into a folder, to be put first in PYTHONPATH; return the revision that it needs."""
     package = folder / "leasehold"
     (source,) = leasehold.__path__
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))

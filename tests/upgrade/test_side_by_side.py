@@ -1,4 +1,4 @@
-"""An upgrade under load: old processes run on while the schema is upgraded, and beside new ones until they stop."""
+"""An upgrade under load: old processes keep running during the schema upgrade, and beside new ones until they stop."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BIN = Path(sys.executable).parent
 
 
 def manage(config: Path, folder: Path | None, *arguments: str) -> str:
-    """Run `leasehold-manage` of the version in a folder, None for this one, and return what it says."""
+    """Run `leasehold-manage` of the version in a folder (None: this version) and return its output."""
     done = subprocess.run(
         [BIN / "leasehold-manage", "--config-file", config, *arguments],
         env={"PATH": f"{BIN}:/usr/bin:/bin", **path_of(folder)},
@@ -46,12 +46,12 @@ def path_of(folder: Path | None) -> dict[str, str]:
 
 
 def start(stack: ExitStack, url: str, folder: Path | None = None) -> list[Program]:
-    """Start an API and a manager of the version in a folder, None for this one, until the stack is closed."""
+    """Start an API and a manager of the version in a folder (None: this version) until the stack is closed."""
     return [stack.enter_context(running(name, database_url=url, environment=path_of(folder))) for name in PROGRAMS]
 
 
 def notes(url: str) -> set[str | None]:
-    """Return what the code that made a lease wrote into the new column: "new", or nothing if it did not know it."""
+    """Return the values that the code which created each lease wrote into the new column: "new", or None if unknown."""
     engine = open_engine(url)
     with reading(engine) as connection:
         found = set(connection.scalars(text("SELECT note FROM leases")))

@@ -1,4 +1,4 @@
-"""The API over a real service: the database in a SQLite file, a planted sandbox cloud, a clock that tests set."""
+"""Run the API on a real service: a SQLite database, a planted sandbox cloud, and a clock that the tests set."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
 
 
 class Clock:
-    """The time as the service under test reads it."""
+    """The clock of the service under test; tests set `now`."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -48,7 +48,7 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database file with a planted sandbox, to be copied: making one takes longer than most tests."""
+    """Return a database file with a planted sandbox; tests copy it, since making one is slower than most tests."""
     path = tmp_path_factory.mktemp("planted") / "leasehold.db"
     engine = open_engine(f"sqlite:///{path}")
     schema.upgrade(engine)
@@ -67,7 +67,7 @@ def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -
     path = shutil.copy(planted, tmp_path)
     engine = open_engine(f"sqlite:///{path}")
     share_statements(engine)
-    # A machine that stands still for some seconds is no error of what is tested: no decision takes any time.
+    # A constant monotonic clock, so that a pause of the machine never makes a decision exceed its time limit.
     cloud = sandbox(engine, clock=clock)
     yield Service(Database(engine), Calendars(), types, cloud, Settings(), now=clock, steady=lambda: 0.0)
     engine.dispose()
@@ -80,7 +80,7 @@ def settings() -> ApiSettings:
 
 @dataclass(frozen=True)
 class Client:
-    """Somebody who calls the API. Paths are below the application; `version` is a microversion to ask for."""
+    """A caller of the API. Paths are relative to the application; `version` is the microversion to request."""
 
     web: testing.TestClient
     user: str = "alice"
@@ -91,7 +91,7 @@ class Client:
     def ask(
         self, method: str, path: str, body: Any = None, *, content: bytes | None = None, **more: Any
     ) -> testing.Result:
-        """Send `body` as JSON, or `content` as it is."""
+        """Send `body` as JSON, or `content` unchanged."""
         headers = {"X-User-Id": self.user, "X-Project-Id": self.project, "X-Roles": self.roles}
         if self.version is not None:
             headers["OpenStack-API-Version"] = f"reservation {self.version}"
@@ -109,7 +109,7 @@ class Client:
 
 @pytest.fixture
 def client(service: Service, settings: ApiSettings) -> Client:
-    """Return a member of the project `demo`."""
+    """Return a client that calls as a member of the project `demo`."""
     return Client(LocalClient(make_app(service, settings)))
 
 
@@ -120,7 +120,7 @@ def admin(client: Client) -> Client:
 
 @pytest.fixture
 def host(admin: Client) -> str:
-    """Return the id of the one host that is enrolled."""
+    """Enrol one host and return its id."""
     found = admin.ask("POST", "/v1/os-hosts", {"name": "cmp-01", "rack": "a1"})
     assert found.status_code == 201, found.text
     return str(found.json["host"]["id"])

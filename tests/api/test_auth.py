@@ -1,4 +1,4 @@
-"""Who calls: the strategies `none` and `http_basic`, and what keeps a misconfigured service from starting."""
+"""The authentication strategies `none` and `http_basic`, and settings that prevent the start."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_none_answers_this_machine(client: Client, peer: str) -> None:
 
 @pytest.mark.parametrize("peer", ["192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1", "10.0.0.1", "nonsense"])
 def test_none_answers_no_other_wherever_a_server_listens(client: Client, peer: str) -> None:
-    """Servers such as gunicorn bind what they are told, not what our configuration says; headers do not help."""
+    """Servers such as gunicorn may bind any address, so the peer address decides; headers do not change it."""
     forged = {"X-Forwarded-For": "127.0.0.1", "Forwarded": "for=127.0.0.1"}
     answer = client.ask("GET", "/v1/leases", extras={"REMOTE_ADDR": peer}, headers=forged)
     assert answer.status_code == 401
@@ -163,7 +163,7 @@ def test_none_answers_to_names_that_the_operator_allows(service: Service, settin
 
 
 def test_none_answers_a_socket_file_under_any_name(client: Client) -> None:
-    """No page reaches one; a proxy that does sends the name under which it was called."""
+    """No web page can reach a socket file, and a proxy in front of it sends its own public host name."""
     assert client.ask("GET", "/v1/leases", host="any.example", extras={"REMOTE_ADDR": ""}).status_code == 200
 
 
@@ -194,7 +194,7 @@ def test_none_answers_a_page_of_its_own_and_the_user_of_a_browser(client: Client
 
 
 def test_none_wants_to_be_told_that_a_body_is_json(client: Client) -> None:
-    """A page may send a body without a type to any site, and no browser asks that site before."""
+    """A page of another site may send a body without a type, and the browser sends no preflight request for it."""
     answer = client.web.simulate_post("/v1/leases", body=json.dumps(BODY))
     assert answer.status_code == 400
     assert "Send Content-Type: application/json" in answer.json["error_message"]
@@ -249,7 +249,7 @@ def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, 
     assert refused.json["error"]["code"] == 401
     assert refused.json["error"]["title"] == "Unauthorized"
     assert "x-openstack-request-id" in refused.headers
-    # Strangers learn neither versions nor which paths there are.
+    # Unauthenticated clients learn neither the versions nor which paths exist.
     assert [web.simulate_get(path).status_code for path in ("/", "/versions", "/nonsense")] == [401, 401, 401]
     assert [web.simulate_get(path).status_code for path in ("/healthcheck", "/v1/openapi.json")] == [200, 200]
     granted = web.simulate_post("/v1/leases", json=BODY, headers={"Authorization": basic("alice", "wonder:land")})
@@ -342,7 +342,7 @@ def test_http_basic_needs_its_file(service: Service, tmp_path: Path) -> None:
 
 @pytest.fixture
 def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return a list of the costs of all hashes that are computed from now on."""
+    """Return a list that collects the cost of each hash computed from now on."""
     seen: list[int] = []
     check = bcrypt.checkpw
 
@@ -358,7 +358,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_http_basic_takes_as_long_for_unknown_names_as_for_wrong_passwords(
     tmp_path: Path, checked: list[int], cost: int
 ) -> None:
-    """One hash of the same cost for each refusal, also after the file has changed; none for what no hash can hold."""
+    """Each refusal computes one hash of equal cost, also after a file change; none for a password over 72 bytes."""
     path = tmp_path / "users"
     path.write_text(f"alice:{hashed('right', cost)}:demo:member\n", encoding="utf-8")
     users = BasicAuthentication(UsersFile(path))
@@ -411,7 +411,7 @@ def test_http_basic_warns_of_a_file_that_gives_too_much_away(
         assert re.search(warning, told)
 
 
-# ---------------------------------------------------------------- others
+# ---------------------------------------------------------------- unknown strategies
 
 
 @pytest.mark.parametrize("name", ["noauth2", ""])

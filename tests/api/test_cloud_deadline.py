@@ -1,4 +1,4 @@
-"""A request does not wait for a silent cloud longer than `[api] cloud_seconds`, however much it asks for."""
+"""A request waits for an unresponsive cloud at most `[api] cloud_seconds`, however many calls it needs."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def test_a_silent_cloud_is_answered_for_within_the_requests_time(tmp_path: Path)
         assert answer.status_code == 503, answer.text
         assert answer.json["field"] == "reservations[0].flavor_id"
         world.cloud.faults.clear()
-        # Not with the same deadline: a busy machine may need longer for three calls.
+        # Use the default deadline: a busy machine may need more than 0.2 s for three calls.
         patient = LocalClient(make_app(world.service, ApiSettings(auth_strategy="none")))
         assert patient.simulate_post("/v1/leases", json=body, headers=HEADERS).status_code == 201

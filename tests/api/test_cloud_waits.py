@@ -1,4 +1,4 @@
-"""Requests that wait for an answer of the cloud: whose place they hold meanwhile, and how many there may be."""
+"""Requests that wait for the cloud release their admission permit, and their number is limited."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HOURS = ("2031-05-01 10:00", "2031-05-01 11:00")
 
 @dataclass
 class SilentNova:
-    """Requests for an instance of a flavor, each in a thread, and a cloud that answers none before it is told to."""
+    """Requests for a flavor reservation, each in a thread, and a cloud that does not answer until `answers` is set."""
 
     threads: ThreadPoolExecutor
     answers: Event = field(default_factory=Event)
@@ -42,12 +42,12 @@ class SilentNova:
     asked: list[Future[testing.Result]] = field(default_factory=list)
 
     def sleep(self, seconds: float) -> None:
-        """Let a call take its time."""
+        """Block the call until `answers` is set."""
         self.calls.append(seconds)
         assert self.answers.wait(WITHIN)
 
     def ask(self, client: Client, times: int) -> None:
-        """Send so many requests, and wait until each of them is answered or waits for the cloud."""
+        """Send `times` requests, and wait until each is answered or waits for the cloud."""
         self.asked += [self.threads.submit(create, client, flavors()) for _ in range(times)]
         wait_for(lambda: self.waiting + len(self.answered()) == len(self.asked), within=WITHIN)
 
@@ -74,17 +74,17 @@ def nova(service: Service, host: str) -> Iterator[SilentNova]:
     assert host
     with ThreadPoolExecutor(16) as threads:
         silent = SilentNova(threads)
-        faults: Faults = service.cloud.faults  # type: ignore[attr-defined]  # It is the sandbox.
+        faults: Faults = service.cloud.faults  # type: ignore[attr-defined]  # The cloud is the sandbox.
         faults._sleep = silent.sleep
         faults.set(Fault("flavors.get", latency_ms=1))
-        assert faults.take("nothing.at_all") is None  # Now it is known, to all threads.
+        assert faults.take("nothing.at_all") is None  # Loads the faults for all threads.
         yield silent
         silent.answers.set()
 
 
 @pytest.fixture
 def four(settings: ApiSettings) -> ApiSettings:
-    """Return settings of a process with four places, and nobody who waits for one."""
+    """Return settings with four permits and no queue for them."""
     return replace(settings, threads=4, waiting=0, wait_seconds=WITHIN, cloud_seconds=WITHIN, metrics=True)
 
 
@@ -94,7 +94,7 @@ def test_requests_that_wait_for_the_cloud_hold_no_place_of_others(
     loud = Client(LocalClient(make_app(service, four)), project="loud")
     quiet, third = loud.but(project="quiet"), loud.but(project="third")
     nova.ask(loud, 4)
-    # A create that needs nothing of the cloud is answered, whoever waits for the cloud.
+    # A create that does not call the cloud is answered while others wait for the cloud.
     assert create(quiet).status_code == 201
     assert nova.waiting == 2
     for refusal in nova.answered():
@@ -103,7 +103,7 @@ def test_requests_that_wait_for_the_cloud_hold_no_place_of_others(
         assert refusal.json["field"] == "reservations[0].flavor_id"
         assert f"{MESSAGE}. Try again later." in refusal.json["error_message"]
         assert int(refusal.headers["Retry-After"]) > 0
-    # The other half is for the others; then all is taken, and still whoever needs nothing of the cloud is served.
+    # Other projects get the other half. When that is used up too, creates that do not call the cloud still succeed.
     nova.ask(quiet, 3)
     assert nova.waiting == 4
     nova.ask(third, 1)
@@ -122,10 +122,10 @@ def test_an_answer_of_the_cloud_brings_a_request_back_to_a_place(
     client = Client(LocalClient(make_app(service, one, admission=admission)))
     nova.ask(client, 1)
     with admission.admit(public=False):
-        # The only place is taken now, so nothing is decided.
+        # The only permit is taken, so the lease cannot be decided.
         assert nova.end() == [503]
         assert nova.answered()[0].json["code"] == "leasehold.overloaded"
-    # It is one place again, and neither more nor fewer.
+    # There is exactly one permit again.
     with admission.admit(public=False):
         assert create(client).status_code == 503
     assert client.ask("GET", "/v1/leases").json["leases"] == []

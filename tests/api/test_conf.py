@@ -1,4 +1,4 @@
-"""Contract lifecycle §11: options have Blazar's names and defaults, and become frozen settings."""
+"""Contract lifecycle §11: options have Blazar's names and defaults, and are read into frozen settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contract http-api §4: dates in and out."""
+"""Contract http-api §4: dates in requests and answers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_in_from_1_1_iso_8601_with_a_zone(text: str, moment: datetime) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "2031-05-01T10:00:30",  # No zone: a different moment for every reader.
+        "2031-05-01T10:00:30",  # No zone: ambiguous.
         "2031-05-01T10:00:30.5Z",
         "2031-05-01T10:00:30+25:00",
         "9999-12-31T23:59:59-10:00",

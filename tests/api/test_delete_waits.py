@@ -1,4 +1,4 @@
-"""Deletes that wait for their lease to be gone: how many do, and who shares one look."""
+"""Deletes that wait until their lease is gone: the limit of waiting requests, and their shared query."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ LEASE = {"name": "l", "start_date": "2031-05-01 10:00", "end_date": "2031-05-01 
 
 @pytest.fixture
 def patient(settings: ApiSettings) -> ApiSettings:
-    """Return settings of a process in which four deletes may wait, two of each project."""
+    """Return settings with which four deletes may wait, two of each project."""
     return replace(settings, threads=16, delete_wait_seconds=WITHIN)
 
 
 @pytest.fixture
 def lease(client: Client, service: Service) -> str:
-    """Return a lease whose deletion nobody finishes."""
+    """Return a lease whose deletion does not finish by itself."""
     made = client.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
     with service.db.engine.begin() as connection:
         connection.execute(update(leases).values(status=LeaseStatus.DELETING))
@@ -90,7 +90,7 @@ def test_a_project_waits_in_half_of_the_places_and_the_rest_are_answered_at_once
     crowd.ask("quiet", 3)
     wait_for(lambda: crowd.done() == 4, within=WITHIN)
     assert len(crowd.waits) == 4
-    # All places are taken: a third project's delete is answered at once.
+    # All four wait slots are taken: a third project's delete is answered at once.
     crowd.ask("third", 1)
     wait_for(lambda: crowd.done() == 5, within=WITHIN)
     crowd.end()
@@ -110,7 +110,7 @@ def test_deletes_of_one_lease_share_one_look(service: Service, crowd: Crowd) -> 
 def test_a_server_with_one_thread_does_not_wait(
     client: Client, service: Service, patient: ApiSettings, lease: str
 ) -> None:
-    """Nobody ends the deletion, so an answer shows that it did not wait."""
+    """The deletion never finishes, so an answer proves that the request did not wait."""
     web = LocalClient(make_app(service, patient))
     answer = client.but(web=web).ask("DELETE", f"/v1/leases/{lease}", extras={"wsgi.multithread": False})
     assert answer.status_code == 204
@@ -118,7 +118,7 @@ def test_a_server_with_one_thread_does_not_wait(
 
 
 def test_deleting_again_decides_nothing(service: Service, client: Client, lease: str) -> None:
-    """A repeated DELETE only reads: it takes no lock that a decision of another project would wait for."""
+    """A repeated DELETE only reads; it takes no lock that could delay a decision of another project."""
     said: list[str] = []
     event.listen(service.db.engine, "before_cursor_execute", lambda *args: said.append(args[2]))
     assert client.ask("DELETE", f"/v1/leases/{lease}").status_code == 204

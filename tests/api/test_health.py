@@ -1,4 +1,4 @@
-"""The health check: an answer of its own, however many ask and whatever the database does."""
+"""The health check always answers, also under many requests and with an unresponsive database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKING = 24
 
 
 class Seconds:
-    """A clock that stands still until it is told."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -37,7 +37,7 @@ class Seconds:
 
 
 class Database:
-    """What the service's database does with a statement: it counts, and it can hang."""
+    """Counts the health check's queries on the service's database, and can block them."""
 
     def __init__(self, service: Service) -> None:
         self.asked = 0
@@ -96,7 +96,7 @@ def test_a_database_that_hangs_is_waited_for_by_one_and_said_when_it_lasts(
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(health.is_well)
         wait_for(lambda: database.asked == 2, within=WITHIN)
-        # Nobody else waits: they get the last result, as long as that says something.
+        # The other callers do not wait: they get the last result until it is stale.
         assert all(health.is_well() for _ in range(ASKING))
         seconds.now += STALE_SECONDS
         assert not any(health.is_well() for _ in range(ASKING))

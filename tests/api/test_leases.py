@@ -257,7 +257,7 @@ def test_5_5_delete_is_204_without_a_body(client: Client, host: str) -> None:
     assert client.ask("GET", "/v1/leases").json == {"leases": []}
 
 
-# ---------------------------------------------------------------- ours: idempotency, and what 1.1 adds
+# ---------------------------------------------------------------- extensions: idempotency, and microversion 1.1
 
 
 def test_the_same_idempotency_key_gives_the_same_lease(client: Client) -> None:
@@ -301,7 +301,7 @@ def test_1_1_etag_and_if_match(client: Client) -> None:
         assert (stale.status_code, stale.json["field"]) == (412, "If-Match")
     assert newer.ask("PUT", path, {"name": "y"}, headers={"If-Match": "*"}).status_code == 200
     assert newer.ask("PUT", path, {"name": "z"}, headers={"If-Match": "3"}).status_code == 400
-    # Version 1.0 knows nothing of it.
+    # Version 1.0 ignores If-Match.
     assert client.ask("DELETE", path, headers={"If-Match": etag}).status_code == 204
 
 

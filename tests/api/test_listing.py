@@ -1,4 +1,4 @@
-"""Long lists: complete and whole whatever their length, and an error instead of half of one."""
+"""Long lists are complete whatever their length; a failure gives an error, never a partial list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GET /metrics: only when wanted, and nothing in it that is somebody's."""
+"""GET /metrics: disabled by default, and without any data that users send."""
 
 from __future__ import annotations
 

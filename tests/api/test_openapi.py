@@ -1,4 +1,4 @@
-"""The OpenAPI description: it covers every route, and what is served is what it says."""
+"""The OpenAPI description covers every route, and the answers match it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def document(client: Client) -> dict[str, Any]:
 
 
 def check(document: dict[str, Any], answer: testing.Result, method: str, path: str) -> None:
-    """Fail unless the answer is one that the document allows for this operation."""
+    """Fail unless the document allows this answer for the operation."""
     responses = document["paths"][path][method.lower()]["responses"]
     status = str(answer.status_code)
     response = responses.get(status) or responses[f"{status[0]}XX"]
@@ -96,7 +96,7 @@ def test_what_is_served_is_what_is_described(admin: Client, document: dict[str, 
     ask("DELETE", "/v1/leases/{lease_id}", lease_id=lease)
     ask("DELETE", "/v1/os-hosts/{host_id}", host_id=host)
     ask("DELETE", "/v1/floatingips/{floatingip_id}", floatingip_id=floating_ip)
-    # And errors of each shape.
+    # Errors of each shape.
     ask("GET", "/v1/leases/{lease_id}", lease_id="none-such")
     ask("POST", "/v1/leases", {})
     ask("POST", "/v1/leases", [])

@@ -1,4 +1,4 @@
-"""The list of leases in pages, from microversion 1.1 on; 1.0 has always all of it (contract http-api §2)."""
+"""Paging of the list of leases, from microversion 1.1 on; 1.0 always returns all leases (contract http-api §2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def newer(client: Client) -> Client:
 
 @pytest.fixture
 def made(newer: Client, clock: Clock) -> list[str]:
-    """Return the ids of seven leases in the order of the list: several were made at one moment, so by id as well."""
+    """Return the ids of seven leases in list order: by creation time, then by id, since some times are equal."""
     leases = []
     for number in range(7):
         clock.now += timedelta(seconds=number % 3)
@@ -60,7 +60,7 @@ def test_another_projects_lease_is_no_marker_but_for_admins(newer: Client, made:
     assert listed(stranger.but(roles="admin"), marker=made[5]) == made[6:]
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "1001", "1.0", "many", "9" * 40, "١"])  # noqa: RUF001 - a digit elsewhere
+@pytest.mark.parametrize("limit", ["0", "-1", "1001", "1.0", "many", "9" * 40, "١"])  # noqa: RUF001 - an Arabic-Indic digit
 def test_a_limit_that_is_none_is_400(newer: Client, limit: str) -> None:
     answer = newer.ask("GET", "/v1/leases", params={"limit": limit})
     assert (answer.status_code, answer.json["field"]) == (400, "limit")

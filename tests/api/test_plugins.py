@@ -1,4 +1,4 @@
-"""Leases whose resource type is switched off, or whose plugin is not installed: they are seen, and they can go."""
+"""Leases whose resource type is switched off or whose plugin is not installed can be shown and deleted."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def lease(client: Client, host: str) -> dict[str, Any]:
-    """Return a lease from before the change."""
+    """Return a host lease that was created while hosts were switched on."""
     assert host
     return made(client, reservations=[HOST])
 
 
 @pytest.fixture
 def after(client: Client, lease: dict[str, Any], service: Service, settings: ApiSettings) -> Client:
-    """Return the client of an API that was restarted with hosts switched off."""
+    """Return a client of an API that was restarted with hosts switched off."""
     assert lease["status"] == "PENDING"
     bare = replace(service, types=load_types(["virtual:floatingip"]))
     return replace(client, web=LocalClient(make_app(bare, settings)))

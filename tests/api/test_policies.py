@@ -144,7 +144,7 @@ def test_5_2_another_projects_lease_is_403_that_names_get(client: Client) -> Non
 def test_5_2_put_and_delete_are_checked_against_the_owner(
     service: Service, settings: ApiSettings, tmp_path: Path
 ) -> None:
-    """Relaxing `leases:get` must not let everybody amend: upstream asks `put` about the caller's own project."""
+    """Relaxing `leases:get` must not let everyone amend: upstream checks `put` against the caller's own project."""
     path = tmp_path / "policy.yaml"
     path.write_text('"blazar:leases:get": "@"\n', encoding="utf-8")
     relaxed = replace(settings, policy=PolicySettings(file=str(path)))
@@ -196,7 +196,7 @@ def test_5_2_list_scope(client: Client, admin: Client) -> None:
     ],
 )
 def test_6_7_what_only_administrators_do(client: Client, method: str, path: str) -> None:
-    """Whether the thing exists, and whether the body makes sense, is not for others to know."""
+    """The 403 precedes all other checks, so it reveals neither whether the resource exists nor if the body is valid."""
     answer = client.ask(method, path, content=b"nonsense")
     assert answer.status_code == 403
     assert answer.json["error_code"] == 403

@@ -1,6 +1,6 @@
 """Every route, for every role, inside and outside the owning project, through the whole API (contract http-api §9).
 
-The expectations are a table by rule. A new rule, or a new route, without its line here is a failure.
+The table `EXPECTED` has one row per rule. A new rule or route without a row here fails a test.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Let:
-    """Which roles a rule lets act on what their own project owns, and on what another one does."""
+    """The roles that a rule allows on leases of the caller's own project, and on those of other projects."""
 
     inside: frozenset[str]
     outside: frozenset[str] = frozenset({"admin"})
@@ -34,7 +34,7 @@ class Let:
 
 ADMINS = Let(frozenset({"admin"}))
 READERS = Let(frozenset({"reader", "member", "admin"}))
-"""A member reads as well: the role implies `reader`."""
+"""The role `member` implies `reader`."""
 MEMBERS = Let(frozenset({"member", "admin"}))
 
 EXPECTED: Mapping[str, Let] = {
@@ -63,7 +63,7 @@ EXPECTED: Mapping[str, Let] = {
 ROLES = ("", "reader", "member", "admin", "service", "observer", "member,reader", "service,reader", "adminx,member")
 PUBLIC = {("GET", "/healthcheck"), ("GET", "/v1/openapi.json")}
 UNRULED = {("GET", "/"), ("GET", "/versions")}
-"""For whoever is known, whatever their role."""
+"""Routes for every authenticated caller, whatever the role."""
 
 PROPERTIES = ("hypervisor_properties", "resource_properties")
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
@@ -81,7 +81,7 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("PUT", "/v1/resources/{resource_type}/{resource_id}"): {"properties": {"rack": "b2"}},
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): {"private": True},
 }
-"""What each request that carries a body sends, so that whoever may succeeds."""
+"""The body of each request that has one; it is valid, so an allowed request succeeds."""
 
 
 def key(route: Route) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def key(route: Route) -> tuple[str, str]:
 
 
 def test_every_rule_has_its_expectation() -> None:
-    """Those that others are made of are no rules about anything."""
+    """The base rules are only parts of other rules and need no expectation."""
     parts = {rule.name for rule in base.RULES}
     assert {rule.name for rule in list_rules()} - parts == set(EXPECTED)
 
@@ -103,14 +103,14 @@ def test_every_rule_is_asked_somewhere_and_every_route_asks_or_says_why_not() ->
 
 @dataclass(frozen=True)
 class Site:
-    """Something of everything, owned by the project `demo`."""
+    """A service with a resource for each route, owned by the project `demo`."""
 
     service: Service
     admin: Client
     owner: Client
 
     def places(self) -> dict[str, str]:
-        """Return what stands for the ids in paths; what a request before removed is made again."""
+        """Return the ids for the paths; recreates what an earlier request removed."""
         hosts = self.admin.ask("GET", "/v1/os-hosts").json["hosts"]
         found = next((host["id"] for host in hosts if host["hypervisor_hostname"] == "cmp-01"), None)
         host = found or self.admin.ask("POST", "/v1/os-hosts", {"name": "cmp-01", "rack": "a1"}).json["host"]["id"]
@@ -127,7 +127,7 @@ class Site:
         return str(next(each["id"] for each in found if each["floating_ip_address"] == body["floating_ip_address"]))
 
     def clear(self) -> None:
-        """Remove what a request that was allowed has made, so that the next one may make it, too."""
+        """Remove what an allowed request created, so that the next request can create it again."""
         for host in self.admin.ask("GET", "/v1/os-hosts").json["hosts"]:
             if host["hypervisor_hostname"] == "cmp-02":
                 self.admin.ask("DELETE", f"/v1/os-hosts/{host['id']}")
@@ -142,7 +142,7 @@ def site(service: Service, client: Client, admin: Client) -> Site:
 
 
 def denied_by(route: Route, roles: str, *, inside: bool) -> str | None:
-    """Return the rule that refuses, by the table."""
+    """Return the rule that refuses according to the table; None if the request is allowed."""
     mine = set(roles.split(","))
     for rule in route.rules:
         let = EXPECTED[rule].inside if inside else EXPECTED[rule].outside
@@ -155,9 +155,9 @@ def denied_by(route: Route, roles: str, *, inside: bool) -> str | None:
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
 @pytest.mark.parametrize("project", ["demo", "other"])
 def test_the_matrix(site: Site, route: Route, project: str) -> None:
-    """Who may gets the answer; who may not gets a 403 that names the rule, and not a row has changed.
+    """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
-    Only leases have an owner. About all else a rule is asked with the caller's own project.
+    Only leases have an owner. For all other resources a rule is checked against the caller's own project.
     """
     inside = project == "demo" or "{lease_id}" not in route.path
     for roles in ROLES:
@@ -177,7 +177,7 @@ def test_the_matrix(site: Site, route: Route, project: str) -> None:
 
 @pytest.mark.parametrize("roles", ROLES)
 def test_a_list_shows_the_leases_of_ones_own_project_alone(site: Site, roles: str) -> None:
-    """Administrators, and nobody else, see those of all."""
+    """Only administrators see the leases of all projects."""
     for project in ("demo", "other", "third"):
         site.admin.but(project=project).ask("POST", "/v1/leases", LEASE)
     for project in ("demo", "other", "fourth"):
@@ -192,7 +192,7 @@ def test_a_list_shows_the_leases_of_ones_own_project_alone(site: Site, roles: st
 
 @pytest.mark.parametrize("roles", ["member,reader", "service,reader"])
 def test_a_reservation_of_another_project_is_out_of_reach_through_ones_own_lease(site: Site, roles: str) -> None:
-    """The path decides whose lease is changed; an id in the body that is not that lease's is no reservation at all."""
+    """The path selects the lease; a reservation id in the body that is not of that lease is unknown."""
     site.places()
     asked = {"resource_type": "physical:host", "min": 1, "max": 1, **dict.fromkeys(PROPERTIES, "")}
     theirs = site.owner.ask("POST", "/v1/leases", {**LEASE, "reservations": [asked]}).json["lease"]
@@ -202,14 +202,14 @@ def test_a_reservation_of_another_project_is_out_of_reach_through_ones_own_lease
     before = dump(site.service.db.engine)
     answer = stranger.but(roles=roles).ask("PUT", f"/v1/leases/{mine['id']}", body)
     assert answer.status_code == (400 if "member" in roles else 403)
-    # A lease keeps its owner: neither the body nor the headers of the change can say otherwise.
+    # An update cannot change the owner of a lease, neither by its body nor by its headers.
     claim = {"name": "x", "project_id": "other", "user_id": "bob", "id": mine["id"], "status": "TERMINATED"}
     assert stranger.but(roles=roles).ask("PUT", f"/v1/leases/{theirs['id']}", claim).status_code == 403
     assert dump(site.service.db.engine) == before
 
 
 def test_no_key_of_a_body_says_whose_a_lease_is_or_how_it_stands(site: Site) -> None:
-    """Nothing is stored that the API does not know, nor what is not the caller's to say."""
+    """The API stores neither unknown keys nor fields that callers must not set."""
     claim = {
         "id": "11111111-1111-4111-8111-111111111111",
         "project_id": "victim",

@@ -1,4 +1,4 @@
-"""Headers of proxies: believed from those that are trusted, and from nobody else."""
+"""Proxy headers are accepted from trusted proxies only."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TRUSTED = ("192.0.2.0/28", "2001:db8::1", "unix")
 
 @pytest.fixture
 def web(service: Service, settings: ApiSettings) -> testing.TestClient:
-    """Return an API behind proxies."""
+    """Return an API with trusted proxies."""
     return LocalClient(make_app(service, replace(settings, trusted_proxies=TRUSTED)))
 
 
 def link(web: testing.TestClient, peer: str, headers: Mapping[str, str]) -> str:
-    """Return the link of the version document as somebody sees it who connects from `peer`."""
+    """Return the link in the version document for a connection from `peer`, or "refused" for a 401."""
     sent = {"Host": "api.example:8443", **headers}
     answer = web.simulate_get("/versions", headers=sent, extras={"REMOTE_ADDR": peer})
     if answer.status_code == 401:
@@ -91,7 +91,7 @@ def test_the_log_names_the_address_of_the_client(
     hops: str,
     client: str,
 ) -> None:
-    """Of the addresses in the header the last one counts that is no proxy of ours: whatever is before it is hearsay."""
+    """The client is the last address in the header that is not a trusted proxy; a client can forge those before it."""
     behind = replace(settings, trusted_proxies=TRUSTED)
     web = LocalClient(make_app(service, behind))
     headers = {"X-Forwarded-For": hops, "X-User-Id": "x" * 256}

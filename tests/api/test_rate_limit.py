@@ -1,4 +1,4 @@
-"""Too many requests: of a project, and of somebody who guesses passwords."""
+"""Rate limits: requests of a project, and failed logins of an address."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WITHIN = 60.0
 
 
 class Seconds:
-    """A clock that stands still until it is told."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -54,7 +54,7 @@ def seconds() -> Seconds:
 
 @pytest.fixture
 def limited(service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch, seconds: Seconds) -> Client:
-    """Return a member of `demo`, who may send three requests a minute."""
+    """Return a member of `demo`, limited to three requests a minute."""
     monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
     return Client(LocalClient(make_app(service, replace(settings, rates=RateSettings(requests=3)))))
 
@@ -63,7 +63,7 @@ def limited(service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyP
 def guarded(
     service: Service, settings: ApiSettings, monkeypatch: pytest.MonkeyPatch, seconds: Seconds, tmp_path: Path
 ) -> testing.TestClient:
-    """Return an API with passwords, where an address may fail twice a minute."""
+    """Return an API with passwords that allows two failed logins per address and minute."""
     monkeypatch.setattr(rate_limit.RateLimit.__init__, "__defaults__", (seconds,))
     path = tmp_path / "users"
     path.write_text(f"alice:{bcrypt.hashpw(b'right', bcrypt.gensalt(4)).decode()}:demo:reader\n", encoding="utf-8")
@@ -150,7 +150,7 @@ def test_an_ipv6_network_is_one_address(guarded: testing.TestClient) -> None:
 
 
 def test_clients_that_begin_without_credentials_are_no_guesses(guarded: testing.TestClient) -> None:
-    """Every client asks for the versions first; a guess is a guess wherever it is sent."""
+    """Every client requests the versions without credentials first; wrong credentials count on every path."""
     assert {ask(guarded, None, "/") for _ in range(5)} == {401}
     assert [ask(guarded, "a", "/") for _ in range(3)] == [401, 401, 429]
     assert [ask(guarded, None, "/healthcheck"), ask(guarded, None, "/v1/openapi.json")] == [200, 200]
@@ -169,7 +169,7 @@ CLIENTS = 16
 
 
 class SlowCheck:
-    """bcrypt, counting what it looks at, and not done with any of it before the test says so."""
+    """Replaces `bcrypt.checkpw`: counts the checks, and blocks them until the test sets `goes_on`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.looked_at = 0
@@ -186,7 +186,7 @@ class SlowCheck:
 
 
 def at_once(guarded: testing.TestClient, password: str, check: SlowCheck) -> list[int]:
-    """Return the answers to clients at one address that log in at the same moment."""
+    """Return the statuses of clients at one address that log in at the same moment."""
     barrier = threading.Barrier(CLIENTS)
 
     def log_in(_: int) -> int:
@@ -214,7 +214,7 @@ def test_good_logins_at_once_are_not_refused(guarded: testing.TestClient, monkey
 
 @pytest.mark.parametrize("error", [IdentityUnavailableError("down"), ForbiddenError("no project"), RuntimeError("bug")])
 def test_only_a_login_that_failed_counts(seconds: Seconds, error: Exception) -> None:
-    """Whoever could not be checked, or may not do what was asked, has not guessed."""
+    """An unavailable identity service, a forbidden request and a defect are not failed logins."""
     logins = Logins(Buckets(1, seconds))
     for _ in range(3):
         with pytest.raises(type(error)), logins.checking("a"):

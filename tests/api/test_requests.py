@@ -91,7 +91,7 @@ def test_2_a_body_above_the_limit_is_413(client: Client) -> None:
 
 @pytest.mark.parametrize("length", ["abc", "-1"])
 def test_2_a_length_that_is_no_length_is_400(service: Service, settings: ApiSettings, length: str) -> None:
-    # The test client refuses to send this; not every server does.
+    # The test client refuses to send this, so set it in the environment; servers may pass it.
     environ = testing.create_environ("/v1/leases", method="POST") | {"CONTENT_LENGTH": length}
     response = testing.StartResponseMock()
     content = b"".join(make_app(service, settings)(environ, response))

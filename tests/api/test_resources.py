@@ -1,4 +1,4 @@
-"""Resources of any type, from microversion 1.2 on: the same answers for each type, beside v1's own paths."""
+"""Generic resource paths, from microversion 1.2 on: the same answers for every type, in addition to v1's paths."""
 
 from __future__ import annotations
 

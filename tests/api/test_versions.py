@@ -50,7 +50,7 @@ def test_1_everything_works_below_a_mount_prefix(client: Client) -> None:
         ("reservation 1.1", "1.1"),
         ("reservation latest", "1.2"),
         ("Reservation 1.1", "1.1"),
-        ("1.1", "1.0"),  # No service type: not for us.
+        ("1.1", "1.0"),  # No service type: ignored.
         ("compute 2.90", "1.0"),
         ("compute 2.90, reservation 1.1", "1.1"),
         ("", "1.0"),

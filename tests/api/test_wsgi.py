@@ -1,4 +1,4 @@
-"""`leasehold.wsgi`, as a server of somebody else's loads it."""
+"""`leasehold.wsgi`, loaded by an external WSGI server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ assert not opened, opened
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder with two files, of which the first is enough."""
+    """Return a folder with two configuration files, of which the first is sufficient."""
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     sections: dict[str, dict[str, object]] = {

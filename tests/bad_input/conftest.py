@@ -1,4 +1,4 @@
-"""A service that holds a little of everything, and the promise that bad input changes none of it."""
+"""Provide a service with data of every kind, and check that bad input changes none of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LATER = NOW + timedelta(minutes=2)
 
 @dataclass
 class Target:
-    """The service under attack, the paths that stand for its things, and a picture of all it holds."""
+    """The service under test, the ids for its paths, and a snapshot of all its rows."""
 
     world: World
     places: dict[str, str]
@@ -40,13 +40,13 @@ class Target:
         return self.world.ask(method, self.path(template), body, **more)
 
     def send(self, method: str, template: str, content: bytes, **more: Any) -> testing.Result:
-        """Send a body as it is."""
+        """Send these bytes as the body."""
         headers = {**self.world.headers, **JSON, **more.pop("headers", {})}
         path = f"/v1{self.path(template)}"
         return self.world.web.simulate_request(method, path, headers=headers, body=content, **more)
 
     def refuses(self, answer: testing.Result, *statuses: int, field: str | None = None) -> None:
-        """Check the answer to bad input: a 4xx in JSON, with a sentence, a code and where there is one the field."""
+        """Check the answer to bad input: a 4xx in JSON with a message, a code, and the field if one is expected."""
         assert 400 <= answer.status_code < 500, answer.text
         assert not statuses or answer.status_code in statuses, answer.text
         assert answer.headers["content-type"] == "application/json"
@@ -59,7 +59,7 @@ class Target:
             assert answer.json.get("field") == field, answer.text
 
     def unchanged(self) -> None:
-        """Check that not one row of the database or of the cloud differs, and that the service answers."""
+        """Check that no row of the database or of the sandbox cloud has changed, and that the service answers."""
         before, self.before = self.before, picture(self.world)
         assert self.before == before
         assert self.world.ask("GET", "/leases").status_code == 200
@@ -76,10 +76,10 @@ def picture(of: World) -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Return a database to copy, and the ids in it.
+    """Return a database to copy, and the ids of its rows.
 
-    It holds hosts, of which gpu-03 is not enrolled, addresses, a lease of every type for tomorrow, an active one, and
-    one of another project.
+    It holds hosts (all enrolled but gpu-03), addresses, a lease for tomorrow with a reservation of every type, an
+    active lease, and a lease of another project.
     """
     path = tmp_path_factory.mktemp("target") / "leasehold.db"
     plant(path)
@@ -105,21 +105,21 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 @pytest.fixture(scope="session")
 def shared(prepared: tuple[Path, dict[str, str]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """Yield a service that the tests share, because none of them may change anything."""
+    """Yield a service that tests share; none of them may change anything in it."""
     with copied(prepared, tmp_path_factory.mktemp("shared")) as only:
         yield only
 
 
 @pytest.fixture
 def target(shared: Target) -> Iterator[Target]:
-    """Yield the shared service, and check after the test that it is as it was before."""
+    """Yield the shared service, and check after the test that nothing in it has changed."""
     yield shared
     shared.unchanged()
 
 
 @pytest.fixture
 def own_target(prepared: tuple[Path, dict[str, str]], tmp_path: Path) -> Iterator[Target]:
-    """Yield a service for a test that does store something."""
+    """Yield a service of its own to a test that stores something."""
     with copied(prepared, tmp_path) as own:
         yield own
 

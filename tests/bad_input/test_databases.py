@@ -1,4 +1,4 @@
-"""Text that one database keeps and another one refuses, in every field that reaches a database: never a 500."""
+"""Text that only some databases accept, in every field that reaches a database, never causes a 500."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def anywhere(database_url: str) -> Iterator[World]:
 
 
 def in_url(text: str) -> str:
-    """Return the text as it stands in a URL; halves of pairs in the bytes that some encoders give them."""
+    """Return the text percent-encoded for a URL; lone surrogates as UTF-8 bytes, as some encoders write them."""
     return quote(text.encode("utf-8", "surrogatepass"), safe="")
 
 

@@ -1,4 +1,4 @@
-"""Dates in every wrong form, wherever a request may hold one."""
+"""Dates in every wrong form, in every date field of a request."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def places() -> Iterator[tuple[str, str, dict[str, Any], str]]:
 def test_dates_that_are_none(
     target: Target, method: str, path: str, body: dict[str, Any], field: str, version: str
 ) -> None:
-    """Each wrong form is 400 for its field, and nothing is stored; dates with a zone are for 1.1 alone."""
+    """Each wrong form is 400 for its field, and nothing is stored; only version 1.1 accepts dates with a zone."""
     accepted = []
     for value in [*WRONG, *(ZONED if version == "1.0" else WRONG_ISO)]:
         answer = target.ask(
@@ -107,7 +107,7 @@ def test_dates_that_are_none(
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "/leases"), ("PUT", "/leases/{lease}")])
 def test_dates_that_only_raw_json_can_say(target: Target, method: str, path: str) -> None:
-    """NUL, half a surrogate pair, numbers beyond every type: refused before anybody looks at the field."""
+    """NUL, a lone surrogate and numbers beyond every type are refused before the field is parsed."""
     for raw in ('"2031-05-05 10:00\\u0000"', '"\\ud800"', "1e400", "-1e400", "1" + "0" * 30, "NaN", "Infinity"):
         body = json.dumps({"name": "n", **DATES}).replace('"2031-05-05 08:00"', raw)
         target.refuses(target.send(method, path, body.encode()), 400)
@@ -126,7 +126,7 @@ def test_dates_that_only_raw_json_can_say(target: Target, method: str, path: str
     ids=str,
 )
 def test_dates_in_the_wrong_order(target: Target, change: dict[str, str], status: int, field: str) -> None:
-    """A start in the past, an end not after the start, a warning outside the lease."""
+    """A start in the past, an end not after the start, and a before_end outside the lease are refused."""
     target.refuses(target.ask("POST", "/leases", {"name": "n", **DATES, **change}), status, field=field)
 
 
@@ -146,5 +146,5 @@ def test_dates_in_the_wrong_order(target: Target, change: dict[str, str], status
 def test_updates_to_the_wrong_order(
     target: Target, lease: str, change: dict[str, str], status: int, field: str
 ) -> None:
-    """A start that has passed or moves after it has, an end in the past or before the start."""
+    """Updates that set a past start, move a passed start, or set an end in the past or before the start are refused."""
     target.refuses(target.ask("PUT", lease, change), status, field=field)

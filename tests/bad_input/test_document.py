@@ -1,4 +1,4 @@
-"""The API against its own OpenAPI document: generated requests, valid and not, and answers checked against it."""
+"""Generate valid and invalid requests from the API's OpenAPI document, and check the answers against it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ CHECKS: list[Any] = [
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_answers_are_as_documented(own_target: Target, mode: GenerationMode) -> None:
-    """No request is answered by a server error, and every answer has a documented status, type and shape."""
+    """No request causes a server error, and every answer has a documented status, content type and schema."""
     schema = schemathesis.openapi.from_wsgi("/v1/openapi.json", own_target.world.web.app)
     operations = [schema[path][method] for path in schema for method in schema[path]]
     if mode is GenerationMode.NEGATIVE:
-        # Without a body there is nothing to get wrong: every header and every query is a text.
+        # Only bodies can be invalid: every header and query parameter is a string.
         operations = [operation for operation in operations if list(operation.body)]
     assert len(operations) >= 6
     for operation in operations:

@@ -68,7 +68,7 @@ LEASE = {"name": "n", "start_date": "2031-05-05 10:00", "end_date": "2031-05-05 
 
 @dataclass(frozen=True)
 class Place:
-    """A field: the request that it stands in, where, and what it must not be."""
+    """A field: its request, its location in the body, and the values that must be refused."""
 
     method: str
     path: str
@@ -210,7 +210,7 @@ def name_of(value: object) -> str:
 
 
 def filled(target: Target, body: dict[str, Any]) -> dict[str, Any]:
-    """Put the ids of the target's reservations where the table has their names."""
+    """Replace the placeholders of reservations in the body with the target's ids."""
     parts = body.get("reservations")
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, dict) and isinstance(part.get("id"), str):
@@ -220,7 +220,7 @@ def filled(target: Target, body: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("place", PLACES, ids=name_of)
 def test_wrong_values(target: Target, place: Place) -> None:
-    """Every wrong value of a field is refused with the field's name, and nothing is stored."""
+    """Every wrong value is refused with the name of its field, and nothing is stored."""
     accepted = []
     for value in place.wrong:
         answer = target.ask(place.method, place.path, filled(target, place.with_value(value)))
@@ -257,7 +257,7 @@ MISSING: list[tuple[str, str, dict[str, Any], tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("method", "path", "body", "absent"), MISSING, ids=name_of)
 def test_missing_fields(target: Target, method: str, path: str, body: dict[str, Any], absent: tuple[str, ...]) -> None:
-    """What is missing is named, all at once."""
+    """One answer names all missing fields."""
     answer = target.ask(method, path, body)
     target.refuses(answer, 400)
     assert answer.json["error_message"].startswith("Missing parameter ")
@@ -268,7 +268,7 @@ def test_missing_fields(target: Target, method: str, path: str, body: dict[str, 
     ("body", "status"), [({}, 403), ({"rack": "a"}, 403), ({"name": ""}, 403), ({"name": None}, 403)]
 )
 def test_a_host_without_a_name_is_403(target: Target, body: dict[str, Any], status: int) -> None:
-    """The contract's own status for an enrolment that names no host."""
+    """The contract requires 403 for an enrolment without a host name."""
     target.refuses(target.ask("POST", "/os-hosts", body), status)
 
 
@@ -279,7 +279,7 @@ def test_an_empty_change_of_a_host_is_400(target: Target) -> None:
 @pytest.mark.parametrize("key", ["", "a/b", "k" * 65, "k" * 100_000, "a\nb", "a\x7fb", "\x85"])
 @pytest.mark.parametrize(("method", "path"), [("POST", "/os-hosts"), ("PUT", "/os-hosts/{host}")])
 def test_keys_that_cannot_name_a_property(target: Target, method: str, path: str, key: str) -> None:
-    """Keys become words of paths and of expressions: controls, slashes, empty and too long ones are refused."""
+    """Keys appear in paths and expressions, so control characters, slashes, empty and overlong keys are refused."""
     target.refuses(target.ask(method, path, {"name": "gpu-03", key: "v"} if method == "POST" else {key: "v"}), 400)
 
 
@@ -292,5 +292,5 @@ UNCHANGED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("path", "body"), UNCHANGED, ids=name_of)
 def test_unknown_fields_are_ignored(target: Target, path: str, body: dict[str, Any]) -> None:
-    """Unknown keys alone change nothing at all; they are no error, because v1 clients send more than is read."""
+    """Unknown keys change nothing; they are no error, because v1 clients send keys that the service does not read."""
     assert target.ask("PUT", path, body).status_code == 200

@@ -1,4 +1,4 @@
-"""Whole requests that make no sense: bodies, types, methods, paths, queries, headers, and other people's ids."""
+"""Invalid requests: bodies, content types, methods, paths, queries, headers, and ids of other projects."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ HOSTILE = [
 @pytest.mark.parametrize(("method", "path"), WRITES)
 @pytest.mark.parametrize("name", BODIES)
 def test_bodies_that_are_no_request(target: Target, method: str, path: str, name: str) -> None:
-    """What is no JSON object, too large, too deep or beyond every number is refused before it is looked at."""
+    """A body that is no JSON object, too large, too deep or with a number out of range is refused before validation."""
     target.refuses(target.send(method, path, BODIES[name]), 413 if "MiB" in name else 400)
 
 
@@ -118,7 +118,7 @@ def test_content_types_that_are_not_json(target: Target, method: str, path: str,
 
 @pytest.mark.parametrize("keys", [b'"name": "a", "name": "b"', b'"name": 1, "name": "b"', b'"name": "a", "name": 1'])
 def test_of_duplicate_keys_the_last_one_counts(own_target: Target, keys: bytes) -> None:
-    """JSON leaves it open; what counts must be what is checked."""
+    """JSON does not define which duplicate counts; the service must validate the value that it uses."""
     body = b"{%s, %s" % (keys, json.dumps({key: LEASE[key] for key in ("start_date", "end_date")}).encode()[1:])
     answer = own_target.send("POST", "/leases", body)
     if keys.endswith(b"1"):
@@ -138,7 +138,7 @@ def test_methods_that_are_not_for_this_path(target: Target, method: str, path: s
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_ids_in_paths(target: Target, text: str) -> None:
-    """No id leads anywhere but to a 404, encoded or not, for any method."""
+    """A hostile id finds nothing, encoded or not, for any method."""
     for collection in ("leases", "os-hosts", "floatingips"):
         for path in (f"/{collection}/{quote(text, safe='')}", f"/{collection}/{quote(text, safe='/%')}"):
             template = path.replace("{", "{{").replace("}", "}}")
@@ -158,7 +158,7 @@ def test_long_paths(target: Target, length: int) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_queries(target: Target, text: str) -> None:
-    """A filter that is no id finds nothing, or is refused; it never widens what is shown."""
+    """A filter that is no id finds nothing or is refused; it never adds results."""
     for key in ("lease_id", "reservation_id"):
         for path in ("/os-hosts/allocations", "/os-hosts/{host}/allocation"):
             answer = target.ask("GET", path, query_string=f"{key}={quote(text, safe='')}")
@@ -174,7 +174,7 @@ def test_hostile_queries(target: Target, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_are_only_names(own_target: Target, text: str) -> None:
-    """A lease may be called anything printable or not: it comes back as it was sent and does nothing else."""
+    """A lease name may hold any characters; it is returned as sent and has no other effect."""
     answer = own_target.ask("POST", "/leases", {**LEASE, "name": text})
     assert answer.status_code == 201
     (shown,) = [each for each in own_target.world.get("/leases")["leases"] if each["id"] == answer.json["lease"]["id"]]
@@ -185,9 +185,9 @@ def test_hostile_names_are_only_names(own_target: Target, text: str) -> None:
 
 @pytest.mark.parametrize("text", [each for each in HOSTILE if "/" not in each and each != "null"])
 def test_hostile_properties_are_only_text(own_target: Target, text: str) -> None:
-    """A property may have almost any name and any value; both come back as sent, and expressions find them.
+    """A property may have almost any name and value; both are returned as sent, and expressions match them.
 
-    All but the value null, by which expressions ask for what has no value (contract resources §0.1).
+    The exception is the value null, with which expressions match an absent value (contract resources §0.1).
     """
     assert own_target.ask("PUT", "/os-hosts/{host}", {text: text}).status_code == 200
     assert own_target.world.get("/os-hosts/1")["host"][text] == text
@@ -207,7 +207,7 @@ def test_hostile_properties_are_only_text(own_target: Target, text: str) -> None
 
 @pytest.mark.parametrize("text", [each for each in HOSTILE if each not in {"0", "-1", "1e9"}])
 def test_hostile_references_to_the_cloud(target: Target, text: str) -> None:
-    """Hosts, networks and flavors of the cloud are found by exact name alone: no pattern, no path."""
+    """Hosts, networks and flavors of the cloud are found by exact name only, not by pattern or path."""
     target.refuses(target.ask("POST", "/os-hosts", {"name": text}), 404, 403)
     target.refuses(target.ask("POST", "/os-hosts", {"id": text}), 404, 403)
     sent = {"floating_network_id": text, "floating_ip_address": "203.0.113.210"}
@@ -223,7 +223,7 @@ def test_a_substring_of_a_hostname_is_no_host(target: Target) -> None:
 
 
 def test_what_is_enrolled_already_is_409_and_leaves_the_cloud_alone(target: Target) -> None:
-    """Enrolling a host again changes nothing, above all when the host is leased and so not in the free pool."""
+    """Enrolling a host again changes nothing, in particular for a leased host, which is not in the free pool."""
     leased = target.world.hosts_of(target.world.get(target.path("/leases/{active}"))["lease"]["reservations"][0]["id"])
     assert leased
     for name, _ in seed.SUGGESTED_HOSTS[:-1]:
@@ -236,7 +236,7 @@ def test_what_is_in_use_is_409(target: Target) -> None:
     target.refuses(target.ask("DELETE", "/os-hosts/1"), 409)
 
 
-# ---------------------------------------------------------------- who asks
+# ---------------------------------------------------------------- callers
 
 
 @pytest.mark.parametrize("name", ["X-User-Id", "X-Project-Id"])
@@ -257,7 +257,7 @@ STRANGERS: list[dict[str, str]] = [
 
 @pytest.mark.parametrize("headers", STRANGERS, ids=lambda value: value["X-Project-Id"] + value["X-Roles"])
 def test_other_peoples_ids(target: Target, headers: dict[str, str]) -> None:
-    """Who is no member of the project changes nothing in it, and who is no administrator touches no host."""
+    """Only members of a project change its leases, and only administrators access hosts."""
     for method, path, body in (
         ("PUT", "/leases/{lease}", {"name": "mine"}),
         ("PUT", "/leases/{lease}", {}),
@@ -303,7 +303,7 @@ def test_versions_that_are_none(target: Target, text: str) -> None:
 
 @pytest.mark.parametrize("count", [1001, 30_000])
 def test_too_many_of_anything(target: Target, count: int) -> None:
-    """Lists have a limit, so that one request cannot keep the service busy."""
+    """The length of lists is limited, so that one request cannot keep the service busy."""
     many: dict[str, Any] = {"resource_type": "physical:host"}
     target.refuses(target.ask("POST", "/leases", {**LEASE, "reservations": [many] * count}), 400, 413)
     target.refuses(target.ask("POST", "/leases", {**LEASE, "events": [{"event_type": "x"}] * count}), 400, 413)

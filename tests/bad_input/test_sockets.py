@@ -1,4 +1,4 @@
-"""What no HTTP client would send, written to the socket of a real server."""
+"""Input that no HTTP client sends, written to the socket of a real server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLOSE = b"Connection: close\r\n\r\n"
 
 @dataclass(frozen=True)
 class Answer:
-    """The first answer on a connection; a connection that was closed without one has status 0."""
+    """The first answer on a connection; the status is 0 if the connection was closed without one."""
 
     status: int
     body: bytes
@@ -45,12 +45,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
 
 
 def exchange(program: Program, content: bytes) -> Answer:
-    """Send bytes and nothing more, and read until the server closes the connection."""
+    """Send only these bytes, and read until the server closes the connection."""
     place = urlsplit(program.url)
     assert place.hostname is not None
     with socket.create_connection((place.hostname, place.port or 80), timeout=WITHIN) as connection:
         received = b""
-        # A server that has seen enough closes at once, which resets what is still on its way to it.
+        # A server that refuses early closes at once, which resets the connection while bytes are still in flight.
         try:
             connection.sendall(content)
             connection.shutdown(socket.SHUT_WR)
@@ -64,7 +64,7 @@ def exchange(program: Program, content: bytes) -> Answer:
 
 
 def serves(program: Program) -> bool:
-    """Say whether the service answers, and holds no lease."""
+    """Return whether the service answers and has no lease."""
     return bool(requests.get(f"{program.url}/leases", timeout=WITHIN).json() == {"leases": []})
 
 
@@ -124,7 +124,7 @@ UNDERSTOOD: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", RAW)
 def test_what_is_no_http(program: Program, name: str) -> None:
-    """The server closes the connection, with a 4xx or 5xx of its own at most, and goes on serving others."""
+    """The server closes the connection, without an answer or with a 4xx or 501, and still serves other clients."""
     answer = exchange(program, RAW[name])
     assert answer.status == 0 or 400 <= answer.status < 500 or answer.status == 501, answer
     assert b"Traceback" not in answer.body
@@ -133,7 +133,7 @@ def test_what_is_no_http(program: Program, name: str) -> None:
 
 @pytest.mark.parametrize("name", UNDERSTOOD)
 def test_what_http_allows_and_nobody_sends(program: Program, name: str) -> None:
-    """The API answers itself: a 4xx, in JSON, with a sentence."""
+    """The API itself answers with a 4xx in JSON and a message."""
     answer = exchange(program, UNDERSTOOD[name])
     assert 400 <= answer.status < 500, answer
     assert json.loads(answer.body)["error_message"]
@@ -141,7 +141,7 @@ def test_what_http_allows_and_nobody_sends(program: Program, name: str) -> None:
 
 
 def test_requests_that_break_off(program: Program) -> None:
-    """Clients that go away in the middle of a request keep no thread: far more of them than there are threads."""
+    """Clients that disconnect within a request occupy no thread, even if they far outnumber the threads."""
     half = b"POST /v1/leases HTTP/1.1\r\n" + JSON + b"Content-Length: 1000\r\n\r\n" + b'{"name": '
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda _: exchange(program, half), range(64)))
@@ -150,7 +150,7 @@ def test_requests_that_break_off(program: Program) -> None:
 
 
 def test_requests_that_never_end(program: Program) -> None:
-    """Clients that send half a request and wait hold no thread of those that serve the others."""
+    """Clients that send half a request and wait occupy no thread that serves other clients."""
     place = urlsplit(program.url)
     assert place.hostname is not None
     address = (place.hostname, place.port or 80)

@@ -1,4 +1,4 @@
-"""Running services for the unmodified clients: one that asks nobody who they are, one that wants a password."""
+"""Running services for the unmodified clients: one without authentication, one with passwords."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CLI_WITHIN = 60
 BLAZAR, OPENSTACK = "blazar", "openstack"
 RENAMED = {"lease set": "lease-update", "host set": "host-update"}
 HARMLESS = re.compile(r"Could not load 'reservation_host_unset'.*|Matches: .*|")
-"""What the clients themselves write to stderr without anything being wrong."""
+"""Lines that the clients write to stderr even on success."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said: its exit status, its output, and what it wrote to stderr beside the known noise."""
+    """The result of a command: exit status, stdout, and stderr without the lines of `HARMLESS`."""
 
     status: int
     out: str
@@ -41,13 +41,13 @@ class Said:
 
     @property
     def rows(self) -> list[list[str]]:
-        """The cells of the table that it printed, the titles first."""
+        """The cells of the printed table, the titles first."""
         lines = [line for line in self.out.splitlines() if line.startswith("|")]
         return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
     @property
     def fields(self) -> dict[str, str]:
-        """A table of fields and values; the lines of one value joined."""
+        """A printed table of fields and values; the lines of a multi-line value are joined."""
         found: dict[str, str] = {}
         name = ""
         for cells in self.rows[1:]:
@@ -62,7 +62,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Site:
-    """A running service, and how one user reaches it."""
+    """A running service, and the authentication options of one user."""
 
     url: str
     auth_type: str
@@ -71,18 +71,18 @@ class Site:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of keystoneauth's plugin."""
+        """The options of the keystoneauth plugin."""
         if self.auth_type == "none":
             return {"endpoint": self.url}
         return {"endpoint": self.url, "username": self.user, "password": PASSWORDS[self.user]}
 
     def client(self, version: object = 1, **changes: str) -> Any:
-        """Return the library, with a session of the site's authentication."""
+        """Return the library's client, with a session that authenticates as the site requires."""
         plugin: Any = get_plugin_loader(self.auth_type).load_from_options(**{**self.options, **changes})
         return Client(version, session=session.Session(auth=plugin), service_type="reservation")
 
     def run(self, program: str, *words: str) -> Said:
-        """Run one of the command line clients as a person would, with everything it needs in the environment."""
+        """Run a command line client with its options in the environment, as a user does."""
         options = {f"OS_{name.upper()}": value for name, value in self.options.items()}
         environ = {
             "PATH": f"{BIN}:/usr/bin:/bin",
@@ -107,7 +107,7 @@ class Site:
         return self.run("leasehold-manage", "--database-url", self.database, "sandbox", *words)
 
     def wait_for_status(self, lease: dict[str, Any], status: str) -> dict[str, Any]:
-        """Wait until the lease has this status, as seen by the client, and return it."""
+        """Wait until the client sees this status of the lease, and return the lease."""
         library = self.client()
         wait_for(lambda: library.lease.get(lease["id"])["status"] == status)
         found: dict[str, Any] = library.lease.get(lease["id"])
@@ -128,20 +128,20 @@ class Shell:
         return self.site.run(BLAZAR, RENAMED.get(command, command.replace(" ", "-")), *words)
 
     def ok(self, command: str, *words: str) -> Said:
-        """Run a command that has to succeed without a complaint."""
+        """Run a command that must succeed and write nothing unexpected to stderr."""
         said = self(command, *words)
         assert (said.status, said.err) == (0, ""), said.out
         return said
 
 
 def later(**after: float) -> str:
-    """Return the moment that lies `after` now, as v1 writes it."""
+    """Return the current time plus `after`, in v1's date format."""
     return (datetime.now(UTC) + timedelta(**after)).strftime(V1)
 
 
 @pytest.fixture(scope="session")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Site]]:
-    """Yield a function that returns the site with an authentication strategy; each starts when first asked for."""
+    """Yield a function that returns the site with an authentication strategy, and starts it at the first call."""
     known: dict[str, Site] = {}
     with ExitStack() as stack:
 
@@ -168,25 +168,25 @@ def _users_file(folder: Path) -> Path:
 
 @pytest.fixture(params=["none", "http_basic"])
 def site(request: pytest.FixtureRequest, sites: Callable[[str], Site]) -> Site:
-    """Return a site: the test runs once with each authentication strategy."""
+    """Return a site; the test runs once per authentication strategy."""
     return sites(request.param)
 
 
 @pytest.fixture
 def open_site(sites: Callable[[str], Site]) -> Site:
-    """Return the site that asks for no password."""
+    """Return the site without passwords."""
     return sites("none")
 
 
 @pytest.fixture
 def closed_site(sites: Callable[[str], Site]) -> Site:
-    """Return the site that wants a password."""
+    """Return the site with passwords."""
     return sites("http_basic")
 
 
 @pytest.fixture
 def leftovers() -> Iterator[list[tuple[Any, str]]]:
-    """Yield a list of what is to be deleted after the test: a manager of the library and an id."""
+    """Yield a list of pairs to delete after the test: a manager of the library and an id."""
     found: list[tuple[Any, str]] = []
     yield found
     for manager, ident in reversed(found):

@@ -1,4 +1,4 @@
-"""`blazar` and `openstack reservation`, unmodified, as a person types them (contract http-api §10, clients §3)."""
+"""Run the unmodified `blazar` and `openstack reservation` commands (contract http-api §10, clients §3)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def blazar(open_site: Site) -> Shell:
 
 @pytest.fixture
 def booked(open_site: Site, leftovers: list[tuple[Any, str]]) -> Callable[..., dict[str, Any]]:
-    """Return a function that makes a lease for the day after tomorrow, with the library."""
+    """Return a function that creates a lease for the day after tomorrow with the library."""
     library = open_site.client()
 
     def book(name: str, *reservations: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def booked(open_site: Site, leftovers: list[tuple[Any, str]]) -> Callable[..., d
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(open_site: Site) -> Any:
-    """Delete what a test's commands left behind."""
+    """Delete the leases that a test's commands leave behind."""
     library = open_site.client()
     yield
     for lease in library.lease.list():
@@ -147,7 +147,7 @@ def test_lease_create_with_several_reservations(blazar: Shell) -> None:
 
 
 def test_a_flavor_id_that_looks_like_a_number(blazar: Shell) -> None:
-    """flavor_id=3 arrives as a number; there is no flavor "3", which is what the answer has to say."""
+    """flavor_id=3 arrives as a number; the answer must say that there is no flavor "3"."""
     asked = "resource_type=flavor:instance,flavor_id=3,amount=1"
     said = blazar("lease create", "three", "--reservation", asked)
     assert said.status == 1
@@ -245,14 +245,14 @@ def test_host_list_show_delete_create_set(shell: Shell) -> None:
 
 
 def test_host_unset(blazar: Shell) -> None:
-    """The newest client can take properties away; its `openstack` twin does not load, for a fault of its own."""
+    """The newest client can remove properties; its `openstack` command does not load, by a defect of the client."""
     blazar.ok("host set", "cmp-07", "--extra", "note=x")
     assert blazar.ok("host unset", "--extra", "note", "cmp-07").out == "Updated host: cmp-07\n"
     assert "note" not in blazar.ok("host show", "cmp-07").fields
 
 
 def test_host_property_list_show_set(shell: Shell) -> None:
-    """Every property command once; a private property is listed with --all alone."""
+    """Every property command once; a private property is listed only with --all."""
     plain = shell.ok("host property list")
     assert plain.rows[0] == ["property"]
     assert {"gpu_count", "gpu_model", "rack"} <= set(plain.column("property"))
@@ -274,7 +274,7 @@ def test_host_property_list_show_set(shell: Shell) -> None:
 
 
 def test_floatingip_list_show_create_delete(shell: Shell) -> None:
-    """Every floating IP command once; they take ids, not names."""
+    """Every floating IP command once; the commands take ids, not names."""
     made = shell.ok("floatingip create", seed.NETWORK_ID, "203.0.113.160")
     assert made.out.startswith("Created a new floatingip:\n")
     ident = made.fields["id"]
@@ -360,7 +360,7 @@ def test_a_host_in_use_is_not_removed(blazar: Shell, booked: Callable[..., dict[
 
 @pytest.mark.parametrize("program", [BLAZAR, OPENSTACK])
 def test_commands_with_a_password(closed_site: Site, program: str) -> None:
-    """A handful of commands as `admin`, and as `bob`, who is no administrator and in another project."""
+    """Some commands as `admin`, and as `bob`, who is in another project and no administrator."""
     admin = Shell(program, closed_site)
     assert len(admin.ok("host list").column("id")) == len(seed.HOSTS)
     made = admin.ok(
@@ -375,11 +375,11 @@ def test_commands_with_a_password(closed_site: Site, program: str) -> None:
     assert admin.ok("lease delete", "secret").out == "Deleted lease: secret\n"
 
 
-# ---------------------------------------------------------------- a life
+# ---------------------------------------------------------------- the life cycle of a lease
 
 
 def test_a_lease_from_now_starts_and_holds_servers(blazar: Shell) -> None:
-    """What a newcomer does: lease a host and room from now on, see both active, boot servers, and end it all."""
+    """Lease a host and instances from now on, wait until active, boot servers on both, and delete the lease."""
     blazar.ok("lease create", "life", "--physical-reservation", "min=1,max=1", "--reservation", ROOM)
     lease = blazar.site.wait_for_status(blazar.site.client().lease.list()[0], "ACTIVE")
     shown = blazar.ok("lease show", "life").fields

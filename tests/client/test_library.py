@@ -74,7 +74,7 @@ def test_http_api_10_2_versions_of_the_client(site: Site, version: object) -> No
 
 
 def test_http_api_1_an_unversioned_endpoint_leads_to_v1(site: Site) -> None:
-    """From a catalog that names the root, keystoneauth follows the link of v1 in the version document."""
+    """If the catalog names the root, keystoneauth follows the link to v1 in the version document."""
     plugin: Any = get_plugin_loader(site.auth_type).load_from_options(**site.options)
     found = Discover(Session(auth=plugin), site.url.removesuffix("/v1")).url_for("1")
     assert found == site.url
@@ -282,11 +282,11 @@ def test_allocations_are_listed_and_shown(library: Any, make: Make) -> None:
     ]
 
 
-# ---------------------------------------------------------------- a life
+# ---------------------------------------------------------------- the life cycle of a lease
 
 
 def test_a_lease_starts_holds_servers_and_ends(site: Site, library: Any, make: Make) -> None:
-    """From now on: active, servers inside only with the hint, and no server left when the end is moved to now."""
+    """A lease from now on becomes active and admits only servers with the hint; an end set to now removes them."""
     lease = make(HOST, INSTANCE, FLOATING_IP, start="now", end=later(hours=2))
     shown = site.wait_for_status(lease, "ACTIVE")
     host, instance, _ = shown["reservations"]

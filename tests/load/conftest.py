@@ -1,4 +1,4 @@
-"""Real processes with more to do than they can, on a database that a test can make as slow as it likes."""
+"""Real processes under more load than they can serve, on a database that a test can block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 WITHIN = 60.0
 SIZE = 24
-"""Clients of a crowd."""
+"""The number of concurrent clients of a crowd."""
 VERSION = {"OpenStack-API-Version": "reservation 1.1"}
 HOST = {
     "resource_type": "physical:host",
@@ -38,14 +38,14 @@ HOST = {
 
 @pytest.fixture
 def url(mariadb_url: str) -> str:
-    """Return a database with a sandbox. A test that uses it carries the marker `servers`."""
+    """Return the URL of a MariaDB database with a sandbox. A test that uses it needs the marker `servers`."""
     prepare_database(mariadb_url)
     return mariadb_url
 
 
 @pytest.fixture
 def file_url(tmp_path: Path) -> str:
-    """Return the same on SQLite, for what is not about the database."""
+    """Return the URL of a SQLite database with a sandbox, for tests that do not depend on the database server."""
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     return url
@@ -67,7 +67,7 @@ def serving(database_url: str, **options: object) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def no_decisions(database_url: str) -> Iterator[None]:
-    """Hold the lock that every decision needs, so that all who want a lease wait until the block ends."""
+    """Hold the lock that every decision needs, so that all requests for a lease wait until the block ends."""
     engine = open_engine(database_url)
     with writing(engine) as connection:
         lock_pools(connection, {HOST_POOL})
@@ -76,38 +76,38 @@ def no_decisions(database_url: str) -> Iterator[None]:
 
 
 def wanted(number: int, *, starts: datetime | None = None) -> dict[str, Any]:
-    """Return a lease of one host for an hour; another hour for each number, or from a moment of the test's choice."""
+    """Return a lease body: one host for one hour, a different hour per number unless `starts` is given."""
     start = starts or datetime.now(UTC) + timedelta(days=1, hours=number)
     shown = [f"{moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (start, start + timedelta(hours=1))]
     return {"name": f"lease-{number}", "start_date": shown[0], "end_date": shown[1], "reservations": [HOST]}
 
 
 def ask(api: Program, number: int, *, starts: datetime | None = None) -> requests.Response:
-    """Ask for a lease on a connection of its own."""
+    """Request a lease on a separate connection."""
     body = wanted(number, starts=starts)
     return requests.post(f"{api.url}/leases", json=body, headers=VERSION, timeout=WITHIN)
 
 
 class Crowd:
-    """Clients that all ask at the same time."""
+    """Clients that send requests at the same time."""
 
     def __init__(self, api: Program) -> None:
-        """Ask this process."""
+        """Send all requests to this process."""
         self._api = api
         self._threads = ThreadPoolExecutor(SIZE)
         self._asked: list[Future[requests.Response]] = []
 
     def ask(self, size: int) -> None:
-        """Have so many clients ask for a lease, each for another hour."""
+        """Let `size` clients request a lease, each for a different hour."""
         first = len(self._asked)
         self._asked += [self._threads.submit(ask, self._api, first + number) for number in range(size)]
 
     def answered(self) -> list[requests.Response]:
-        """Return the answers that have come so far; raises what a client met instead of one."""
+        """Return the answers received so far; raises the exception of a client that failed."""
         return [each.result() for each in self._asked if each.done()]
 
     def statuses(self) -> list[int]:
-        """Wait for all answers, and return their statuses in order."""
+        """Wait for all answers, and return their statuses, sorted."""
         return sorted(each.result(WITHIN).status_code for each in self._asked)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Leases whose deletion takes its time, deleted again and again: nobody else's request waits behind that."""
+"""Repeated DELETE requests for leases with a slow deletion do not delay other requests."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.slow
 THREADS = 8
 ROUNDS = 3
 WAITS = THREADS // 4
-"""Deletes that may wait in one process, half of them for one project."""
+"""The number of deletes that may wait in one process; one project may use half of it."""
 OPTIONS = {"threads": THREADS, "max_waiting": 0, "delete_wait_seconds": WITHIN, "metrics": "true"}
 REPEATER, BYSTANDER = {"X-Project-Id": "repeater"}, {"X-Project-Id": "bystander"}
 
 
 class Deletes:
-    """DELETE requests under way, each on a connection of its own."""
+    """Concurrent DELETE requests, each on a separate connection."""
 
     def __init__(self, api: Program, threads: ThreadPoolExecutor) -> None:
         self._api = api
@@ -53,7 +53,7 @@ class Deletes:
 
 @contextmanager
 def stuck(url: str) -> Iterator[tuple[Program, list[str]]]:
-    """Run an API with two active leases and no manager, so that their deletion is not finished by anybody."""
+    """Run an API with two active leases and no manager, so that their deletion does not finish."""
     with serving(url, **OPTIONS) as api:
         with running("leasehold-manager", database_url=url):
             leases = [granted(api, number) for number in range(2)]
@@ -62,7 +62,7 @@ def stuck(url: str) -> Iterator[tuple[Program, list[str]]]:
 
 
 def granted(api: Program, number: int) -> str:
-    """Return a lease that starts now."""
+    """Create a lease that starts now, and return its id."""
     body = wanted(number) | {"start_date": "now"}
     answer = requests.post(f"{api.url}/leases", json=body, headers=VERSION, timeout=WITHIN)
     return str(answer.json()["lease"]["id"])
@@ -81,16 +81,16 @@ def sent_away(api: Program) -> list[str]:
 def test_a_deletion_that_takes_its_time_holds_no_place_of_another_request(file_url: str) -> None:
     with stuck(file_url) as (api, leases), ThreadPoolExecutor(SIZE + 1) as threads:
         deletes = Deletes(api, threads)
-        # More than there are threads: they are answered at once but for those that wait, at most half of what may.
+        # More requests than threads: at most half of the wait slots are used, all others are answered at once.
         for _ in range(ROUNDS):
             deletes.ask(leases[0], REPEATER, SIZE // ROUNDS)
             wait_for(lambda: deletes.waiting() <= WAITS // 2, within=WITHIN)
         assert set(deletes.answered()) == {204}
         assert status(api, leases[0]) == "DELETING"
-        # Meanwhile everybody else is let in: one request less than there are threads at a time, none of them sent away.
+        # Meanwhile other requests are admitted: THREADS - 1 at a time, none of them shed.
         answers = [threads.submit(status, api, leases[1]) for _ in range(THREADS - 1)]
         assert [each.result(WITHIN) for each in answers] == ["ACTIVE"] * (THREADS - 1)
-        # Another project's delete still has a place to wait in.
+        # Another project's delete still gets a wait slot.
         deletes.ask(leases[1], BYSTANDER, 1)
         wait_for(lambda: status(api, leases[1]) == "DELETING", within=WITHIN)
         assert deletes.waiting() == WAITS // 2 + 1

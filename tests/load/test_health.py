@@ -1,4 +1,4 @@
-"""The balancer's health check beside clients without an identity that do their worst."""
+"""The load balancer's health check while unauthenticated clients attack the API."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OPTIONS = {"threads": 2, "max_waiting": 2, "metrics": "true"}
 
 
 def checks(api: Program) -> list[int]:
-    """Return the answers to a balancer, which opens a connection for each check."""
+    """Return the statuses that a load balancer gets; it opens a connection for each check."""
     return [requests.get(f"{api.root}/healthcheck", timeout=WITHIN).status_code for _ in range(CHECKS)]
 
 
@@ -53,9 +53,9 @@ BEGINNINGS = (
     b"GET /healthch",
     b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
     b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{",
-    # Kept open afterwards.
+    # The connection stays open after the answer.
     b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    # Answers that nobody reads.
+    # The client reads none of the answers.
     b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500,
 )
 

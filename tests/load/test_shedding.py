@@ -1,4 +1,4 @@
-"""More requests than can be worked on: some wait, the rest are told at once to come again, and nobody is forgotten."""
+"""Load shedding: excess requests wait in a limited queue or get a 503 at once, and every request is answered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOM = WORKING + WAITING
 SMALL = {"threads": WORKING, "max_waiting": WAITING, "max_wait_seconds": WITHIN, "metrics": "true"}
 OVERRUN = 150
 MEMORY_ALLOWED = 16 * 1024
-"""In KiB: what an allocator may keep back between two rounds of the same requests."""
+"""KiB that the allocator may retain between two rounds of the same requests."""
 
 
 def resident(process: int) -> int:
@@ -47,7 +47,7 @@ def test_who_finds_no_room_is_sent_away_at_once_and_who_waits_is_served(url: str
                 assert refusal.json()["code"] == "leasehold.overloaded"
                 assert int(refusal.headers["Retry-After"]) > 0
                 assert refusal.headers["x-openstack-request-id"].startswith("req-")
-            # What asks for nothing that is scarce is answered all the while.
+            # The health check needs no permit and is answered all the time.
             assert requests.get(f"{api.root}/healthcheck", timeout=WITHIN).json() == {"status": "ok"}
         assert clients.statuses() == [201] * ROOM + [503] * (SIZE - ROOM)
         page = requests.get(f"{api.root}/metrics", timeout=WITHIN).text

@@ -1,4 +1,4 @@
-"""Clients that do not read what they asked for: they hold no thread for ever, and do not hold up the stop of an API."""
+"""Clients that do not read their answers do not occupy a thread for ever, and do not delay the shutdown of an API."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 PIECE = b"x" * 2**20
 ASK = b"GET /v1/leases HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LEASES = 5_000
-"""Their list is about 7 MB: more than the kernel takes on its way to a client that does not read."""
+"""The list of these leases is about 7 MB, more than the kernel buffers for a client that does not read."""
 
 
 class Endless:
-    """An application whose answer never ends; `left` is set when it is broken off."""
+    """An application whose answer never ends; `left` is set when the server closes the answer."""
 
     def __init__(self) -> None:
         self.left = Event()
@@ -49,7 +49,7 @@ class Endless:
 
 @contextmanager
 def reader(port: int) -> Iterator[socket.socket]:
-    """Connect as a client that has asked and has little room for the answer."""
+    """Connect a client with a small receive buffer, and send its request."""
     with closing(socket.socket()) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(WITHIN)

@@ -1,4 +1,4 @@
-"""An API that is told to stop: whoever got through to it is answered, and who comes later goes elsewhere."""
+"""Shutdown of an API: it answers every accepted request, and later clients are refused and use another API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDS = 2
 
 
 def refuses(api: Program) -> bool:
-    """Say whether nobody listens any more."""
+    """Return whether the API refuses connections."""
     try:
         requests.get(f"{api.root}/healthcheck", timeout=WITHIN)
     except requests.ConnectionError:
@@ -50,7 +50,7 @@ def test_who_was_let_in_is_answered_and_the_exit_is_clean(url: str) -> None:
 
 
 def connections(api: Program) -> int:
-    """Return how many connections the process has accepted: each of a crowd's clients has one."""
+    """Return how many connections the process has accepted; each client of a crowd has one."""
     port = int(api.root.rpartition(":")[2])
     found = 0
     with open("/proc/net/tcp", encoding="ascii") as table:  # noqa: PTH123 - a file of the kernel, not of ours
@@ -64,7 +64,7 @@ def test_after_its_time_it_ends_whatever_is_left(file_url: str) -> None:
     options = {"threads": 1, "max_waiting": 0, "shutdown_seconds": 0.5}
     with serving(file_url, **options) as api, crowd(api) as clients, no_decisions(file_url):
         clients.ask(2)
-        # When one has found no room, the other is inside.
+        # Once one request has been shed, the other one has the permit.
         wait_for(clients.answered, within=WITHIN)
         api.process.send_signal(signal.SIGTERM)
         assert api.process.wait(WITHIN) == 0
@@ -89,7 +89,7 @@ def test_a_balancer_learns_of_it_before_it_happens(file_url: str) -> None:
 
 
 class Visitor(threading.Thread):
-    """A client that goes round all APIs there are, and turns to the next one only where nobody listens."""
+    """A client that sends requests to all APIs in turn, and tries the next one only if the connection is refused."""
 
     def __init__(self, apis: list[Program], number: int) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def served_more(visitors: list[Visitor], than: int) -> bool:
 
 @pytest.mark.servers
 def test_a_rolling_restart_loses_nothing(url: str) -> None:
-    """Each API in turn is replaced by another one while clients go round them; every request is answered, once."""
+    """Replace the APIs one by one while clients send requests; every request is answered exactly once."""
     with ExitStack() as stack:
         apis = [stack.enter_context(serving(url)), stack.enter_context(running("leasehold-api", database_url=url))]
         visitors = [Visitor(apis, number) for number in range(CLIENTS)]

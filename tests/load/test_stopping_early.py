@@ -1,4 +1,4 @@
-"""A service that is told to stop while it starts: it ends with 0, as one that has started, and holds nothing."""
+"""A service that gets a stop signal during its start ends with 0, like a running one, and leaves no claim."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WITHIN = 60.0
 
 
 def loads(program: Program) -> bool:
-    """Say whether it has begun to load what it imports."""
+    """Return whether the program has begun to load its imports."""
     return "/sqlalchemy/" in Path(f"/proc/{program.process.pid}/maps").read_text()
 
 
@@ -35,7 +35,7 @@ def loads(program: Program) -> bool:
 def test_a_service_that_is_stopped_while_it_starts_ends_with_0(
     name: str, number: signal.Signals, after: float, tmp_path: Path
 ) -> None:
-    """The delays are samples: on a slow machine all of them are early, on a fast one the last ones are not."""
+    """The delays are samples: on a slow machine all are within the start, on a fast one the last ones are not."""
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     with running(name, database_url=url, healthy=False) as program:

@@ -1,4 +1,4 @@
-"""A manager that is told to stop: what it works on is finished, and what it cannot finish is another's at once."""
+"""Shutdown of a manager: it finishes the tasks in progress, and another manager can claim the rest at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 LEASES = 6
 FOREVER = 3600
-"""Seconds of a claim: what another manager takes within the test has been given back."""
+"""Seconds until a claim expires: longer than the test, so another manager gets only tasks that were released."""
 
 
 def claimed(engine: Engine) -> int:
@@ -38,7 +38,7 @@ def statuses(engine: Engine) -> list[str]:
 
 
 def taken(pid: int) -> bool:
-    """Tell whether the process has nothing pending any more of what it was sent."""
+    """Return whether the process has no pending signal."""
     return "\nShdPnd:\t0000000000000000\n" in Path(f"/proc/{pid}/status").read_text()
 
 
@@ -52,9 +52,9 @@ def test_what_it_cannot_finish_is_taken_over_at_once(url: str, latency: int, all
         assert [ask(api, number, starts=starts).status_code for number in range(LEASES)] == [201] * LEASES
     cloud.faults.set(Fault("aggregates.ensure", latency_ms=latency))
     with running("leasehold-manager", database_url=url, options=options) as first:
-        # Both threads are at work, and more is claimed that nobody has begun.
+        # Both workers are busy, and two more tasks are claimed but not begun.
         wait_for(lambda: statuses(engine).count("STARTING") == 2 and claimed(engine) == 4, within=WITHIN)
-        for _ in range(2):  # An impatient operator, and not so fast that the kernel makes one signal of both.
+        for _ in range(2):  # Wait between the signals, or the kernel merges them.
             first.process.send_signal(signal.SIGTERM)
             wait_for(lambda: taken(first.process.pid))
         assert first.process.wait(WITHIN) == 0

@@ -1,4 +1,4 @@
-"""What the operators' guide and the files in `etc` name is there: metrics, codes, options, programs, pages."""
+"""The metrics, error codes, options, programs and pages named in the operators' guide and in `etc` exist."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SAID_BY_THEMSELVES = {
     "leasehold.version.not_acceptable",
     "leasehold.conflict",
 }
-"""Mistakes of a caller whose message says all there is to say; the guide has one line for all of them."""
+"""Errors of callers whose message is sufficient; the guide has one line for all of them."""
 
 
 def known_metrics() -> set[str]:
@@ -51,7 +51,7 @@ def known_metrics() -> set[str]:
 
 
 def catalogue(base: type[LeaseholdError] = LeaseholdError) -> set[str]:
-    importlib.import_module("leasehold.api.errors")  # It adds the API's own errors.
+    importlib.import_module("leasehold.api.errors")  # Defines the API's own errors.
     return {base.code}.union(*(catalogue(error) for error in base.__subclasses__()))
 
 
@@ -89,9 +89,9 @@ def test_the_example_configuration_can_be_used(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_the_units_start_our_programs_and_give_up_on_bad_settings(unit: Path) -> None:
-    # Some keys stand there twice, as systemd allows.
+    # systemd allows a key to occur twice.
     parser = RawConfigParser(strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign] # systemd's keys are told apart by case.
+    parser.optionxform = str  # type: ignore[assignment,method-assign] # systemd's keys are case-sensitive.
     parser.read(unit)
     service = dict(parser["Service"])
     program = Path(service["ExecStart"].split()[0])

@@ -1,4 +1,4 @@
-"""The metrics of real processes: the manager's own port, and several processes that share their numbers."""
+"""The metrics of real processes: the manager's own port, and one page for several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference pages are what the code says, and the code says it so that an operator understands it."""
+"""The reference pages match the code, and every option has a complete help text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from leasehold.conf.opts import list_library_opts, list_opts
 
-# keystonemiddleware brings WebOb, which still asks the standard library for `cgi`.
+# keystonemiddleware imports WebOb, which uses the deprecated module `cgi`.
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 
 ROOT = Path(__file__).parent.parent.parent
 LIBRARY_TEXTS = {"cloud", "nova", "placement", "neutron", "keystone_authtoken"}
-"""Sections in which options come from keystoneauth, with its own help texts."""
+"""Sections with options of keystoneauth, which have its help texts."""
 
 
 def test_the_pages_are_up_to_date() -> None:

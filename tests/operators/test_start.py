@@ -1,4 +1,4 @@
-"""How a program starts; what it says when it cannot, and whether another try may help."""
+"""How a program starts; its message and exit status when it cannot, which say whether a retry may help."""
 
 from __future__ import annotations
 

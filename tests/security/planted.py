@@ -1,4 +1,4 @@
-"""Secrets that are easy to recognise, and the search for them in everything that a program lets out."""
+"""Secrets that are easy to recognise, and the search for them in everything that a program outputs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tests.processes import Program
 
 MARK = "zQ9"
-"""Part of every secret, and of nothing else: half a secret is found as well."""
+"""Part of every secret and of nothing else, and twice in each, so that half a secret is found as well."""
 
 
 def secret(name: str) -> str:
-    """Return a secret with the characters that quoting and masking trip over."""
+    """Return a secret with characters that quoting and masking may handle wrongly."""
     return f"{MARK}-{name}-{MARK}+p"
 
 
@@ -39,18 +39,18 @@ def basic(user: str, password: str) -> str:
 
 
 def disguises() -> Iterator[str]:
-    """Yield the forms in which a secret may slip out."""
+    """Yield the forms in which a secret may leak."""
     yield MARK
     for each in ALL:
         yield quote(each, safe="")
         for prefix in ("", "alice:"):
-            # The last characters of base64 depend on what follows.
+            # The last characters of base64 depend on the bytes that follow.
             yield base64.b64encode(f"{prefix}{each}".encode()).decode()[:-4]
 
 
 @dataclass
 class Watch:
-    """Everything that was let out, by where it was seen."""
+    """All collected output, by its source."""
 
     seen: dict[str, str] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Watch:
         return done.returncode
 
     def clean(self) -> None:
-        """Check that no secret was let out, and that anything was; says where the first one is, with its line."""
+        """Check that there is output without any secret; a failure names the source and line of the first secret."""
         assert self.seen
         for place, text in self.seen.items():
             for form in disguises():
@@ -94,7 +94,7 @@ class Watch:
 
 
 def options(database_url: str, keystone_url: str) -> dict[str, dict[str, object]]:
-    """Return a configuration with a secret in every place that has one, and with all that can be logged."""
+    """Return a configuration with a secret in every option that takes one, and with all logging enabled."""
     account = {"auth_type": "password", "auth_url": keystone_url, "project_name": "service"}
     domains = {"user_domain_name": "Default", "project_domain_name": "Default"}
     return {

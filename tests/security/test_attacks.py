@@ -1,4 +1,4 @@
-"""What an attacker tries beside bad input: requests within requests, forged lines in the log, floods of memory."""
+"""Attacks other than bad input: request smuggling, forged log lines, and memory exhaustion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WITHIN = 10
 LEASE = {"name": "n", "start_date": "2040-01-01 10:00", "end_date": "2040-01-01 11:00"}
 FORGED = "FORGED"
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ [A-Z]+ [\w.]+ \[")
-"""How every line of the log begins."""
+"""The beginning of every log line."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
             assert all(LINE.match(line) for line in lines if FORGED in line)
 
 
-# ---------------------------------------------------------------- requests within requests
+# ---------------------------------------------------------------- request smuggling
 
 INNER = b"GET /v1/leases/inner HTTP/1.1\r\nHost: localhost\r\n\r\n"
 BODY = b"0\r\n\r\n" + INNER
@@ -71,7 +71,7 @@ AMBIGUOUS = {
 
 
 def answers(api: Program, content: bytes) -> list[int]:
-    """Send bytes on one connection and return the statuses of all answers until it is closed or falls silent."""
+    """Send bytes on one connection, and return the statuses of all answers until it is closed."""
     place = urlsplit(api.url)
     received = b""
     address = (place.hostname or "", place.port or 80)
@@ -85,9 +85,9 @@ def answers(api: Program, content: bytes) -> list[int]:
 
 @pytest.mark.parametrize("name", AMBIGUOUS)
 def test_of_an_ambiguous_request_no_second_one_is_made(api: Program, name: str) -> None:
-    """What a proxy takes for the body of one must not be answered as another: refused, or read the strict way.
+    """Bytes that a proxy takes for a body must not be answered as a second request; the server refuses them.
 
-    The inner request would be answered with a 404.
+    An answer to the inner request would be a 404.
     """
     head = b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     found = answers(api, head + AMBIGUOUS[name] + b"\r\n" + BODY)
@@ -97,7 +97,7 @@ def test_of_an_ambiguous_request_no_second_one_is_made(api: Program, name: str) 
 
 
 def test_two_plain_requests_on_one_connection_are_two(api: Program) -> None:
-    """Or the test above would prove nothing."""
+    """Shows that the server does answer two requests on one connection; the test above relies on it."""
     body = (
         b"POST /v1/leases HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
     )
@@ -118,7 +118,7 @@ EVIL = (
 
 @pytest.mark.parametrize("text", EVIL, ids=range(len(EVIL)))
 def test_no_text_of_a_request_becomes_a_header_or_a_line_of_the_log(api: Program, text: str) -> None:
-    """Names, paths, queries, keys and values, in requests that are granted and in such that are refused."""
+    """Covers names, paths, queries, keys and values, in granted and in refused requests."""
     word = quote(text, safe="")
     places = [
         ("POST", "/leases", {**LEASE, "name": text[:80]}),
@@ -136,7 +136,7 @@ def test_no_text_of_a_request_becomes_a_header_or_a_line_of_the_log(api: Program
         answer = requests.request(method, f"{api.url}{path}", json=body, timeout=30)
         assert answer.status_code < 500, answer.text
         assert FORGED not in str(answer.headers)
-        # JSON has them escaped, so a terminal that shows an answer does as little.
+        # JSON escapes control characters, so an answer is safe to show in a terminal.
         assert answer.text.isascii()
         assert "\x1b" not in answer.text
     now = requests.post(f"{api.url}/leases", json={**LEASE, "start_date": "now", "name": text[:80]}, timeout=30)
@@ -148,7 +148,7 @@ def test_no_text_of_a_request_becomes_a_header_or_a_line_of_the_log(api: Program
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "identity, gzip"])
 def test_nothing_is_unpacked(api: Program, coding: str) -> None:
-    """A small body stays small, whatever it claims to hold."""
+    """A compressed body is refused without decompression."""
     bomb = gzip.compress(json.dumps({**LEASE, "name": "x" * 10_000_000}).encode())
     headers = {"Content-Type": "application/json", "Content-Encoding": coding}
     answer = requests.post(f"{api.url}/leases", data=bomb, headers=headers, timeout=30)
@@ -160,8 +160,8 @@ def test_nothing_is_unpacked(api: Program, coding: str) -> None:
 
 
 def test_expressions_that_are_remembered_take_little_memory() -> None:
-    """Everybody may send the largest expressions there are, each time other ones."""
-    rng = random.Random(7)  # noqa: S311 - a test wants repeatable numbers
+    """Any caller may send expressions of the largest size, different ones each time, and fill the cache."""
+    rng = random.Random(7)  # noqa: S311 - a test needs repeatable numbers
 
     def largest() -> str:
         comparisons = [["==", "$vcpus", f"{rng.randrange(10**9):09}{'x' * 20}"] for _ in range(250)]

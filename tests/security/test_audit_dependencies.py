@@ -1,4 +1,4 @@
-"""The audit of the dependencies: what it finds is red, and what it cannot know it says."""
+"""The audit of the dependencies fails on every finding, and reports what it could not check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOBODY = "NOT AUDITED: no package was looked up for vulnerabilities"
 
 
 def vulnerability(name: str, mended: str) -> dict[str, Any]:
-    """Return an entry as OSV writes it."""
+    """Return a vulnerability in OSV's format."""
     ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": mended}]}]
     package = {"name": name, "ecosystem": "PyPI"}
     return {
@@ -42,7 +42,7 @@ def vulnerability(name: str, mended: str) -> dict[str, Any]:
 
 @contextmanager
 def service(known: Mapping[tuple[str, str], str], *, status: int = 200, breaks_at: str = "") -> Iterator[str]:
-    """Run a vulnerability service that knows of these versions, each with the one that mends it; yield its URL."""
+    """Run a vulnerability service and yield its URL; `known` maps a name and version to the fixed version."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -57,7 +57,7 @@ def service(known: Mapping[tuple[str, str], str], *, status: int = 200, breaks_a
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, name="osv")
@@ -137,6 +137,6 @@ def test_what_is_installed_and_not_pinned_is_red_and_the_other_way_round(folder:
 
 
 def test_what_this_tree_depends_on_is_in_order() -> None:
-    """All but what a service says, which may change from one day to the next."""
+    """Runs all checks but those that ask a service, whose answers may change from day to day."""
     done = audit(ROOT / "requirements", "http://127.0.0.1:1/", "pins", "installed", "declared", "licences")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Bodies before anybody knows whose they are: bounded in memory, and no obstacle to anybody else."""
+"""Bodies of callers not yet identified use limited memory and do not delay other callers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOKEN = b"X-Auth-Token: anything\r\n"
 
 
 def parser(intake: Intake, content: bytes) -> StrictParser:
-    """Return what reads a request, after these bytes of it."""
+    """Return the parser of a request after it has received these bytes."""
     made = StrictParser(Adjustments(), intake)
     while content and not made.completed:
         content = content[made.received(content) :]
@@ -106,7 +106,7 @@ def test_beyond_the_budget_the_oldest_unfinished_body_goes() -> None:
 
 CLIENTS = 400
 SIZE = 500_000
-"""Of each body: 200 MB together, in memory because less than what waitress puts into a file."""
+"""Bytes of each body, 200 MB in total; below the size at which waitress moves a body to a file."""
 ALLOWED_KIB = 120 * 1024
 
 
@@ -122,7 +122,7 @@ def api(tmp_path: Path) -> Iterator[Program]:
 
 
 def highest(api: Program) -> int:
-    """Return the most memory that the process ever had, in KiB."""
+    """Return the peak resident memory of the process, in KiB."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{api.process.pid}/status").read_text())
     assert found is not None
     return int(found[1])
@@ -130,7 +130,7 @@ def highest(api: Program) -> int:
 
 @contextmanager
 def sending(api: Program, headers: bytes) -> Iterator[list[socket.socket]]:
-    """Have many clients send all but the last byte of a body, until the server has taken all of it."""
+    """Let many clients send all but the last byte of a body, and wait until the server has received it."""
     place = urlsplit(api.url)
     clients = []
     try:
@@ -145,7 +145,7 @@ def sending(api: Program, headers: bytes) -> Iterator[list[socket.socket]]:
 
 
 def unread(port: int) -> int:
-    """Return how many bytes wait in the kernel for the process that listens on this port."""
+    """Return the number of bytes in the kernel's receive queues for this port."""
     lines = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
     rows = (line.split() for line in lines)
     return sum(int(row[4].partition(":")[2], 16) for row in rows if int(row[1].partition(":")[2], 16) == port)
@@ -170,10 +170,10 @@ def test_many_large_bodies_take_little_memory_and_stop_nobody(api: Program, *, k
     with sending(api, invented if known else b"") as clients:
         assert highest(api) - before < (ALLOWED_KIB if known else ALLOWED_KIB // 4)
         assert create(api) == 201
-        # The first of them have gone when the later ones came.
+        # The oldest bodies were dropped when the later ones arrived.
         assert [status(client) for client in (clients[0], clients[-1])] == ([503, 401] if known else [401, 401])
     with sending(api, invented):
-        # What the others left behind counts no more, or there would be no room for this.
+        # The budget of the closed connections is free again, or there would be no room for this request.
         assert create(api) == 201
 
 
@@ -185,5 +185,5 @@ def test_many_requests_sent_without_waiting_for_answers_end_their_connection(api
         received = b""
         while part := client.recv(65536):
             received += part
-    # However the kernel splits them, far less than were sent.
+    # Far fewer than were sent, however the kernel splits them.
     assert 4 <= received.count(b"HTTP/1.1 200 OK") <= 8

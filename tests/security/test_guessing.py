@@ -1,4 +1,4 @@
-"""What a member can find out about hosts by asking for them: neither which one is which, nor private properties."""
+"""A member cannot learn the identity of hosts or their private properties from answers to lease requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def target(tmp_path: Path) -> Iterator[World]:
 
 
 def asking(expression: Any, field: str = "resource_properties", many: int = 9) -> dict[str, Any]:
-    """Return a request for more hosts than there are, so that the refusal would count those that match."""
+    """Return a request for more hosts than exist; a refusal for lack of hosts would tell how many match."""
     text = expression if isinstance(expression, str) else json.dumps(expression)
     return {"name": "n", **DATES, "reservations": [{**HOST, "min": many, "max": many, field: text}]}
 
@@ -63,7 +63,7 @@ def test_a_private_property_is_refused_in_the_very_words_of_one_that_does_not_ex
 
 
 def test_a_private_property_is_refused_where_one_that_does_not_exist_would_be(target: World) -> None:
-    """What else is wrong with a request is found before both, or after both."""
+    """Any other error of the request is reported before both, or after both."""
     for change in (
         {"end_date": "2031-05-05 09:00"},
         {"reservations": [{**HOST, "min": 1}, {"resource_type": "none"}]},
@@ -110,7 +110,7 @@ def test_administrators_ask_about_everything(target: World) -> None:
 
 
 def test_an_amendment_keeps_an_expression_that_an_administrator_wrote(target: World) -> None:
-    """The owner changes the rest of it, sends it as it is, and widens nothing that it asks for."""
+    """The owner may amend the rest or resend the expression, but not write a new one with the same properties."""
     expression = json.dumps(["and", ["==", "$vault", SECRET], ["==", "$hypervisor_hostname", "cmp-02"]])
     lease = target.ask("POST", "/leases", asking(expression, many=1)).json["lease"]
     part = lease["reservations"][0]["id"]

@@ -1,4 +1,4 @@
-"""A project's limit holds against many clients at the same moment, whichever processes answer them."""
+"""A project's limit holds for many concurrent clients of several processes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ INSTANCE = {
     "resource_properties": "",
 }
 KINDS: Sequence[list[dict[str, Any]]] = ([], [INSTANCE], [ADDRESS], [INSTANCE, ADDRESS])
-"""Leases that lock no pool, one pool, the other pool, and both: only the project's own turn keeps them apart."""
+"""Leases that lock no pool, one pool, the other pool, and both: only the project's lock serialises them."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def urls(database_url: str) -> Iterator[list[str]]:
 
 
 def create(url: str, project: str, reservations: list[dict[str, Any]], day: int) -> requests.Response:
-    """Ask for a lease; days are apart, so that nothing but the limit can be in the way."""
+    """Request a lease on its own day, so that only the limit can refuse it."""
     window = {"start_date": f"2040-01-{day:02} 10:00", "end_date": f"2040-01-{day:02} 11:00"}
     body = {"name": uuid4().hex, "reservations": reservations, **window}
     headers = {"X-Project-Id": project, "X-Roles": "member,reader"}
@@ -68,7 +68,7 @@ def create(url: str, project: str, reservations: list[dict[str, Any]], day: int)
 
 
 def test_a_crowd_gets_exactly_as_many_leases_as_the_limit_says(urls: list[str]) -> None:
-    """Twice, because the first requests of a project make the row at which the later ones wait."""
+    """Runs two rounds, because the first requests of a project create the row that later ones lock."""
     barrier = threading.Barrier(CLIENTS)
 
     def visit(number: int) -> tuple[str, int, str]:

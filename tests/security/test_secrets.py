@@ -1,7 +1,7 @@
-"""Passwords and tokens stay where they belong: not in logs, answers, tracebacks, settings or the list of processes.
+"""Passwords and tokens never appear in logs, answers, tracebacks, printed settings or the process list.
 
-The programs are real ones with debugging on, and go through what an operator's day has: good callers and bad ones, a
-Keystone that refuses, fails and is gone, a database that dies, a defect, settings that cannot be used.
+The programs are real, with debug logging. The tests cover valid and invalid callers, a Keystone that refuses, fails or
+is unreachable, a database that dies, a defect in the data, and unusable settings.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BODIES: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture
 def watch() -> Iterator[Watch]:
-    """Yield what remembers all that is let out, and search it in the end."""
+    """Yield a collector of all output, and search it for secrets after the test."""
     watch = Watch()
     yield watch
     watch.clean()
@@ -66,7 +66,7 @@ def watch() -> Iterator[Watch]:
 
 @pytest.fixture
 def keystone() -> Iterator[Keystone]:
-    """Yield a Keystone that knows the token of a caller and of a service."""
+    """Yield a fake Keystone with the token of a caller and the token of a service."""
     with running_keystone() as keystone:
         keystone.tokens[TOKEN] = keystone.tokens.pop(keystone.issue("t", "admin", "member", "reader"))
         keystone.tokens[SERVICE_TOKEN] = keystone.tokens.pop(keystone.issue("s", "service", project="service"))
@@ -74,7 +74,7 @@ def keystone() -> Iterator[Keystone]:
 
 
 def visit(watch: Watch, program: Program, **headers: str) -> set[int]:
-    """Ask for everything, well and badly, and return the statuses."""
+    """Send valid and invalid requests, and return the statuses."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     found = {watch.ask(program, "GET", path, headers=named) for path in PATHS}
     for body in BODIES:
@@ -84,7 +84,7 @@ def visit(watch: Watch, program: Program, **headers: str) -> set[int]:
 
 
 def test_keystone(watch: Watch, keystone: Keystone, tmp_path: Path) -> None:
-    """Good tokens and bad ones, a Keystone that is well, refuses us, fails, and says strange things."""
+    """Valid and invalid tokens, with a Keystone that works, refuses the service or fails, and with corrupt data."""
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     wanted = options(url, keystone.url)
@@ -94,7 +94,7 @@ def test_keystone(watch: Watch, keystone: Keystone, tmp_path: Path) -> None:
         assert 401 in visit(watch, api, X_Auth_Token=BAD_TOKEN)
         visit(watch, api, X_Auth_Token=TOKEN, X_Service_Token=BAD_TOKEN)
         visit(watch, api, X_Auth_Token=f"{BAD_TOKEN} {BAD_TOKEN}", Authorization=f"Bearer {BEARER}")
-        # Enrolling asks the cloud, where this Keystone knows of no Nova.
+        # Enrolling calls the cloud, but this Keystone's catalog has no Nova.
         watch.ask(api, "POST", "/v1/os-hosts", json={"name": "h"}, headers={"X-Auth-Token": TOKEN})
         for status in (401, 403, 500, 503):
             keystone.failing = status
@@ -106,14 +106,14 @@ def test_keystone(watch: Watch, keystone: Keystone, tmp_path: Path) -> None:
         wait_for(lambda: manager.log.read_text(errors="replace"))
         for program in (api, manager):
             watch.process(program)
-    # It would be no use to look for secrets that nobody had.
+    # The search proves something only if the programs did handle the secrets.
     assert TOKEN in keystone.asked
     assert len(watch.seen["output of leasehold-api"].splitlines()) > 50
     assert SERVICES_OWN not in watch.seen["output of leasehold-api"]
 
 
 def corrupt(url: str) -> None:
-    """Spoil a lease in a way that nothing foresees."""
+    """Give every lease an invalid status, which the code does not expect."""
     engine = create_engine(url)
     with engine.begin() as connection:
         connection.execute(text("UPDATE leases SET status = 'NONSENSE'"))
@@ -142,7 +142,7 @@ def test_http_basic(watch: Watch, tmp_path: Path) -> None:
 
 @pytest.mark.servers
 def test_a_database_that_dies(watch: Watch, keystone: Keystone) -> None:
-    """It goes while the programs run, comes back, and refuses the password."""
+    """The database is killed while the programs run, restarts, and then refuses the password."""
     with MariaDB() as server:
         root = server.create_database()
         name = make_url(root).database
@@ -153,7 +153,7 @@ def test_a_database_that_dies(watch: Watch, keystone: Keystone) -> None:
         wanted = options(url, keystone.url)
         with running("leasehold-api", options=wanted) as api, running("leasehold-manager", options=wanted) as manager:
             assert 201 in visit(watch, api, X_Auth_Token=TOKEN)
-            # Its first round is over: it asked the cloud, in vain.
+            # Wait for the manager's first round, in which its call to the cloud fails.
             wait_for(lambda: "nova" in manager.log.read_text(errors="replace").lower(), within=60)
             server.kill()
             assert ask_the_database(watch, api) == {503}
@@ -169,7 +169,7 @@ def test_a_database_that_dies(watch: Watch, keystone: Keystone) -> None:
 
 
 def ask_the_database(watch: Watch, api: Program) -> set[int]:
-    """Ask for what only the database knows, and return the statuses."""
+    """Send requests that need the database, and return the statuses."""
     token = {"X-Auth-Token": TOKEN}
     found = {watch.ask(api, "GET", path, headers=token) for path in ("/v1/leases", "/healthcheck")}
     return found | {watch.ask(api, "POST", "/v1/leases", json=LEASE, headers=token)}
@@ -197,13 +197,13 @@ PROGRAMS = (
 
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_databases_that_cannot_be_used(watch: Watch, tmp_path: Path, name: str) -> None:
-    """A program ends, and says why without the password."""
+    """A program ends with an error that does not contain the password."""
     port = free_port()
     wanted = options(UNUSABLE[name].format(port=port), f"http://127.0.0.1:{port}/v3")
     wanted["api"]["auth_strategy"] = "none"
     wanted["DEFAULT"] |= {"host": "127.0.0.1", "port": port}
     config = write(tmp_path, wanted)
-    # Two of them each time, and every program with several of the URLs: starting one takes a second.
+    # Run only two programs per URL, since each start takes a second; every program gets several of the URLs.
     first = list(UNUSABLE).index(name)
     for number in (first, first + 2):
         program, *words = PROGRAMS[number % len(PROGRAMS)]
@@ -236,11 +236,11 @@ def test_settings_that_cannot_be_used(watch: Watch, tmp_path: Path, section: str
 
 @pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 def test_settings_do_not_show_them(watch: Watch, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever somebody prints while they look for a fault: the settings, the engine, all options of oslo.config."""
+    """Covers what is printed for debugging: the settings, the engine, all options of oslo.config."""
     url = f"mysql+pymysql://leasehold:{quote(DATABASE, safe='')}@127.0.0.1:1/leasehold"
     path = write(tmp_path, options(url, "http://127.0.0.1:1/v3"))
     config = conf.load(["--config-file", str(path)])
-    from leasehold.api.auth.keystone import KeystoneAuthentication  # noqa: PLC0415 - it warns when it is loaded.
+    from leasehold.api.auth.keystone import KeystoneAuthentication  # noqa: PLC0415 - the import emits a warning.
 
     KeystoneAuthentication(config.raw)
     assert config.raw["keystone_authtoken"].password == ACCOUNT

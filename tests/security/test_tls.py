@@ -1,4 +1,4 @@
-"""The API behind a proxy that speaks TLS: links, addresses, and who is believed, with real sockets."""
+"""The API behind a TLS proxy, with real sockets: links, client addresses, and trusted proxies."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ SPOOFED = {
 }
 RIGHT = "right"
 CLIENT = "127.0.0.2"
-"""Where clients come from; the proxy comes from 127.0.0.1."""
+"""The source address of clients; the proxy connects from 127.0.0.1."""
 
 
 class From(HTTPAdapter):
-    """Connections from this address."""
+    """An adapter that connects from this source address."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -46,7 +46,7 @@ class From(HTTPAdapter):
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
-    """Yield an API with passwords, which trusts the proxy and limits who guesses."""
+    """Yield an API with passwords that trusts the proxy and limits failed logins."""
     folder = tmp_path_factory.mktemp("tls")
     url = f"sqlite:///{folder}/leasehold.db"
     prepare_database(url)
@@ -72,7 +72,7 @@ def proxy(api: Program, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tl
 
 
 def ask(url: str, method: str = "GET", *, address: str = CLIENT, password: str = RIGHT, **more: Any) -> Any:
-    """Send a request from an address of the client's own, and check the certificate if there is one to check."""
+    """Send a request from this source address; `verify` in `more` is the certificate to trust."""
     with requests.Session() as session:
         for scheme in ("http://", "https://"):
             session.mount(scheme, From(address))
@@ -85,7 +85,7 @@ def link(answer: Any) -> str:
 
 
 def last_failure(api: Program) -> str:
-    """Return the address of the last login that failed, as the log names it."""
+    """Return the address of the last failed login in the log; empty if there is none."""
     lines = [line for line in api.log.read_text(errors="replace").splitlines() if "A login from" in line]
     return lines[-1].partition("A login from ")[2].partition(" ")[0] if lines else ""
 
@@ -105,7 +105,7 @@ def test_the_whole_api_works_through_it(proxy: TlsProxy) -> None:
 
 
 def test_who_is_no_proxy_is_not_believed(api: Program) -> None:
-    """Neither for the scheme, nor for the address: not even from this machine."""
+    """The API ignores the scheme and address in headers of an untrusted peer, even on this machine."""
     answer = ask(f"{api.root}/versions", headers=SPOOFED)
     assert link(answer) == f"{api.url}"
     address = "127.0.0.3"
@@ -114,7 +114,7 @@ def test_who_is_no_proxy_is_not_believed(api: Program) -> None:
 
 
 def test_the_log_and_the_limit_know_the_client_behind_the_proxy(api: Program, proxy: TlsProxy) -> None:
-    """The proxy appends whom it sees to what the client says of itself; the next client is not the one who guessed."""
+    """The proxy appends the peer's address to the client's header; the limit does not affect other clients."""
     guesses, other = "127.0.0.4", "127.0.0.5"
     statuses = []
     for number in range(4):

@@ -1,4 +1,4 @@
-"""TLS to the databases, by the URLs that the guide gives: encrypted, and only to whom the certificate is of."""
+"""TLS to the databases with the guide's URLs: encrypted, and only to the server that the certificate names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 
 def certify(server: Server) -> list[Path]:
-    """Make a certificate and its key in the server's folder, which that server may read, and return their paths."""
+    """Create a certificate and key in the server's folder, readable by the server, and return their paths."""
     paths = list(make_certificate(server.folder))
     for path in paths:
         path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""A proxy that speaks TLS to clients and plain HTTP to the API, with the headers of `etc/nginx/leasehold.conf`."""
+"""A proxy with TLS to clients and plain HTTP to the API; it sets the headers of `etc/nginx/leasehold.conf`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ADDRESS = "127.0.0.1"
 
 @dataclass(frozen=True)
 class TlsProxy:
-    """Where it is, and the certificate that clients have to trust."""
+    """The proxy's URL, and the certificate that clients must trust."""
 
     url: str
     certificate: Path
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate for the loopback address and its key, and return their paths."""
+    """Write a certificate for the loopback address and its key, and return the paths of both."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "leasehold tests")])
     now = datetime.now(UTC)
@@ -60,7 +60,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def running_tls_proxy(target: str, folder: Path) -> Iterator[TlsProxy]:
-    """Run one in front of `target`, a URL, until the block ends."""
+    """Run a proxy in front of the URL `target` until the block ends."""
     place = urlsplit(target)
     certificate, key = make_certificate(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -86,7 +86,7 @@ def running_tls_proxy(target: str, folder: Path) -> Iterator[TlsProxy]:
         do_GET = do_POST = do_PUT = do_DELETE = _pass_on  # noqa: N815 - the names that http.server looks for.
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer((ADDRESS, 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)

@@ -1,4 +1,4 @@
-"""A new world for every test of the contract."""
+"""Fixtures of the contract tests: each test gets a new world."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database that holds a new sandbox and empty database, to be copied."""
+    """Return a database file with a new sandbox and empty tables; tests copy it."""
     path = tmp_path_factory.mktemp("planted") / "leasehold.db"
     plant(path)
     return path
@@ -24,7 +24,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def database(tmp_path: Path, planted: Path) -> Path:
-    """Return a copy of it that the test may change."""
+    """Return a copy of the planted database that the test may change."""
     path = tmp_path / "leasehold.db"
     shutil.copyfile(planted, path)
     return path
@@ -32,14 +32,14 @@ def database(tmp_path: Path, planted: Path) -> Path:
 
 @pytest.fixture
 def cloud_world(database: Path) -> Iterator[World]:
-    """Yield the service over a cloud in which nothing is enrolled yet."""
+    """Yield a world without enrolled hosts."""
     with world(database) as new:
         yield new
 
 
 @pytest.fixture(scope="session")
 def enrolled(tmp_path_factory: pytest.TempPathFactory, planted: Path) -> Path:
-    """Return a database in which every host of the cloud is enrolled, to be copied: that takes longer than a test."""
+    """Return a database with every host of the cloud enrolled; tests copy it, since enrolling is slower than a test."""
     path = tmp_path_factory.mktemp("enrolled") / "leasehold.db"
     shutil.copyfile(planted, path)
     with world(path) as made:
@@ -49,7 +49,7 @@ def enrolled(tmp_path_factory: pytest.TempPathFactory, planted: Path) -> Path:
 
 @pytest.fixture
 def full(tmp_path: Path, enrolled: Path) -> Iterator[World]:
-    """Yield a world in which every host is enrolled, so that ordinary servers find no place."""
+    """Yield a world in which every host is enrolled, so that ordinary servers cannot be scheduled."""
     path = tmp_path / "leasehold.db"
     shutil.copyfile(enrolled, path)
     with world(path) as new:

@@ -1,4 +1,4 @@
-"""Contract clients §1.3 where it needs real processes: many requests at the same time."""
+"""The rows of contract clients §1.3 that need real processes: concurrent requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def host_lease(url: str, name: str) -> requests.Response:
 
 
 def test_clients_1_3_concurrent_list_lease(program: Program) -> None:
-    """Ten parallel GET /leases are all 200, while a lease that is listed starts."""
+    """Ten parallel GET /leases are all 200 while a listed lease starts."""
     ident = host_lease(program.url, "listed").json()["lease"]["id"]
 
     def listed(_number: int) -> requests.Response:
@@ -51,7 +51,7 @@ def test_clients_1_3_concurrent_list_lease(program: Program) -> None:
 
 
 def test_clients_1_3_a_lease_from_now_starts_and_ends_in_time(program: Program) -> None:
-    """With the manager at work on the real clock: ACTIVE well inside 40 s, and gone soon after its delete."""
+    """With a running manager and the real clock, a lease is ACTIVE well within 40 s and gone soon after its delete."""
     lease = host_lease(program.url, "timed").json()["lease"]
     path = f"{program.url}/leases/{lease['id']}"
     wait_for(lambda: requests.get(path, timeout=WITHIN).json()["lease"]["status"] == "ACTIVE", within=10)
@@ -60,7 +60,7 @@ def test_clients_1_3_a_lease_from_now_starts_and_ends_in_time(program: Program) 
 
 
 def test_clients_1_3_api_and_manager_may_be_processes_of_their_own(tmp_path: Path) -> None:
-    """The same with `leasehold-api` and `leasehold-manager` apart, and ten leases asked for at the same time."""
+    """The same with separate `leasehold-api` and `leasehold-manager` processes and ten concurrent lease requests."""
     url = f"sqlite:///{tmp_path}/leasehold.db"
     prepare_database(url)
     with running("leasehold-api", database_url=url) as api, running("leasehold-manager", database_url=url):

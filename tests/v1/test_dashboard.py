@@ -51,7 +51,7 @@ def test_clients_2_blank_start_is_the_current_minute_as_a_literal(cloud_world: W
 
 
 def test_clients_2_host_form(cloud_world: World) -> None:
-    """Integers, property expressions that may be blank, and no before_end."""
+    """The form sends integers, possibly blank property expressions, and no before_end."""
     cloud_world.enrol("cmp-01")
     (reservation,) = cloud_world.lease(HOST)["reservations"]
     assert (reservation["min"], reservation["max"], reservation["before_end"]) == (1, 1, "default")
@@ -61,7 +61,7 @@ def test_clients_2_host_form(cloud_world: World) -> None:
     ("sent", "meant"), [("True", True), ("False", False), ("None", None), ("", None), (None, None), (False, False)]
 )
 def test_clients_2_affinity_as_the_form_sends_it(cloud_world: World, sent: Any, meant: Any) -> None:
-    """The words True and False, and for none the word None or a blank."""
+    """The form sends the words True and False, and the word None or a blank for no value."""
     cloud_world.enrol("cmp-01")
     (reservation,) = cloud_world.lease({**INSTANCE, "affinity": sent})["reservations"]
     assert reservation["affinity"] is meant
@@ -89,7 +89,7 @@ def test_clients_2_fields_of_a_host(cloud_world: World) -> None:
 
 
 def test_http_api_6_cpu_info_is_json_text(full: World) -> None:
-    """`cpu_info` is text that the dashboard can decode as JSON, for every host, also after an update."""
+    """`cpu_info` is a string that the dashboard can decode as JSON, for every host, also after an update."""
     for host in full.get("/os-hosts")["hosts"]:
         full.ask("PUT", f"/os-hosts/{host['id']}", {"colour": "red"})
         shown = full.get(f"/os-hosts/{host['id']}")["host"]["cpu_info"]
@@ -113,7 +113,7 @@ def test_clients_2_calendar_joins_allocations_with_hosts(full: World) -> None:
 
 
 def test_clients_2_update_form(full: World) -> None:
-    """Prolonging and deferring arrive as new dates, reservations as JSON with their id."""
+    """Prolonging and deferring arrive as new dates; reservations arrive as JSON with their ids."""
     lease = full.lease(HOST, start_date=full.date(hours=1), end_date=full.date(hours=2))
     change = {
         "name": "renamed",
@@ -129,7 +129,7 @@ def test_clients_2_update_form(full: World) -> None:
 
 
 def test_clients_2_hosts_are_created_with_json_capabilities(cloud_world: World) -> None:
-    """Capabilities come as JSON values, and are shown as strings."""
+    """Capabilities arrive as JSON values and are shown as strings."""
     answer = cloud_world.ask("POST", "/os-hosts", {"name": "cmp-02", "gpus": 4, "ssd": True, "rack": "r7"})
     assert answer.status_code == 201, answer.text
     host = answer.json["host"]

@@ -1,4 +1,4 @@
-"""Contract clients §1.2: tempest's API tests as sequences over HTTP, against a service that holds nothing else."""
+"""Contract clients §1.2: tempest's API tests as HTTP sequences, against a service without other data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEASE = {"name": "l", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 
     ids=["end before start", "no date", "no end"],
 )
 def test_clients_1_2_leases_gabbi_refusals(cloud_world: World, body: dict[str, Any], message: str) -> None:
-    """The three refused leases are 400 with the sentence that the test looks for, and none is kept."""
+    """The three invalid leases are 400 with the message that tempest expects, and none is stored."""
     answer = cloud_world.ask("POST", "/leases", body)
     assert answer.status_code == 400
     assert message in answer.json["error_message"]
@@ -42,7 +42,7 @@ def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
 
 
 def test_clients_1_2_hosts_gabbi(cloud_world: World) -> None:
-    """A host with too long a capability key is refused without residue; then it is enrolled, listed and removed."""
+    """Refuse a host with an overlong capability key and store nothing; then enrol, list and remove the host."""
     name = cloud_world.cloud.hypervisors.list()[0].hypervisor_hostname
     before = cloud_world.dump()
     refused = cloud_world.ask("POST", "/os-hosts", {"name": name, "k" * 65: "value"})
@@ -59,7 +59,7 @@ def test_clients_1_2_hosts_gabbi(cloud_world: World) -> None:
 
 
 def test_clients_1_2_allocations_gabbi(cloud_world: World) -> None:
-    """Two leases at different hours stand on the one host; `lease_id` narrows what is listed, not the hosts."""
+    """Two leases at different hours are allocated to one host; `lease_id` filters the reservations, not the hosts."""
     host = cloud_world.ask("POST", "/os-hosts", {"name": "cmp-01"}).json["host"]["id"]
     asked = {"resource_type": "physical:host", "min": 1, "max": 1}
     asked |= {"hypervisor_properties": "[]", "resource_properties": "[]"}

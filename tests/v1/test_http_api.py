@@ -1,4 +1,4 @@
-"""Contract http-api: the rows that an unmodified client depends on, and what it asks of a new server."""
+"""Contract http-api: the rows that unmodified clients depend on, and the requirements for a new server."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def body(world: World, **changes: Any) -> dict[str, Any]:
     return {"name": "n", "start_date": "now", "end_date": world.date(hours=1), **changes}
 
 
-# ---------------------------------------------------------------- §1: where the service is
+# ---------------------------------------------------------------- §1: endpoint
 
 
 def test_http_api_1_root_leads_to_an_endpoint_that_ends_in_v1(cloud_world: World) -> None:
-    """The version document's `self` link of v1 ends in /v1, and what stands below it answers."""
+    """The `self` link of v1 in the version document ends in /v1, and the paths below it work."""
     answer = cloud_world.web.simulate_get("/", headers=ADMIN)
     assert answer.status_code == 300
     (version,) = [each for each in answer.json["versions"] if each["id"].startswith("v1")]
@@ -59,7 +59,7 @@ def test_http_api_1_root_leads_to_an_endpoint_that_ends_in_v1(cloud_world: World
 def test_http_api_3_error_bodies_are_objects_with_error_message(
     cloud_world: World, method: str, path: str, sent: Mapping[str, Any], status: int
 ) -> None:
-    """Whatever goes wrong, the body is a JSON object whose `error_message` is a text for people."""
+    """The body of every error is a JSON object with a readable string `error_message`."""
     headers = {**ADMIN, **sent.get("headers", {})}
     answer = cloud_world.web.simulate_request(method, path, **{**sent, "headers": headers})
     assert answer.status_code == status
@@ -107,7 +107,7 @@ def test_http_api_3_1_long_capability_key_message(cloud_world: World, length: in
 
 
 def test_http_api_4_dates_out_have_six_fraction_digits(cloud_world: World) -> None:
-    """Dates of leases, events and allocations are %Y-%m-%dT%H:%M:%S.%f, six digits, no zone, on every way out."""
+    """Dates of leases, events and allocations are %Y-%m-%dT%H:%M:%S.%f, six digits, no zone, in every answer."""
     host = cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST, before_end_date=cloud_world.date(minutes=30))
     cloud_world.wait(seconds=1)
@@ -136,7 +136,7 @@ def test_http_api_4_now_is_the_current_minute(cloud_world: World) -> None:
 
 
 def test_http_api_5_3_events_in_the_shape_of_the_command_line(cloud_world: World) -> None:
-    """An event with `event_type` and `event_date` does not fail; it is shown without a time and never runs."""
+    """An event with `event_type` and `event_date` is accepted, shown without a time, and never run."""
     events = [{"event_type": "notification", "event_date": cloud_world.date(minutes=1)}]
     lease = cloud_world.lease(events=events)
     cloud_world.wait(minutes=5)
@@ -147,7 +147,7 @@ def test_http_api_5_3_events_in_the_shape_of_the_command_line(cloud_world: World
 
 @pytest.mark.parametrize("kind", OURS)
 def test_http_api_5_3_no_client_injects_our_events(cloud_world: World, kind: str) -> None:
-    """A client's event of one of our three types neither appears twice nor moves ours."""
+    """A client's event of one of the service's three types neither appears twice nor moves the service's event."""
     injected = {"event_type": kind, "event_date": cloud_world.date(), "time": cloud_world.date(), "status": "UNDONE"}
     plain, lease = cloud_world.lease(), cloud_world.lease(events=[injected])
     assert sorted(each["event_type"] for each in lease["events"]) == sorted(OURS)
@@ -157,7 +157,7 @@ def test_http_api_5_3_no_client_injects_our_events(cloud_world: World, kind: str
     assert cloud_world.show(lease)["status"] == "ACTIVE"
 
 
-# ---------------------------------------------------------------- §10.1: what the command line makes of an argument
+# ---------------------------------------------------------------- §10.1: arguments of the command line
 
 CLI_RESERVATIONS: dict[str, dict[str, Any]] = {
     "host, blank properties": {"min": 1, "max": 2, "hypervisor_properties": "", "resource_properties": ""},
@@ -210,7 +210,7 @@ TYPES = {
 
 @pytest.mark.parametrize("name", CLI_RESERVATIONS)
 def test_http_api_10_1_reservations_of_the_command_line(full: World, name: str) -> None:
-    """Every shape into which the command line turns its arguments is granted."""
+    """Every form in which the command line sends its arguments is granted."""
     for address in seed.SUGGESTED_FLOATING_IPS[:2]:
         sent = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
         assert full.ask("POST", "/floatingips", sent).status_code == 201
@@ -222,7 +222,7 @@ def test_http_api_10_1_reservations_of_the_command_line(full: World, name: str) 
 
 
 def test_http_api_10_1_a_flavor_id_that_arrives_as_an_integer(cloud_world: World) -> None:
-    """The command line sends flavor_id=3 as a number: it means the flavor "3"."""
+    """The command line sends flavor_id=3 as a number; the service reads it as the flavor "3"."""
     cloud_world.enrol("cmp-01")
     small = cloud_world.cloud.flavors.get("m1.small")
     assert small is not None
@@ -241,7 +241,7 @@ def test_http_api_10_1_a_flavor_id_that_arrives_as_an_integer(cloud_world: World
     ],
 )
 def test_http_api_10_1_reservations_of_lease_set(full: World, change: dict[str, Any]) -> None:
-    """`lease set --reservation` sends the id and some keys; the others stay as they are."""
+    """`lease set --reservation` sends the id and some keys; the other keys keep their values."""
     lease = full.lease(HOST)
     sent = {"reservations": [{"id": lease["reservations"][0]["id"], **change}]}
     answer = full.ask("PUT", f"/leases/{lease['id']}", sent)
@@ -250,11 +250,11 @@ def test_http_api_10_1_reservations_of_lease_set(full: World, change: dict[str, 
     assert {key: str(shown[key]) for key in change} == {key: str(value) for key, value in change.items()}
 
 
-# ---------------------------------------------------------------- what the contract asks of a new server
+# ---------------------------------------------------------------- requirements for a new server
 
 
 def test_http_api_5_2_changes_are_checked_against_the_owner(cloud_world: World) -> None:
-    """Another project's lease is 403 for GET, PUT and DELETE, and stays as it is."""
+    """Another project's lease is 403 for GET, PUT and DELETE, and does not change."""
     lease = cloud_world.lease()
     before = cloud_world.dump()
     for method, sent in (("GET", None), ("PUT", {"name": "mine"}), ("DELETE", None)):
@@ -264,7 +264,7 @@ def test_http_api_5_2_changes_are_checked_against_the_owner(cloud_world: World) 
 
 
 def test_http_api_5_2_lists_show_ones_own_project(cloud_world: World) -> None:
-    """A member sees the leases of their project, an administrator those of all."""
+    """A member sees the leases of their project, an administrator the leases of all projects."""
     cloud_world.lease(name="of demo")
     mine = {**MEMBER, "X-Project-Id": "alt"}
     assert cloud_world.ask("POST", "/leases", body(cloud_world, name="of alt"), headers=mine).status_code == 201
@@ -273,7 +273,7 @@ def test_http_api_5_2_lists_show_ones_own_project(cloud_world: World) -> None:
 
 
 def test_http_api_5_3_unknown_keys_are_not_assigned(cloud_world: World) -> None:
-    """No key of a request reaches a column that is not for clients; ids are the server's."""
+    """No key of a request sets a column that clients must not set; the server chooses the ids."""
     stolen = {"id": "x", "degraded": True, "project_id": "alt", "user_id": "x", "trust_id": "x", "status": "ERROR"}
     lease = cloud_world.lease(**stolen)
     again = cloud_world.ask("PUT", f"/leases/{lease['id']}", {**stolen, "name": "new"}).json["lease"]
@@ -283,7 +283,7 @@ def test_http_api_5_3_unknown_keys_are_not_assigned(cloud_world: World) -> None:
 
 
 def test_http_api_5_4_events_in_an_update_are_ignored(cloud_world: World) -> None:
-    """`"events": []` in a PUT, as the published sample has it, detaches nothing."""
+    """`"events": []` in a PUT, as in the published sample, removes no event."""
     lease = cloud_world.lease()
     answer = cloud_world.ask("PUT", f"/leases/{lease['id']}", {"events": [], "end_date": cloud_world.date(hours=3)})
     assert answer.status_code == 200
@@ -293,7 +293,7 @@ def test_http_api_5_4_events_in_an_update_are_ignored(cloud_world: World) -> Non
 
 
 def test_http_api_5_4_refused_updates_leave_the_status(cloud_world: World) -> None:
-    """Whatever is wrong with an update, the lease stays as it was, never ERROR."""
+    """A refused update leaves the lease unchanged, never in ERROR."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST)
     ident = lease["reservations"][0]["id"]
@@ -315,7 +315,7 @@ def test_http_api_5_4_refused_updates_leave_the_status(cloud_world: World) -> No
 
 
 def test_http_api_6_ids_of_hosts_are_hypervisor_ids(full: World) -> None:
-    """A host's id is the hypervisor's, decimal digits as text, so that clients can tell ids from names."""
+    """A host's id is the hypervisor's id, a string of decimal digits, so that clients can tell ids from names."""
     found = {each.hypervisor_hostname: each.id for each in full.cloud.hypervisors.list()}
     for host in full.get("/os-hosts")["hosts"]:
         assert host["id"] == found[host["hypervisor_hostname"]]
@@ -323,7 +323,7 @@ def test_http_api_6_ids_of_hosts_are_hypervisor_ids(full: World) -> None:
 
 
 def test_http_api_6_1_every_slot_is_an_entry(cloud_world: World) -> None:
-    """A reservation that holds n slots of a host is listed n times there."""
+    """A reservation with n slots on a host is listed n times for that host."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease({**INSTANCE, "amount": 3, "affinity": None})
     (allocation,) = cloud_world.get("/os-hosts/allocations")["allocations"]
@@ -331,7 +331,7 @@ def test_http_api_6_1_every_slot_is_an_entry(cloud_world: World) -> None:
 
 
 def test_http_api_6_1_only_what_is_not_over_yet(cloud_world: World) -> None:
-    """Promises of leases that are over are not listed, whatever is asked for."""
+    """Allocations of ended leases are not listed, whatever the filter."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST, end_date=cloud_world.date(minutes=2))
     cloud_world.wait(minutes=3)

@@ -1,4 +1,4 @@
-"""Contract lifecycle: statuses on the wire, and the order in which things happen."""
+"""Contract lifecycle: statuses in answers, and the order of events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def happened(world: World) -> list[tuple[str, str]]:
-    """Return what was announced, in order: lease id and event type."""
+    """Return lease id and event type of each notification in the outbox, in order."""
     with world.service.db.reading() as connection:
         return [(row.lease_id, row.event_type) for row in connection.execute(outbox.select().order_by(outbox.c.id))]
 
 
 def test_lifecycle_1_2_reservation_statuses_are_lower_case(cloud_world: World) -> None:
-    """pending, active, deleted: as the clients and the tests compare them."""
+    """The statuses are pending, active and deleted, as clients and tempest compare them."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST, start_date=cloud_world.date(minutes=5), end_date=cloud_world.date(minutes=10))
 
@@ -39,7 +39,7 @@ def test_lifecycle_1_2_reservation_statuses_are_lower_case(cloud_world: World) -
 
 
 def test_lifecycle_1_2_a_failed_reservation_is_error_in_lower_case(cloud_world: World) -> None:
-    """A start that can never work leaves the reservation `error` and the lease ERROR, which delete gets rid of."""
+    """A permanently failing start leaves the reservation `error` and the lease ERROR; the lease can be deleted."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST)
     cloud_world.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True))
@@ -56,7 +56,7 @@ def test_lifecycle_1_2_a_failed_reservation_is_error_in_lower_case(cloud_world: 
 
 @pytest.mark.parametrize("late", [False, True], ids=["in time", "all due at once"])
 def test_lifecycle_2_1_start_before_end_order(cloud_world: World, late: bool) -> None:  # noqa: FBT001
-    """For one lease: start, then the warning, then the end; also when the manager was away and all are due at once."""
+    """For one lease: start, then before_end, then end; also if the manager was down and all are due at once."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(HOST, end_date=cloud_world.date(minutes=10), before_end_date=cloud_world.date(minutes=5))
     if late:
@@ -77,7 +77,7 @@ def test_lifecycle_2_1_start_before_end_order(cloud_world: World, late: bool) ->
 
 @pytest.mark.parametrize("asked", [HOST, {**INSTANCE, "vcpus": 8}], ids=["host", "instance"])
 def test_lifecycle_2_1_ends_before_starts_back_to_back(cloud_world: World, asked: dict[str, Any]) -> None:
-    """Where one lease ends as the next one starts on the same host, the end comes first and both do their work."""
+    """If one lease ends when the next one starts on the same host, the end runs first and both succeed."""
     cloud_world.enrol("cmp-01")
     border = cloud_world.date(minutes=5)
     second = cloud_world.lease(asked, start_date=border, end_date=cloud_world.date(minutes=10))
@@ -94,7 +94,7 @@ def test_lifecycle_2_1_ends_before_starts_back_to_back(cloud_world: World, asked
 
 
 def test_lifecycle_2_1_a_start_waits_for_servers_that_linger(cloud_world: World) -> None:
-    """The next lease starts when the servers of the one before are gone, not before, and says what it waits for."""
+    """The next lease starts only when the previous lease's servers are gone, and shows what it waits for."""
     cloud_world.enrol("cmp-01")
     border = cloud_world.date(minutes=5)
     first = cloud_world.lease(HOST, end_date=border)
@@ -112,7 +112,7 @@ def test_lifecycle_2_1_a_start_waits_for_servers_that_linger(cloud_world: World)
 
 
 def test_lifecycle_6_a_lease_can_always_be_deleted(cloud_world: World) -> None:
-    """A lease goes whatever its state: before its start, while active, and after its end."""
+    """A lease can be deleted in every state: before its start, while active, and after its end."""
     cloud_world.enrol("cmp-01")
     for minutes in (1, 7, 12):
         lease = cloud_world.lease(HOST, start_date=cloud_world.date(minutes=5), end_date=cloud_world.date(minutes=10))

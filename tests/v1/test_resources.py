@@ -1,4 +1,4 @@
-"""Contract resources: what each reservation becomes in the cloud."""
+"""Contract resources: the cloud objects of each reservation type."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def test_resources_2_aggregate_named_after_reservation(cloud_world: World) -> None:
-    """The aggregate has the reservation's id as its name, holds the service host while active, and is gone after."""
-    # The service host's name differs from the hypervisor's: the aggregate holds the former.
+    """The aggregate is named after the reservation, holds the service host while active, and is deleted afterwards."""
+    # The aggregate holds the service host's name, which differs from the hypervisor's.
     cloud_world.enrol("cmp-03.example")
     lease = cloud_world.lease(HOST, start_date=cloud_world.date(minutes=5), end_date=cloud_world.date(minutes=10))
     name = lease["reservations"][0]["id"]
@@ -31,7 +31,7 @@ def test_resources_2_aggregate_named_after_reservation(cloud_world: World) -> No
 
 
 def test_resources_2_users_reach_their_hosts_by_hint(full: World) -> None:
-    """The hint `reservation=R` opens the hosts to the owner's project, and to nobody else."""
+    """The hint `reservation=R` gives access to the hosts to the owner's project only."""
     lease = full.lease(HOST)
     full.wait(seconds=1)
     name = lease["reservations"][0]["id"]
@@ -58,7 +58,7 @@ def test_resources_3_boot_contract(full: World, affinity: bool | None, spread: i
 
 
 def test_resources_3_the_answer_leads_to_the_flavor(cloud_world: World) -> None:
-    """`flavor_id` is the reservation's id, `aggregate_id` the aggregate's, and `server_group_id` is there."""
+    """`flavor_id` is the reservation's id, `aggregate_id` is the aggregate's, and `server_group_id` is present."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(INSTANCE)
     cloud_world.wait(seconds=1)
@@ -70,7 +70,7 @@ def test_resources_3_the_answer_leads_to_the_flavor(cloud_world: World) -> None:
 
 
 def test_resources_3_a_private_flavor_is_for_the_project_alone(cloud_world: World) -> None:
-    """The flavor R is private, and only the owner's project may use it while the lease is active."""
+    """The flavor R is private; only the owner's project may use it, while the lease is active."""
     cloud_world.enrol("cmp-01")
     lease = cloud_world.lease(INSTANCE, start_date=cloud_world.date(minutes=5))
     cloud_world.wait(minutes=1)

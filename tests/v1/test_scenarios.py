@@ -1,4 +1,4 @@
-"""Contract clients §1.3: tempest's scenario tests, re-enacted on the sandbox with a clock that is set by hand."""
+"""Contract clients §1.3: tempest's scenario tests on the sandbox, with a clock that the tests set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def host_lease(world: World, **changes: Any) -> tuple[dict[str, Any], str, str]:
-    """Lease the first host, let the lease start; return lease, reservation id and the service host."""
+    """Lease the first host and let the lease start; return the lease, the reservation id and the service host."""
     host = world.get("/os-hosts")["hosts"][0]
     expression = json.dumps(["==", "$hypervisor_hostname", host["hypervisor_hostname"]])
     lease = world.lease({**HOST, "hypervisor_properties": expression}, **changes)
@@ -34,7 +34,7 @@ def instance_lease(world: World, **changes: Any) -> tuple[dict[str, Any], str]:
 
 
 def test_clients_1_3_service_hosts_are_in_the_freepool(full: World) -> None:
-    """Every registered host is in the aggregate freepool, by the name of its service host."""
+    """Every registered host is in the aggregate freepool under the name of its service host."""
     services = {host["service_name"] for host in full.get("/os-hosts")["hosts"]}
     assert full.hosts_of("freepool") == services == {host.service_host for host in full.cloud.hypervisors.list()}
 
@@ -45,7 +45,7 @@ def test_clients_1_3_service_hosts_are_in_the_freepool(full: World) -> None:
     ids=["no max", "no numbers"],
 )
 def test_clients_1_3_host_reservation_refusals(full: World, asked: dict[str, Any], field: str) -> None:
-    """A host reservation without max, or with numbers that are none, is 400."""
+    """A host reservation without max, or with a min or max that is no number, is 400."""
     asked = {key: value for key, value in asked.items() if value is not None}
     answer = full.ask(
         "POST",
@@ -57,7 +57,7 @@ def test_clients_1_3_host_reservation_refusals(full: World, asked: dict[str, Any
 
 
 def test_clients_1_3_host_reservation(full: World) -> None:
-    """A host lease from now: its aggregate, a server inside, none outside, and nothing left after the delete."""
+    """A host lease from now on has an aggregate and admits only servers with the hint; its delete removes both."""
     lease, reservation, service_host = host_lease(full)
     assert full.hosts_of(reservation) == {service_host}
     assert service_host not in full.hosts_of("freepool")
@@ -71,7 +71,7 @@ def test_clients_1_3_host_reservation(full: World) -> None:
 
 
 def test_clients_1_3_host_reservation_hint_boots_nowhere_else(full: World) -> None:
-    """The hint of somebody else's reservation, or of one that is over, opens no host."""
+    """The hint of another project's reservation, or of an ended one, gives access to no host."""
     lease, reservation, _ = host_lease(full)
     assert full.boot("m1.small", reservation, project="alt").status == "ERROR"
     full.ask("DELETE", f"/leases/{lease['id']}")
@@ -80,7 +80,7 @@ def test_clients_1_3_host_reservation_hint_boots_nowhere_else(full: World) -> No
 
 
 def test_clients_1_3_lease_expiration_of_a_host(full: World) -> None:
-    """A lease of a minute and a half ends by itself: servers and aggregate gone, host in the freepool."""
+    """A lease of 90 seconds ends by itself: servers and aggregate are gone, and the host is in the freepool."""
     lease, reservation, service_host = host_lease(full, end_date=full.date(seconds=90))
     server = full.boot("m1.small", reservation)
     full.wait(seconds=120)
@@ -94,7 +94,7 @@ def test_clients_1_3_lease_expiration_of_a_host(full: World) -> None:
 
 @pytest.mark.parametrize("seconds_into_the_minute", [0, 1, 40, 59])
 def test_clients_1_3_update_host_reservation(full: World, seconds_into_the_minute: int) -> None:
-    """An active lease ends soon by PUT of an end that may be the current minute, and stays readable afterwards."""
+    """A PUT with an end at the current minute ends an active lease soon; the lease stays readable."""
     full.set_second(seconds_into_the_minute)
     lease, reservation, service_host = host_lease(full)
     server = full.boot("m1.small", reservation)
@@ -111,7 +111,7 @@ def test_clients_1_3_update_host_reservation(full: World, seconds_into_the_minut
 
 
 def test_clients_1_3_the_current_minute_is_a_legal_end(full: World) -> None:
-    """An update may end an active lease at the current minute, which is not later than now."""
+    """An update may set the end of an active lease to the current minute, although that is not later than now."""
     lease, reservation, _ = host_lease(full)
     full.wait(seconds=75)
     answer = full.ask("PUT", f"/leases/{lease['id']}", {"end_date": full.date()})
@@ -121,7 +121,7 @@ def test_clients_1_3_the_current_minute_is_a_legal_end(full: World) -> None:
     assert full.cloud.aggregates.get(reservation) is None
 
 
-# ---------------------------------------------------------------- room for instances
+# ---------------------------------------------------------------- instances
 
 
 def test_clients_1_3_instance_reservation(full: World) -> None:
@@ -139,7 +139,7 @@ def test_clients_1_3_instance_reservation(full: World) -> None:
 
 
 def test_clients_1_3_lease_expiration_of_an_instance(full: World) -> None:
-    """A lease of a minute and a half becomes TERMINATED, its reservation deleted, its server gone."""
+    """A lease of 90 seconds becomes TERMINATED; its reservation is `deleted` and its server is gone."""
     lease, reservation = instance_lease(full, end_date=full.date(seconds=90))
     server = full.boot(reservation)
     full.wait(seconds=120)
@@ -149,7 +149,7 @@ def test_clients_1_3_lease_expiration_of_an_instance(full: World) -> None:
 
 
 def test_clients_1_3_update_instance_reservation(full: World) -> None:
-    """PUT of an end a minute ahead ends the lease then: server gone, event DONE, TERMINATED, deleted."""
+    """After a PUT of an end in one minute, the lease is TERMINATED: server gone, event DONE, reservation `deleted`."""
     lease, reservation = instance_lease(full)
     server = full.boot(reservation)
     answer = full.ask("PUT", f"/leases/{lease['id']}", {"end_date": full.date(minutes=1)})
@@ -177,7 +177,7 @@ def test_clients_1_3_flavor_instance_reservation(full: World) -> None:
     assert full.cloud.servers.find(first.id) == []
 
 
-# ---------------------------------------------------------------- how long things may take
+# ---------------------------------------------------------------- timing
 
 
 def test_clients_1_3_timing(full: World) -> None:

@@ -1,4 +1,4 @@
-"""The whole service as a client sees it: HTTP over a planted sandbox, with a clock and a manager moved by hand."""
+"""The whole service as clients see it: HTTP over a planted sandbox, with a clock and a manager that tests advance."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ INSTANCE = {
 
 @dataclass(frozen=True)
 class World:
-    """A cloud, the service that leases it, and somebody who calls the API; by default an administrator of `demo`."""
+    """A cloud, its reservation service, and a client of the API, by default an administrator of `demo`."""
 
     inside: Inside
     web: testing.TestClient
@@ -63,11 +63,11 @@ class World:
         return self.inside.now()
 
     def set_second(self, second: int) -> None:
-        """Go to this second of the next minute."""
+        """Advance the clock to this second of the next minute."""
         self.inside.clock.set(self.now.replace(second=second) + timedelta(minutes=1))
 
     def date(self, **after: float) -> str:
-        """Return the moment that lies `after` now as v1 writes it; its seconds are cut off."""
+        """Return the current time plus `after` in v1's date format; the seconds are cut off."""
         return (self.now + timedelta(**after)).strftime(V1)
 
     def ask(self, method: str, path: str, body: Any = None, **more: Any) -> testing.Result:
@@ -78,13 +78,13 @@ class World:
         return self.web.simulate_request(method, f"/v1{path}", headers=headers, **more)
 
     def get(self, path: str, **more: Any) -> Any:
-        """Return the decoded answer of a GET that has to succeed."""
+        """Return the decoded answer of a GET that must succeed."""
         answer = self.ask("GET", path, **more)
         assert answer.status_code == 200, answer.text
         return answer.json
 
     def lease(self, *reservations: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
-        """Create a lease and return it: from now on for an hour, unless `changes` say otherwise."""
+        """Create a lease and return it; it lasts an hour from now unless `changes` differ."""
         body = {
             "name": "lease",
             "start_date": "now",
@@ -100,7 +100,7 @@ class World:
         return lease
 
     def show(self, lease: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the lease as it is now."""
+        """Return the current state of the lease."""
         found: dict[str, Any] = self.get(f"/leases/{lease['id']}")["lease"]
         return found
 
@@ -112,24 +112,24 @@ class World:
         return host
 
     def enrol_all(self) -> Sequence[dict[str, Any]]:
-        """Enrol every host of the cloud, so that ordinary servers find no place."""
+        """Enrol every host of the cloud, so that ordinary servers cannot be scheduled."""
         return [self.enrol(name, **properties) for name, properties in seed.SUGGESTED_HOSTS]
 
     def wait(self, **duration: float) -> None:
-        """Let time pass, with a manager that does every task at the second it becomes due."""
+        """Advance the clock, with a manager that runs every task at the second it becomes due."""
         run_for(self.inside, **duration)
 
     def boot(self, flavor: str, *hints: str, project: str = "demo") -> Server:
-        """Boot a server as a user of the project would."""
+        """Boot a server as a user of the project."""
         return self.cloud.servers.boot("server", project, flavor, hints)
 
     def hosts_of(self, aggregate: str) -> frozenset[str]:
-        """Return the service hosts in an aggregate; none when it does not exist."""
+        """Return the service hosts in an aggregate; none if it does not exist."""
         found = self.cloud.aggregates.get(aggregate)
         return frozenset() if found is None else found.hosts
 
     def dump(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Return every row of every table of the database: what must not change when a request is refused."""
+        """Return every row of every table of the database; a refused request must not change any."""
         with self.service.db.reading() as connection:
             return {
                 name: sorted((tuple(row) for row in connection.execute(table.select())), key=repr)
@@ -138,31 +138,31 @@ class World:
 
 
 def event(lease: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Return the event of this type; a lease has one of each of ours."""
+    """Return the lease's event of this type; a lease has one event per type of the service."""
     (found,) = [each for each in lease["events"] if each["event_type"] == kind]
     return dict(found)
 
 
 def moment(text: str) -> datetime:
-    """Return the moment that a date of ours says, read as the clients read it."""
+    """Return the time of one of the service's dates, parsed as clients parse it."""
     return datetime.strptime(text, WIRE).replace(tzinfo=UTC)
 
 
 def plant(path: Path) -> None:
-    """Make the database and plant the sandbox in a new SQLite file; copies of it are as good."""
+    """Create the database and the sandbox in a new SQLite file; tests may copy the file."""
     make_schema(f"sqlite:///{path}")
 
 
 @contextmanager
 def world(path: Path, *, now: datetime = NOW) -> Iterator[World]:
-    """Yield the world whose leases and cloud live in a planted SQLite file."""
+    """Yield a world whose leases and cloud are in a planted SQLite file."""
     with world_at(f"sqlite:///{path}", now=now) as made:
         yield made
 
 
 @contextmanager
 def world_at(url: str, *, now: datetime = NOW) -> Iterator[World]:
-    """Yield the world whose leases and cloud live in a planted database of any kind."""
+    """Yield a world whose leases and cloud are in a planted database of any kind."""
     inside = open_service(url, clock=Clock(now))
     app = make_app(inside.service, ApiSettings(auth_strategy="none", delete_wait_seconds=0.0))
     yield World(inside, LocalClient(app))

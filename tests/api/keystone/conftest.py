@@ -1,4 +1,4 @@
-"""A service that believes Keystone: the real middleware, asking a stand-in over real HTTP."""
+"""Fixtures for `auth_strategy = keystone`: the real middleware, with a fake Keystone over real HTTP."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Configured = Callable[..., cfg.ConfigOpts]
 
-# WebOb, on which the middleware stands, reads headers with a module that Python is about to drop.
+# keystonemiddleware uses WebOb, which parses headers with the deprecated module `cgi`.
 WARNS = "ignore:'cgi' is deprecated:DeprecationWarning"
 
 
@@ -42,7 +42,7 @@ def keystone() -> Iterator[Keystone]:
 
 @pytest.fixture
 def configured(tmp_path: Path, keystone: Keystone) -> Configured:
-    """Return what reads a configuration file with the service's credentials and with more lines below them."""
+    """Return a function that loads a configuration with the service's credentials and with additional lines."""
 
     def load(*lines: str, **changes: str | None) -> cfg.ConfigOpts:
         options = {

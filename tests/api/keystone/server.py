@@ -1,4 +1,4 @@
-"""A stand-in for Keystone's token API over real HTTP, so that the real middleware can be tested without a cloud."""
+"""A fake of Keystone's token API over real HTTP, to test the real middleware without a cloud."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVICES_OWN = "token-of-the-service"
 
 @dataclass
 class Keystone:
-    """What the server knows and has seen. `failing` is a status that it answers everything with."""
+    """The server's tokens and the tokens it was asked to validate. If `failing` is set, each answer has that status."""
 
     url: str
     tokens: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Keystone:
         lasting: timedelta = timedelta(hours=1),
         **more: Any,
     ) -> str:
-        """Make `name` a token of the user `user-of-NAME` and return it; `more` goes into the token's document."""
+        """Register `name` as a token of the user `user-of-NAME` and return it; the token's document includes `more`."""
         scope = {} if project is None else {"project": {"id": project, "name": project, "domain": DOMAIN}}
         now = datetime.now(UTC)
         self.tokens[name] = {
@@ -61,7 +61,7 @@ class Keystone:
         ]
 
     def answer(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], Any]:
-        """Return status, headers and body, as Keystone does for the few things that a service asks it."""
+        """Return status, headers and body, as Keystone does for the few requests that a service sends."""
         if self.failing is not None:
             return self.failing, {}, {"error": {"code": self.failing, "title": "Failing", "message": "On purpose."}}
         if method == "POST":
@@ -83,7 +83,7 @@ class Keystone:
 
 @contextmanager
 def running_keystone() -> Iterator[Keystone]:
-    """Serve one on a free port until the block ends."""
+    """Run a fake Keystone on a free port until the block ends."""
     keystone = Keystone("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -100,7 +100,7 @@ def running_keystone() -> Iterator[Keystone]:
         do_GET = do_POST = _respond  # noqa: N815 - the names that http.server looks for.
 
         def log_message(self, *_: object) -> None:
-            """Say nothing: what was asked is in `asked`."""
+            """Log nothing; `asked` records the requests."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         keystone.url = f"http://127.0.0.1:{server.server_port}/v3"

@@ -1,4 +1,4 @@
-"""Who gets in with a token, as whom, and who does not."""
+"""Authentication by Keystone tokens: accepted and refused tokens, and the resulting caller."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_token_says_who_calls(web: testing.TestClient, keystone: Keystone) -> 
 
 
 def test_only_administrators_enrol_hosts(web: testing.TestClient, keystone: Keystone) -> None:
-    """A member of a project gets as far as the policy."""
+    """A project member is authenticated and then refused by the policy."""
     for role, status in (("admin", 201), ("member", 403)):
         token = keystone.issue(f"of-{role}", role)
         answer = web.simulate_post("/v1/os-hosts", json={"name": "cmp-01"}, headers={"X-Auth-Token": token})
@@ -38,7 +38,7 @@ def test_only_administrators_enrol_hosts(web: testing.TestClient, keystone: Keys
 
 
 def test_the_log_says_who_called(web: testing.TestClient, keystone: Keystone) -> None:
-    """As in every OpenStack service: user, project and their domains stand behind the request id."""
+    """As in every OpenStack service, user, project and their domains follow the request id."""
 
     def logged(token: str | None) -> object:
         ask(web, token)

@@ -1,4 +1,4 @@
-"""What `[keystone_authtoken]` has to say, and what never leaves it."""
+"""The settings in `[keystone_authtoken]`: invalid ones end the start, and secrets never appear in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lease that is granted and waits for its server group: it needs no place any more, and its answer is a 201."""
+"""A granted lease that waits for its server group holds no admission permit, and is answered with 201."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WITHIN = 60.0
 
 @dataclass
 class SilentGroups:
-    """Server groups of a Nova that answers nobody before it is told to."""
+    """Server groups of a Nova that does not answer until the test sets `answers`."""
 
     answers: Event = field(default_factory=Event)
     asked: int = 0
@@ -69,11 +69,11 @@ def test_a_granted_lease_that_waits_for_its_server_group_holds_no_place(
         ask = [threads.submit(web.simulate_post, "/v1/leases", json=body, headers=admin) for _ in range(1)]
         wait_for(lambda: groups.asked == 1, within=WITHIN)
         assert web.simulate_get("/v1/leases", headers=admin).status_code == 200
-        # A second one, beyond the project's share of what may wait for the cloud: granted, without a group.
+        # A second lease, beyond the project's share of requests that wait for the cloud: granted without a group.
         other = web.simulate_post("/v1/leases", json=body, headers=admin)
         assert (other.status_code, groups.asked) == (201, 1)
         assert other.json["lease"]["reservations"][0]["server_group_id"] is None
-        # The first one is answered although the only place is taken, because nobody has to wait for it any more.
+        # The first is answered although the only permit is taken, because a granted lease needs no permit.
         with admission.admit(public=False):
             groups.answers.set()
             answer = ask[0].result(WITHIN)

@@ -1,4 +1,4 @@
-"""Keystone's troubles, and how seldom it is asked."""
+"""Failures of Keystone, and the cache that limits the requests to it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def test_a_silent_keystone_is_503(service: Service, settings: ApiSettings, confi
 
 
 def test_a_service_that_keystone_does_not_know_is_503(web: testing.TestClient, keystone: Keystone) -> None:
-    """The client's token may be good: it is the service that cannot look."""
+    """The client's token may be valid; the service cannot validate it."""
     keystone.failing = 401
     assert ask(web, keystone.issue("t", "member")).status_code == 503
 
 
 def test_many_threads_may_begin_at_once(configured: Configured, keystone: Keystone) -> None:
-    """Whatever the middleware makes when it is first asked."""
+    """The middleware initialises itself safely when its first requests are concurrent."""
     authentication = authenticator(configured())
     tokens = [keystone.issue(f"t{number}", "member", project=f"p{number}") for number in range(16)]
     start = Barrier(len(tokens))
@@ -82,13 +82,13 @@ def test_keystone_is_asked_once_for_a_token(web: testing.TestClient, keystone: K
     assert ask(web, token).status_code == 200
 
 
-# python-memcached leaves it to the garbage collector to close the socket of a connection that was refused.
+# After a refused connection, python-memcached leaves the socket to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("line", ["token_cache_time = -1", "memcached_servers = 127.0.0.1:{port}"])
 def test_without_a_cache_it_is_asked_every_time(
     service: Service, settings: ApiSettings, configured: Configured, keystone: Keystone, line: str
 ) -> None:
-    """So it is also while the only memcached is down."""
+    """The same holds while the only memcached is down."""
     raw = configured(line.format(port=free_port()))
     web = testing.TestClient(make_app(service, replace(settings, auth_strategy="keystone"), raw))
     token = keystone.issue("t", "member", "reader")

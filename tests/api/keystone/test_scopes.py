@@ -1,4 +1,4 @@
-"""Tokens that are for no project, against every route: leases belong to projects, so such a token opens none."""
+"""Tokens without a project, on every route: leases belong to projects, so every route but the public ones is 403."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCOPES: dict[str, dict[str, Any]] = {
 def test_no_route_is_for_a_token_without_a_project(
     web: testing.TestClient, keystone: Keystone, scope: str, roles: tuple[str, ...]
 ) -> None:
-    """Whatever its roles; those of a project are in the matrix of `test_policy_matrix`."""
+    """The roles make no difference. `test_policy_matrix` covers tokens with a project."""
     token = keystone.issue("t", *roles, project=None, **SCOPES[scope])
     for route in ROUTES:
         answer = web.simulate_request(route.method, path_of(route), headers={"X-Auth-Token": token})

@@ -1,4 +1,4 @@
-"""Services that pass a request on, and application credentials that may do only some things."""
+"""Service tokens on forwarded requests, and application credentials with access rules."""
 
 from __future__ import annotations
 

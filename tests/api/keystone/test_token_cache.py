@@ -1,4 +1,4 @@
-"""The cache of validated tokens: everything in it expires, and it never grows beyond what it is given."""
+"""The cache of validated tokens: every entry expires, and the size is limited."""
 
 from __future__ import annotations
 

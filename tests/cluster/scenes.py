@@ -100,6 +100,16 @@ def work_again(manager: Member, seen: Seen, api: str) -> None:
 # ---------------------------------------------------------------- Galera
 
 
+def let_every_manager_work(seen: Seen) -> Callable[[Fleet], None]:
+    """Return a function that creates work until each manager has done some: in a short storm one may claim nothing."""
+
+    def meanwhile(site: Fleet) -> None:
+        for api, manager in zip(site.apis, site.managers, strict=True):
+            work_again(manager, seen, api.url)
+
+    return meanwhile
+
+
 def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
     """Return a function that kills a node and restarts it, and sends requests to the node's API meanwhile."""
 

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cluster.scenes import Seen, check_galera, cut_a_node_off, galera_storm, kill_a_node
+from tests.cluster.scenes import (
+    Seen,
+    check_galera,
+    cut_a_node_off,
+    galera_storm,
+    kill_a_node,
+    let_every_manager_work,
+)
 
 if TYPE_CHECKING:
     from tests.servers.galera import GaleraCluster
@@ -15,8 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
 
 def test_writers_on_every_node_promise_nothing_twice(node_urls: list[str]) -> None:
-    report = galera_storm(node_urls, seconds=8)
-    check_galera(report, Seen(), node_urls, outage=False)
+    seen = Seen()
+    report = galera_storm(node_urls, seconds=8, meanwhile=let_every_manager_work(seen))
+    check_galera(report, seen, node_urls, outage=False)
     assert report.granted > 0
 
 

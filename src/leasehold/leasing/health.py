@@ -32,7 +32,7 @@ def check_health(service: Service) -> None:
     """Ask each driver that reports health how the enrolled resources of its type are, and record what has changed.
 
     A type that is switched off is asked as well, while resources of it are enrolled. A cloud that does not answer for
-    one type is logged, and keeps none of the others from being asked.
+    one type, or a plugin that raises, is logged, and keeps none of the others from being asked.
     """
     for found in service.types.reporting():
         with service.db.reading() as connection:
@@ -43,6 +43,9 @@ def check_health(service: Service) -> None:
             reports = found.driver.reports(service.cloud, resources)
         except CloudError as error:
             log.warning("The cloud does not report the state of its %s: %s", found.kind.noun, error)
+            continue
+        except Exception:
+            log.exception("A bug in %s: the health of its resources is not known, and stays as it was", found.name)
             continue
         if _changes(resources, reports, service.now(), service.settings.manager.failure_grace):
             _mark(service, found, reports)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.observing import Change, Observation
     from leasehold.leasing.service import Service
     from leasehold.resource_types.look import Look
+    from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
 
@@ -78,10 +79,23 @@ def _second_look(service: Service, suspected: set[tuple[FindingKind, str]]) -> I
 
 def _beside_leases(service: Service, look: Look) -> Iterator[Finding]:
     """Yield what is wrong with resources, what reservations that are over have left, and what plugins are missing."""
-    for type_ in audited_types(service):
-        yield from type_.driver.audit(look)
-    yield from audit_leftovers(service, look)
+    types = audited_types(service)
+    for type_ in types:
+        yield from _of_type(type_, look)
+    yield from audit_leftovers(service, look, types)
     yield from audit_plugins(service)
+
+
+def _of_type(type_: ResourceType, look: Look) -> list[Finding]:
+    """Return what the driver finds wrong with its resources; a driver that raises is a finding itself."""
+    try:
+        return list(type_.driver.audit(look))
+    except CloudError:
+        raise
+    except Exception as error:
+        log.exception("A bug in %s: its resources could not be audited", type_.name)
+        what = f"The plugin of {type_.name!r} fails at the audit of its resources ({type(error).__name__})."
+        return [Finding(FindingKind.PLUGIN, type_.name, what, _RESOURCE_BUG)]
 
 
 def audit_drift(service: Service, observation: Observation, lease_id: str) -> Iterator[Finding]:
@@ -114,6 +128,7 @@ def audit_drift(service: Service, observation: Observation, lease_id: str) -> It
 
 
 _ASK = "Bring back what is missing, or delete the lease."
+_RESOURCE_BUG = "This is a defect of that plugin; its traceback is in the log. Its resources were not compared."
 _BUG = (
     "This is a defect of that plugin; its traceback is in the log. The reservation's objects in the cloud were not "
     "compared."

@@ -6,9 +6,11 @@ unknown reservations may belong to another installation, or date from before a r
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.observing import Observation
+from leasehold.cloud.ports import CloudError
 from leasehold.db.audit import IDLE, owners, types_reserved, work_of
 from leasehold.db.resource import enrolled_types
 from leasehold.db.task import LEASE
@@ -17,12 +19,14 @@ from leasehold.resource_types.look import Look
 from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from leasehold.leasing.service import Service
     from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.look import CloudObject
     from leasehold.resource_types.registry import ResourceType
+
+log = logging.getLogger(__name__)
 
 _UNKNOWN = (
     "Another installation may use it, or it dates from before a restore of the database. If it is unused, remove it by "
@@ -47,10 +51,10 @@ def audited_types(service: Service) -> list[ResourceType]:
     return [each for each in found if each is not None]
 
 
-def audit_leftovers(service: Service, look: Look) -> Iterator[Finding]:
+def audit_leftovers(service: Service, look: Look, types: Iterable[ResourceType]) -> Iterator[Finding]:
     """Yield a finding for each reservation that is over or unknown and has cloud objects; reads the cloud first."""
     things: dict[str, list[CloudObject]] = {}
-    for thing in objects_of_ours(service, look):
+    for thing in objects_of_ours(look, types):
         things.setdefault(thing.reservation_id, []).append(thing)
     now = service.now()
     with service.db.reading() as connection:
@@ -68,11 +72,18 @@ def audit_leftovers(service: Service, look: Look) -> Iterator[Finding]:
             yield Finding(FindingKind.LEFTOVER, ident, what, REPAIR, Mend.REMOVAL)
 
 
-def objects_of_ours(service: Service, look: Look) -> Mapping[CloudObject, Driver[Any]]:
-    """Return all cloud objects that have a reservation's name and our mark, each with a driver that knows it."""
+def objects_of_ours(look: Look, types: Iterable[ResourceType]) -> Mapping[CloudObject, Driver[Any]]:
+    """Return all cloud objects that have a reservation's name and our mark, each with a driver that knows it.
+
+    A plugin that raises is logged, and leaves out only its own objects.
+    """
     found: dict[CloudObject, Driver[Any]] = {}
-    for type_ in audited_types(service):
-        for thing in type_.driver.objects(look):
+    for type_ in types:
+        try:
             # Instances and flavors have the same objects.
-            found.setdefault(thing, type_.driver)
+            found = dict.fromkeys(type_.driver.objects(look), type_.driver) | found
+        except CloudError:
+            raise
+        except Exception:
+            log.exception("A bug in %s: the objects of its reservations could not be listed", type_.name)
     return found

@@ -18,7 +18,7 @@ from leasehold.db.outbox import put_event
 from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
-from leasehold.leasing.audit.leftovers import look_at, objects_of_ours
+from leasehold.leasing.audit.leftovers import audited_types, look_at, objects_of_ours
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.model.finding import FindingKind, Mend
 
@@ -120,7 +120,7 @@ def remove_leftovers(service: Service, reservation_id: str) -> str | None:
     if not service.db.transact(is_over):
         return None
     look = look_at(service)
-    found = objects_of_ours(service, look).items()
+    found = objects_of_ours(look, audited_types(service)).items()
     things = {thing: driver for thing, driver in found if thing.reservation_id == reservation_id}
     if any(driver.in_use(look, thing) for thing, driver in things.items()):
         return None

@@ -104,12 +104,19 @@ def failed_resources(connection: Connection) -> dict[int, str]:
     return dict(connection.execute(query).all())
 
 
-def sharing(connection: Connection, resource_type: str, attribute: str, value: object) -> list[tuple[str, str]]:
-    """Return id and reference of the enrolled resources with this value of an attribute, oldest enrolment first."""
+def sharing(
+    connection: Connection, resource_type: str, attribute: str | None, values: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return id and reference of the enrolled resources with the same value of an attribute, oldest enrolment first.
+
+    Without an attribute there are none, and nothing is asked.
+    """
+    if attribute is None:
+        return []
     columns = (resources.c.id, resources.c.reference, resources.c.attributes)
     query = select(*columns).where(resources.c.type == resource_type, resources.c.alive == 1)
     rows = connection.execute(query.order_by(resources.c.number))
-    return [(row.id, row.reference) for row in rows if row.attributes.get(attribute) == value]
+    return [(row.id, row.reference) for row in rows if row.attributes.get(attribute) == values[attribute]]
 
 
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:

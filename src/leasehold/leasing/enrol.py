@@ -84,7 +84,9 @@ class _Enrolment:
             raise self._type.kind.duplicate(found.reference) from None
         except ConflictError:
             # The shared attribute: the tasks release this one, and restore the place of the first.
-            self._look_again(found.id, *self._sharing(found))
+            with service.db.reading() as connection:
+                others = sharing(connection, self._type.name, driver.shared, found.attributes)
+            self._look_again(found.id, *(ident for ident, _ in others))
             raise
         finally:
             service.wake()
@@ -100,10 +102,9 @@ class _Enrolment:
         kind, driver = self._type.kind, self._type.driver
         if find_resource(connection, kind.name, found.id) is not None:
             raise kind.duplicate(found.reference)
-        if driver.shared is not None:
-            others = sharing(connection, kind.name, driver.shared, found.attributes[driver.shared])
-            if others:
-                raise driver.shared_error(found, others[0][1])
+        others = sharing(connection, kind.name, driver.shared, found.attributes)
+        if others:
+            raise driver.shared_error(found, others[0][1])
 
     def _insert(self, connection: Connection, found: Discovery) -> None:
         service, kind, driver = self._service, self._type.kind, self._type.driver
@@ -133,14 +134,6 @@ class _Enrolment:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
         bump_pools(connection, generations)
-
-    def _sharing(self, found: Discovery) -> list[str]:
-        driver = self._type.driver
-        if driver.shared is None:
-            return []
-        with self._service.db.reading() as connection:
-            others = sharing(connection, self._type.kind.name, driver.shared, found.attributes[driver.shared])
-        return [ident for ident, _ in others]
 
     def _look_again(self, *idents: str) -> None:
         task = self._type.driver.task

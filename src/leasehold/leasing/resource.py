@@ -140,10 +140,10 @@ def converge_resource(service: Service, type_: ResourceType, ident: str) -> Stan
         # The first enrolment broke off, so the names are those that the cloud has now.
         attributes = driver.attributes_of(service.cloud, settings, ident)
         if attributes is not None:
-            _release(service, type_, attributes)
+            _release(service, type_, ident, attributes)
         return None
     if resource.deleted_at is not None:
-        _release(service, type_, resource.attributes)
+        _release(service, type_, ident, resource.attributes)
     else:
         _place(service, type_, resource)
     return resource.number, resource.deleted_at is None
@@ -155,13 +155,11 @@ def standing(connection: Connection, type_name: str, ident: str) -> Standing | N
     return None if resource is None else (resource.number, resource.deleted_at is None)
 
 
-def _release(service: Service, type_: ResourceType, attributes: Mapping[str, Any]) -> None:
+def _release(service: Service, type_: ResourceType, ident: str, attributes: Mapping[str, Any]) -> None:
     driver = type_.driver
-    others: list[str] = []
-    if driver.shared is not None:
-        with service.db.reading() as connection:
-            found = sharing(connection, type_.kind.name, driver.shared, attributes[driver.shared])
-        others = [reference for _, reference in found if reference != driver.reference_of(attributes)]
+    with service.db.reading() as connection:
+        found = sharing(connection, type_.name, driver.shared, attributes)
+    others = [other for other, _ in found if other != ident]
     driver.release(service.cloud, service.settings.cloud, attributes, alone=not others)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.errors import InvalidInputError, MissingPluginError
+from leasehold.model.errors import ConflictError, InvalidInputError, MissingPluginError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from leasehold.model.caller import Caller
-    from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
@@ -149,13 +148,9 @@ class Driver(ABC, Generic[R]):
         """Return the attributes of the thing with this id, None where there is none: to undo an enrolment by its id."""
         return None
 
-    def reference_of(self, attributes: Mapping[str, Any]) -> str:
-        """Return the reference under which the thing with these attributes is enrolled; only for shared attributes."""
-        raise NotImplementedError
-
     def shared_error(self, found: Discovery, other: str) -> ConflictError:
         """Return the refusal of a thing whose shared attribute the enrolled resource `other` has."""
-        raise NotImplementedError
+        return ConflictError(f"{found.reference} cannot be enrolled beside {other}: they have the same {self.shared}.")
 
     def users(self, cloud: Cloud, attributes: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
         """Return what uses a resource in the cloud, such as `3 servers`, which keeps it from being removed; or None."""

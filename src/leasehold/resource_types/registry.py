@@ -96,16 +96,16 @@ class ResourceTypes:
 
     def of_task(self, task: str) -> ResourceType | None:
         """Return the type whose enrolled resources have tasks of this kind, switched on or not; None: no type has."""
-        for name in {*self.by_name, *_installed()}:
-            found = self.find(name)
-            if found is not None and found.driver.task and found.driver.task == task:
-                return found
-        return None
+        return next((each for each in self._usable() if each.driver.task and each.driver.task == task), None)
 
     def reporting(self) -> Sequence[ResourceType]:
         """Return the types whose driver reports the health of its resources, switched on or not."""
+        return [each for each in self._usable() if type(each.driver).reports is not Driver.reports]
+
+    def _usable(self) -> Sequence[ResourceType]:
+        """Return the types whose plugin can be used, switched on or not."""
         found = (self.find(name) for name in sorted({*self.by_name, *_installed()}))
-        return [each for each in found if each is not None and type(each.driver).reports is not Driver.reports]
+        return [each for each in found if each is not None]
 
     def pools(self) -> frozenset[str]:
         """Return the pools of the types that are switched on."""
@@ -114,8 +114,7 @@ class ResourceTypes:
     @property
     def whole(self) -> Mapping[str, str]:
         """The field of `Use` in which a whole resource counts 1, by pool; leases of a type switched off count too."""
-        found = (self.find(name) for name in sorted({*self.by_name, *_installed()}))
-        kinds = [each.kind for each in found if each is not None]
+        kinds = [each.kind for each in self._usable()]
         return {kind.pool: kind.whole for kind in kinds if kind.whole is not None}
 
     def amount(self, part: Reservation) -> int:

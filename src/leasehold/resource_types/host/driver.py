@@ -71,10 +71,6 @@ class HostDriver(Driver[HostRequest]):
         found = cloud.hypervisors.find(ident)
         return None if found is None else attributes_of(found, settings)
 
-    def reference_of(self, attributes: Mapping[str, Any]) -> str:
-        """Return the hypervisor hostname."""
-        return str(attributes["hypervisor_hostname"])
-
     def shared_error(self, found: Discovery, other: str) -> ConflictError:
         """Refuse a second hypervisor behind one compute service."""
         return shared_error(found, other)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +18,6 @@ from tests.test_house import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -202,3 +202,20 @@ def test_the_audit_finds_devices_that_are_gone_or_left_over_and_cleans_the_latte
     assert f"The reservation {part}" in site.audit()
     site.audit("--repair")
     assert site.journal("end", "fpga-1", part)
+
+
+def test_what_a_hook_writes_is_not_kept_in_memory(site: Site) -> None:
+    """A hook that writes 100 MiB and fails adds nothing like that to the service, and the end of it is logged."""
+    (site.folder / "start").write_text('#!/bin/sh\nhead -c 100M /dev/zero\necho "no power" && exit 3\n')
+    site.enrol("fpga-1")
+    before = peak_memory(site.program)
+    lease_id = site.leased()
+    wait_for(lambda: "ended with code 3" in (site.show(lease_id)["status_reason"] or ""))
+    assert peak_memory(site.program) - before < 50
+    assert "no power" in site.program.log.read_text()
+
+
+def peak_memory(program: Program) -> float:
+    """Return the most memory that the process has had so far, in MiB."""
+    status = Path(f"/proc/{program.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024

@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ from leasehold.resource_types.kind import Search
 from leasehold.resource_types.slots.placing import explain, place
 from tests.unit.calendar.oracle import Oracle, latest
 from tests.unit.calendar.strategies import allocations, demands, moments, pools
-from tests.unit.resource_types.pool import granted, pool_of
+from tests.unit.resource_types.pool import placed, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,96 +46,64 @@ def all_ways(room: Sequence[int], spread: Spread, least: Sequence[int]) -> dict[
 
 
 class Case:
-    """A pool with allocations, and a request for slots whose reservation may hold some already."""
+    """A pool with allocations, and a request for slots whose reservation may hold some: pending, or in use (`firm`)."""
 
-    def __init__(self, data: st.DataObject) -> None:
-        self.pool: list[Resource] = sorted(data.draw(pools()), key=lambda each: each.number)
-        rows = data.draw(allocations(self.pool, most=6))
+    def __init__(self, data: st.DataObject, most_held: int, *, firm: bool) -> None:
+        pool: list[Resource] = sorted(data.draw(pools()), key=lambda each: each.number)
+        rows = data.draw(allocations(pool, most=6))
         self.demand = data.draw(demands)
         self.spread = data.draw(st.sampled_from(Spread))
         self.amount = data.draw(st.integers(1, MOST))
         start = data.draw(moments)
-        self.times = (start, start + data.draw(st.integers(1, 12)))
+        end = start + data.draw(st.integers(1, 12))
         margin = data.draw(st.sampled_from([0, 0, 2]))
-        self.snapshot = pool_of(self.pool, rows, EPOCH)
-        window = Window(*map(from_seconds, self.times))
-        self.search: Search[Any] = Search(self.snapshot, window, window.duration, margin=timedelta(seconds=margin))
-        padded = (self.times[0] - margin, self.times[1] + margin)
-        oracle = Oracle(self.pool, latest(rows), 0)
-        self.room = [min(count, MOST) for count in oracle.slots(padded, self.demand)]
-        self.bookable = [each.bookable for each in self.pool]
-
-    def holding(self, mine: Sequence[int], *, firm: bool) -> Search[Any]:
-        picks = tuple(Pick(each.number, n, self.demand) for each, n in zip(self.pool, mine, strict=True) if n)
-        return Search(
-            self.snapshot, self.search.window, self.search.length, picks, firm=firm, margin=self.search.margin
+        self.numbers = [each.number for each in pool]
+        self.mine = [data.draw(st.integers(0, most_held)) if each.deleted_at is None else 0 for each in pool]
+        if firm and (not allowed(self.mine, self.spread) or sum(self.mine) > self.amount):
+            self.mine = [0] * len(pool)
+        picks = tuple(Pick(number, n, self.demand) for number, n in zip(self.numbers, self.mine, strict=True) if n)
+        window, snapshot = Window(from_seconds(start), from_seconds(end)), pool_of(pool, rows, EPOCH)
+        self.search: Search[Any] = Search(
+            snapshot, window, window.duration, picks, firm=firm, margin=timedelta(seconds=margin)
         )
+        free = Oracle(pool, latest(rows), 0).slots((start - margin, end + margin), self.demand)
+        self.stays = all(own <= count for own, count in zip(self.mine, free, strict=True))
+        # A held host that is not bookable keeps its slots and gets no more.
+        self.room = [
+            min(count, MOST if each.bookable else own) for each, count, own in zip(pool, free, self.mine, strict=True)
+        ]
 
-    def places(self, where: Search[Any]) -> list[int] | None:
+    def places(self) -> list[int] | None:
         """Return the slots placed on each host, or None when they cannot be placed."""
-        found = place(self.demand, self.amount, self.spread, where, self.snapshot.enrolled())
+        found = place(self.demand, self.amount, self.spread, self.search, self.search.snapshot.enrolled())
         if found is None:
             return None
-        slots = {pick.resource_number: pick.slots for pick in granted(found)}
-        assert len(slots) == len(found)
         assert all(pick.demand == self.demand and pick.slots > 0 for pick in found)
-        return [slots.get(each.number, 0) for each in self.pool]
+        slots = placed(found)
+        return [slots.get(number, 0) for number in self.numbers]
 
 
-@given(st.data())
-def test_new_slots_are_placed_exactly_when_there_is_a_way(data: st.DataObject) -> None:
-    case = Case(data)
-    room = [count if able else 0 for count, able in zip(case.room, case.bookable, strict=True)]
-    ways = all_ways(room, case.spread, [0] * len(room))
-    slots = case.places(case.search)
+@pytest.mark.parametrize(
+    ("most_held", "firm"), [(0, False), (3, False), (2, True)], ids=["new slots", "held slots", "slots in use"]
+)
+@given(data=st.data())
+def test_slots_are_placed_exactly_when_there_is_a_way(data: st.DataObject, most_held: int, *, firm: bool) -> None:
+    case = Case(data, most_held, firm=firm)
+    least = case.mine if firm else [0] * len(case.mine)
+    try:
+        slots = case.places()
+    except InUseError:
+        assert firm
+        assert not case.stays
+        return
+    assert case.stays or not firm
+    ways = all_ways(case.room, case.spread, least)
     assert (slots is not None) == (case.amount in ways)
     if slots is None:
-        mask = case.snapshot.enrolled()
+        mask = case.search.snapshot.enrolled()
         refusal = explain("virtual:instance", case.demand, case.amount, case.spread, case.search, mask)
         assert refusal.largest == max(ways)
     else:
         assert sum(slots) == case.amount
         assert allowed(slots, case.spread)
-        assert all(count <= most for count, most in zip(slots, room, strict=True))
-
-
-@given(st.data())
-def test_slots_held_are_placed_again_exactly_when_there_is_a_way(data: st.DataObject) -> None:
-    case = Case(data)
-    enrolled = [each.deleted_at is None for each in case.pool]
-    mine = [data.draw(st.integers(0, 3)) if there else 0 for there in enrolled]
-    room = [
-        count if able else min(count, own) if there else 0
-        for count, able, own, there in zip(case.room, case.bookable, mine, enrolled, strict=True)
-    ]
-    slots = case.places(case.holding(mine, firm=False))
-    assert (slots is not None) == (case.amount in all_ways(room, case.spread, [0] * len(room)))
-    if slots is not None:
-        assert sum(slots) == case.amount
-        assert allowed(slots, case.spread)
-        assert all(count <= most for count, most in zip(slots, room, strict=True))
-
-
-@given(st.data())
-def test_slots_in_use_all_stay_or_the_answer_is_no(data: st.DataObject) -> None:
-    case = Case(data)
-    enrolled = [each.deleted_at is None for each in case.pool]
-    mine = [data.draw(st.integers(0, 2)) if there else 0 for there in enrolled]
-    if not allowed(mine, case.spread) or sum(mine) > case.amount:
-        mine = [0] * len(mine)
-    room = [
-        count if able else min(count, own) if there else 0
-        for count, able, own, there in zip(case.room, case.bookable, mine, enrolled, strict=True)
-    ]
-    stays = all(own <= count for own, count in zip(mine, case.room, strict=True))
-    try:
-        slots = case.places(case.holding(mine, firm=True))
-    except InUseError:
-        assert not stays
-        return
-    assert stays
-    assert (slots is not None) == (case.amount in all_ways(room, case.spread, mine))
-    if slots is not None:
-        assert sum(slots) == case.amount
-        assert allowed(slots, case.spread)
-        assert all(own <= count <= most for own, count, most in zip(mine, slots, room, strict=True))
+        assert all(low <= count <= most for low, count, most in zip(least, slots, case.room, strict=True))

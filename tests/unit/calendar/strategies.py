@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+import numpy as np
 from hypothesis import strategies as st
 
+from leasehold.calendar.index import Calendar
+from leasehold.calendar.search import Spread, earliest_free, earliest_slots
+from leasehold.model.allocation import Pick
 from leasehold.model.resource import HOST, HOST_POOL, Resource
-from tests.unit.calendar.oracle import Row, Shape
+from leasehold.model.windows import Window, from_seconds, to_seconds
+from tests.unit.calendar.oracle import Oracle, Row, Shape, columns, latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from leasehold.calendar.snapshot import Snapshot
 
 DAY = 40
 """Allocations lie between 0 and this, in seconds."""
@@ -30,6 +42,24 @@ def resource(number: int, **fields: object) -> Resource:
         "attributes": {},
     }
     return Resource(number=number, **{**given, **fields})  # type: ignore[arg-type]
+
+
+def row(id_: int, start: int, end: int, demand: dict[str, int] | None = None, slots: int = 1, **more: object) -> Row:
+    """Return an allocation, by default of resource 1 and not released."""
+    fields: dict[str, object] = {"number": 1, "reservation": RESERVATIONS[0], "released": False, **more}
+    return Row(id=id_, start=start, end=end, slots=slots, demand=demand, **fields)  # type: ignore[arg-type]
+
+
+def calendar_of(rows: Sequence[Row] = (), pool: Iterable[Resource] | None = None, **options: int) -> Calendar:
+    """Return a calendar with these allocations, by default of the resource 1."""
+    calendar = Calendar("hosts", **options)
+    calendar.update(0, [resource(1)] if pool is None else tuple(pool), columns(rows))
+    return calendar
+
+
+def snapshot_of(rows: Sequence[Row] = (), pool: Iterable[Resource] | None = None, **options: int) -> Snapshot:
+    """Return the snapshot of such a calendar at the moment 0."""
+    return calendar_of(rows, pool, **options).snapshot(from_seconds(0))
 
 
 @st.composite
@@ -82,3 +112,53 @@ shapes = st.builds(
     margin=st.sampled_from([0, 0, 1, 3]),
     grain=st.sampled_from([1, 1, 5, 7]),
 )
+
+
+@st.composite
+def loaded(draw: st.DrawFn) -> tuple[Snapshot, Oracle]:
+    """Draw the snapshot of a calendar, and its oracle. The grids are of one stretch for all time to one per second."""
+    pool = draw(pools())
+    rows = draw(allocations(pool, most=20))
+    now = draw(moments)
+    options = {"most_tail": draw(st.sampled_from([0, 1000])), "most_cells": draw(st.sampled_from([0, 15, 40, 1000]))}
+    return calendar_of(rows, pool, **options).snapshot(from_seconds(now)), Oracle(pool, latest(rows), now)
+
+
+@st.composite
+def amended(draw: st.DrawFn) -> tuple[Snapshot, Oracle]:
+    """Draw a snapshot and its oracle as an amendment sees them: without its own allocations, and with its picks."""
+    snapshot, oracle = draw(loaded())
+    own = draw(st.sets(st.sampled_from(RESERVATIONS), max_size=3))
+    snapshot, oracle = snapshot.without(own), oracle.without(own)
+    for each in draw(allocations(oracle.resources, most=3)):
+        if each.start <= each.end:
+            pick = Pick(each.number, each.slots, each.demand)
+            snapshot = snapshot.booked([pick], Window.of_seconds(each.start, each.end))
+            oracle = oracle.booked([each])
+    return snapshot, oracle
+
+
+def bounds(snapshot: Snapshot, demand: dict[str, int], window: tuple[int, int]) -> list[int]:
+    """Return the outlook's upper bounds of slots for one window that begins within its grid."""
+    outlook = snapshot.outlook(snapshot.limits(demand))
+    counts: list[int] = outlook.at_most(window[0], window[0], window[1] - window[0]).tolist()
+    return counts
+
+
+def first_free(snapshot: Snapshot, candidates: Sequence[bool], amount: int, shape: Shape) -> int | None:
+    """Return the start of the first window with so many free candidates, as `Oracle.earliest_free` does."""
+    return _start(partial(earliest_free, snapshot, np.array(candidates), amount), shape)
+
+
+def first_slots(
+    snapshot: Snapshot, candidates: Sequence[bool], demand: dict[str, int], amount: int, spread: Spread, shape: Shape
+) -> int | None:
+    """Return the start of the first window with so many slots, as `Oracle.earliest_slots` does."""
+    return _start(partial(earliest_slots, snapshot, np.array(candidates), demand, amount, spread), shape)
+
+
+def _start(search: Callable[..., Window | None], shape: Shape) -> int | None:
+    duration, margin = timedelta(seconds=shape.duration), timedelta(seconds=shape.margin)
+    window = search(from_seconds(shape.after), duration, margin=margin, grain=shape.grain)
+    assert window is None or window.duration == duration
+    return None if window is None else to_seconds(window.start)

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.calendar.index import LEAST_DEMANDS, Calendar
+from leasehold.calendar.index import LEAST_DEMANDS
 from leasehold.calendar.outlines import MOST_OUTLINES
-from leasehold.calendar.search import Spread, earliest_slots
+from leasehold.calendar.search import Spread
 from leasehold.model.allocation import Pick
 from leasehold.model.properties import Comparison, ordered
 from leasehold.model.windows import Window
-from tests.unit.calendar.oracle import Row, columns
-from tests.unit.calendar.strategies import RESERVATIONS, resource
+from tests.unit.calendar.oracle import Row, Shape, columns
+from tests.unit.calendar.strategies import calendar_of, first_slots, resource, row, snapshot_of
 
 if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
@@ -45,7 +45,7 @@ def size(vcpus: int) -> dict[str, int]:
 
 
 def promise(ident: int, vcpus: int, end: int = 7200) -> Row:
-    return Row(ident, 1, 3600, end, 1, size(vcpus), RESERVATIONS[0], released=False)
+    return row(ident, 3600, end, size(vcpus))
 
 
 def room(snapshot: Snapshot) -> int:
@@ -55,13 +55,8 @@ def room(snapshot: Snapshot) -> int:
 def test_an_ordering_looks_at_few_of_many_different_values() -> None:
     """One request once held the pool's lock for 16 s, because it compared a thousand host names."""
     many = 1000
-    calendar = Calendar("pool")
-    calendar.update(
-        1,
-        [resource(number, attributes={"name": CountingText(f"host-{number:05}")}) for number in range(1, many + 1)],
-        columns([]),
-    )
-    snapshot = calendar.snapshot(NOW)
+    names = {number: CountingText(f"host-{number:05}") for number in range(1, many + 1)}
+    snapshot = snapshot_of((), [resource(number, attributes={"name": name}) for number, name in names.items()])
     assert snapshot.matching(Comparison("<", "name", ("host-00011",))).sum() == 10
     COUNTS["comparisons"] = 0
     for number in range(100):
@@ -78,15 +73,13 @@ TEXTS = st.one_of(
 
 @given(values=st.lists(TEXTS, min_size=1, max_size=12), literal=TEXTS, word=st.sampled_from(["<", "<=", ">", ">="]))
 def test_an_ordering_of_all_values_at_once_is_that_of_each(values: list[str], literal: str, word: str) -> None:
-    calendar = Calendar("pool")
-    calendar.update(1, [resource(n, attributes={"a": text}) for n, text in enumerate(values)], columns([]))
-    answer = calendar.snapshot(NOW).matching(Comparison(word, "a", (literal,)))
+    snapshot = snapshot_of((), [resource(n, attributes={"a": text}) for n, text in enumerate(values)])
+    answer = snapshot.matching(Comparison(word, "a", (literal,)))
     assert answer.tolist() == [ordered(word, text, literal) for text in values]
 
 
 def test_what_a_request_asks_for_is_forgotten_with_its_decision() -> None:
-    calendar = Calendar("pool")
-    calendar.update(1, [resource(1, capacity={"VCPU": 10**6, "MEMORY_MB": 10**6})], columns([]))
+    calendar = calendar_of((), [resource(1, capacity={"VCPU": 10**6, "MEMORY_MB": 10**6})])
     for vcpus in range(1, 200):
         view = calendar.snapshot(NOW).booked([Pick(1, 1, size(vcpus))], HOUR)
         assert room(view) == 10**6 - vcpus
@@ -95,16 +88,14 @@ def test_what_a_request_asks_for_is_forgotten_with_its_decision() -> None:
 
 
 def test_a_demand_that_is_promised_and_asked_for_counts_as_one() -> None:
-    calendar = Calendar("pool")
-    calendar.update(1, [resource(1, capacity={"VCPU": 100, "MEMORY_MB": 100})], columns([promise(1, 10)]))
-    view = calendar.snapshot(NOW).booked([Pick(1, 1, size(10)), Pick(1, 1, size(7))], HOUR)
+    snapshot = snapshot_of([promise(1, 10)], [resource(1, capacity={"VCPU": 100, "MEMORY_MB": 100})])
+    view = snapshot.booked([Pick(1, 1, size(10)), Pick(1, 1, size(7))], HOUR)
     assert room(view) == 100 - 10 - 10 - 7
 
 
 def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
     """A request once held the pool's lock for 17 s, because it visited every size that was ever requested."""
-    calendar = Calendar("pool")
-    calendar.update(1, [resource(1, capacity={"VCPU": 10**9, "MEMORY_MB": 10**9})], columns([promise(1, 5)]))
+    calendar = calendar_of([promise(1, 5)], [resource(1, capacity={"VCPU": 10**9, "MEMORY_MB": 10**9})])
     generation = 1
     for first in range(2, 5 * LEAST_DEMANDS, 100):
         generation += 1
@@ -120,17 +111,11 @@ def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
 
 @pytest.mark.parametrize("classes", [3, 3 * MOST_OUTLINES])
 def test_searches_for_many_classes_keep_the_outlines_of_few(classes: int) -> None:
-    calendar = Calendar("pool")
     names = [f"CUSTOM_{number}" for number in range(classes)]
-    rows = [
-        Row(number + 1, 1, 3600, 7200, 1, {name: 8}, RESERVATIONS[0], released=False)
-        for number, name in enumerate(names)
-    ]
-    calendar.update(1, [resource(1, capacity=dict.fromkeys(names, 8))], columns(rows))
+    rows = [row(number + 1, 3600, 7200, {name: 8}) for number, name in enumerate(names)]
+    calendar = calendar_of(rows, [resource(1, capacity=dict.fromkeys(names, 8))])
     for _ in range(2):
         for name in names:
-            snapshot = calendar.snapshot(NOW)
-            found = earliest_slots(snapshot, snapshot.bookable(), {name: 1}, 1, Spread.ANY, HOUR.start, HOUR.duration)
-            assert found is not None
-            assert found.start == HOUR.end
+            wanted = [True], {name: 1}, 1, Spread.ANY, Shape(3600, 3600, 0, 60)
+            assert first_slots(calendar.snapshot(NOW), *wanted) == 7200
     assert len(calendar.outlined) == min(classes, MOST_OUTLINES)

@@ -14,10 +14,11 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import TABLE, ForbiddenTransitionError, Trigger, can, check, move
 from leasehold.model.windows import Window
+from tests.stateful.audit import COMBINATIONS
 from tests.stateful.moves import ALLOWED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 DAY = datetime(2031, 5, 1, tzinfo=UTC)
 PARTS = ("a", "b")
@@ -30,11 +31,6 @@ def lease(hours: int = 1) -> Lease:
     parts = tuple(Reservation(name, "l", "physical:host", "r", {}) for name in PARTS)
     window = Window(DAY, DAY + timedelta(hours=hours))
     return Lease("l", "n", "u", "p", window, LeaseStatus.PENDING, reservations=parts, events=events)
-
-
-def key_of(here: Lease) -> tuple[object, ...]:
-    events, parts = tuple(each.status for each in here.events), tuple(each.status for each in here.reservations)
-    return here.window, here.status, events, parts
 
 
 def row_of(here: Lease, trigger: Trigger) -> int | None:
@@ -51,44 +47,40 @@ def steps(before: Lease) -> Iterator[Lease]:
                 yield move(before, trigger, done=done, refused=refused)
 
 
-def reachable() -> dict[tuple[object, ...], tuple[Lease, set[str]]]:
-    """Return every combination of statuses that the table leads to, with the states that follow it at once."""
+def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[str]]]:
+    """Return every combination of statuses that `follow` leads to, with the states that follow it at once."""
     found: dict[tuple[object, ...], tuple[Lease, set[str]]] = {}
     ahead = [lease(), lease(0)]
     while ahead:
         here = ahead.pop()
-        key = (
-            here.window,
-            here.status,
-            tuple(e.status for e in here.events),
-            tuple(p.status for p in here.reservations),
-        )
+        events, parts = (tuple(each.status for each in some) for some in (here.events, here.reservations))
+        key = here.window, here.status, events, parts
         if key not in found:
-            after = list(steps(here))
+            after = list(follow(here))
             found[key] = (here, {each.status.value for each in after})
             ahead += after
-    return found
+    return list(found.values())
 
 
-FOUND = reachable()
+FOUND = walk(steps)
 
 
 def test_a_lease_moves_between_states_as_the_contract_says() -> None:
     moves: dict[str, set[str]] = {}
-    for here, after in FOUND.values():
+    for here, after in FOUND:
         moves.setdefault(here.status.value, set()).update(after - {here.status.value})
     assert moves == {name: set(text.split()) for name, text in ALLOWED["leases"].items()}
 
 
 def test_every_row_is_taken_from_some_combination() -> None:
-    taken = {row_of(here, trigger) for here, _ in FOUND.values() for trigger in Trigger}
+    taken = {row_of(here, trigger) for here, _ in FOUND for trigger in Trigger}
     assert taken - {None} == set(range(len(TABLE)))
 
 
 @pytest.mark.parametrize("trigger", Trigger)
 def test_what_a_row_does_may_be_saved(trigger: Trigger) -> None:
     saved = 0
-    for here, _ in FOUND.values():
+    for here, _ in FOUND:
         if row_of(here, trigger) is not None:
             check(here, move(here, trigger, done=("a",), refused=("b",)))
             saved += 1
@@ -119,49 +111,42 @@ def test_a_moved_warning_comes_with_another_change() -> None:
     check(failed, move(move(failed, Trigger.WARNING_MOVED), Trigger.RETRIED))
 
 
-def test_steps_of_workers_lead_to_combinations_that_the_audit_accepts() -> None:
+def test_the_audit_accepts_the_combinations_that_the_contract_allows() -> None:
+    allowed = {name: tuple(map(frozenset, each)) for name, each in COMBINATIONS.items()}
+    assert {state.value: (each.parts, each.start, each.end) for state, each in AGREEING.items()} == allowed
+
+
+def test_steps_of_workers_lead_to_combinations_that_the_contract_allows() -> None:
     """A worker completes only the step that it began, so a step that is due comes before what it leads to."""
-    ahead, seen = [lease(), lease(0)], set()
-    while ahead:
-        here = ahead.pop()
-        allowed = AGREEING[here.status]
-        start, end = here.event(EventType.START), here.event(EventType.END)
-        assert start is not None
-        assert end is not None
-        assert start.status in allowed.start, here
-        assert end.status in allowed.end, here
-        assert {part.status for part in here.reservations} <= allowed.parts, here
-        key = (
-            here.window,
-            here.status,
-            tuple(e.status for e in here.events),
-            tuple(p.status for p in here.reservations),
-        )
-        if key in seen:
-            continue
-        seen.add(key)
-        ahead += worked(here)
+    for here, _ in walk(worked):
+        parts, start, end = COMBINATIONS[here.status]
+        assert {part.status for part in here.reservations} <= parts, here
+        assert status(here, EventType.START) in start, here
+        assert status(here, EventType.END) in end, here
+
+
+def status(here: Lease, kind: EventType) -> EventStatus:
+    event = here.event(kind)
+    assert event
+    assert event.status
+    return event.status
 
 
 def worked(here: Lease) -> Iterator[Lease]:
     """Yield what follows a lease when workers, its owner and the clock act in a possible order."""
-    ended = here.event(EventType.END)
-    over = here.status is LeaseStatus.DELETING or (ended is not None and ended.status is EventStatus.DONE)
+    start, end = status(here, EventType.START), status(here, EventType.END)
     for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED):
         if can(here.status, trigger):
             yield move(here, trigger)
-    if over:
+    if here.status is LeaseStatus.DELETING or end is EventStatus.DONE:
         return
-    start = here.event(EventType.START)
-    assert start is not None
-    tried = ended is not None and ended.status is not EventStatus.UNDONE
-    if start.status is not EventStatus.DONE and not tried:
+    if start is not EventStatus.DONE and end is EventStatus.UNDONE:
         begun = move(here, Trigger.START_DUE)
         yield begun
         yield move(begun, Trigger.STARTED)
         for done in CHOICES:
             yield move(begun, Trigger.START_FAILED, done=done, refused=set(PARTS) - set(done))
-    if here.status is LeaseStatus.ERROR and ended is not None and ended.status is EventStatus.UNDONE:
+    if here.status is LeaseStatus.ERROR and end is EventStatus.UNDONE:
         # After an end that failed, the time of the lease is over, and only its name changes.
         yield move(here, Trigger.RETRIED)
     if here.status is LeaseStatus.ACTIVE:

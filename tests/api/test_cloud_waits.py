@@ -1,7 +1,8 @@
-"""Requests that wait for the cloud release their admission permit, and their number is limited."""
+"""Requests that wait for the cloud: their time and their number are limited, and they release their permit."""
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Event
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 WITHIN = 60.0
 HOURS = ("2031-05-01 10:00", "2031-05-01 11:00")
+SILENT = 3600
 
 
 @dataclass
@@ -70,11 +72,17 @@ def create(client: Client, *parts: dict[str, Any]) -> testing.Result:
 
 
 @pytest.fixture
-def nova(service: Service, host: str) -> Iterator[SilentNova]:
+def faults(service: Service, host: str) -> Faults:
+    """Return the faults of a cloud with one enrolled host."""
     assert host
+    found: Faults = service.cloud.faults  # type: ignore[attr-defined]  # The cloud is the sandbox.
+    return found
+
+
+@pytest.fixture
+def nova(faults: Faults) -> Iterator[SilentNova]:
     with ThreadPoolExecutor(16) as threads:
         silent = SilentNova(threads)
-        faults: Faults = service.cloud.faults  # type: ignore[attr-defined]  # The cloud is the sandbox.
         faults._sleep = silent.sleep
         faults.set(Fault("flavors.get", latency_ms=1))
         assert faults.take("nothing.at_all") is None  # Loads the faults for all threads.
@@ -86,6 +94,23 @@ def nova(service: Service, host: str) -> Iterator[SilentNova]:
 def four(settings: ApiSettings) -> ApiSettings:
     """Return settings with four permits and no queue for them."""
     return replace(settings, threads=4, waiting=0, wait_seconds=WITHIN, cloud_seconds=WITHIN, metrics=True)
+
+
+def test_a_silent_cloud_is_answered_for_within_the_requests_time(
+    service: Service, settings: ApiSettings, client: Client, faults: Faults
+) -> None:
+    """A request waits at most `[api] cloud_seconds`, however many calls it needs."""
+    impatient = client.but(web=LocalClient(make_app(service, replace(settings, cloud_seconds=0.2))))
+    parts = [flavors(flavor=name) for name in ("m1.small", "m1.medium", "m1.large")]
+    faults.set(Fault("flavors.*", latency_ms=SILENT * 1000))
+    begin = time.monotonic()
+    answer = create(impatient, *parts)
+    assert time.monotonic() - begin < SILENT
+    assert answer.status_code == 503, answer.text
+    assert answer.json["field"] == "reservations[0].flavor_id"
+    faults.clear()
+    # Use the default deadline: a busy machine may need more than 0.2 s for three calls.
+    assert create(client, *parts).status_code == 201
 
 
 def test_requests_that_wait_for_the_cloud_hold_no_place_of_others(

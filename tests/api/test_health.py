@@ -13,6 +13,7 @@ from sqlalchemy import event
 from leasehold.api.admission_control import PUBLIC, AdmissionControl
 from leasehold.api.app import make_app
 from leasehold.api.health import FRESH_SECONDS, STALE_SECONDS, HealthCheck
+from tests.clocks import Ticks
 from tests.processes import wait_for
 from tests.web import LocalClient
 
@@ -24,16 +25,6 @@ if TYPE_CHECKING:
 
 WITHIN = 60.0
 ASKING = 24
-
-
-class Seconds:
-    """A clock that tests advance."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Database:
@@ -52,8 +43,8 @@ class Database:
 
 
 @pytest.fixture
-def seconds() -> Seconds:
-    return Seconds()
+def seconds() -> Ticks:
+    return Ticks()
 
 
 @pytest.fixture
@@ -77,7 +68,7 @@ def test_it_needs_no_place_that_anybody_else_can_take(service: Service, settings
         assert web.simulate_get("/healthcheck").json["status"] == "draining"
 
 
-def test_the_database_is_asked_once_for_all(service: Service, database: Database, seconds: Seconds) -> None:
+def test_the_database_is_asked_once_for_all(service: Service, database: Database, seconds: Ticks) -> None:
     health = HealthCheck(service.db, seconds)
     assert all(health.is_well() for _ in range(ASKING))
     assert database.asked == 1
@@ -87,7 +78,7 @@ def test_the_database_is_asked_once_for_all(service: Service, database: Database
 
 
 def test_a_database_that_hangs_is_waited_for_by_one_and_said_when_it_lasts(
-    service: Service, database: Database, seconds: Seconds
+    service: Service, database: Database, seconds: Ticks
 ) -> None:
     health = HealthCheck(service.db, seconds)
     assert health.is_well()
@@ -106,7 +97,7 @@ def test_a_database_that_hangs_is_waited_for_by_one_and_said_when_it_lasts(
         wait_for(health.is_well, within=WITHIN)
 
 
-def test_a_failure_is_no_older_than_the_interval(service: Service, seconds: Seconds) -> None:
+def test_a_failure_is_no_older_than_the_interval(service: Service, seconds: Ticks) -> None:
     def break_(*_: object) -> None:
         raise OSError("away")
 

@@ -1,0 +1,32 @@
+"""Users of the strategy `http_basic`: their file, and the header with which they log in."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import bcrypt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def hashed(password: str, cost: int = 4) -> str:
+    """Return the bcrypt hash of a password, by default of the lowest cost."""
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(cost)).decode()
+
+
+def users_file(folder: Path, cost: int = 4, **users: str) -> Path:
+    """Write the users file of a folder, each user as `name="password:project:role,role"`, and return its path."""
+    path = folder / "users"
+    lines = []
+    for name, user in users.items():
+        password, project, roles = user.rsplit(":", 2)
+        lines.append(f"{name}:{hashed(password, cost)}:{project}:{roles}\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def basic(user: str, password: str) -> str:
+    """Return the value of the `Authorization` header."""
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()

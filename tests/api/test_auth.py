@@ -42,6 +42,11 @@ def identify(users: BasicAuthentication, authorization: str | None) -> Caller:
 
 
 @pytest.fixture
+def settings(settings: ApiSettings) -> ApiSettings:
+    return replace(settings, allowed_hosts=("Lab.example",))
+
+
+@pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = users_file(tmp_path, alice="wonder:land:demo:member, Reader", root="pässword:ops:admin")
     text = path.read_text(encoding="utf-8")
@@ -76,7 +81,7 @@ def test_none_is_an_administrator_of_demo_by_default(client: Client) -> None:
         # No web page can reach a socket file, and a proxy in front of it sends its own public host name.
         *({"extras": {"REMOTE_ADDR": ""}, "host": host} for host in ("localhost", "any.example")),
         *({"host": host} for host in ("localhost", "localhost:1234", "LOCALHOST", "127.0.0.1:1234", "127.9.9.9")),
-        *({"host": host} for host in ("[::1]:1234", "[::1]", "API.example:80")),
+        *({"host": host} for host in ("[::1]:1234", "[::1]", "LAB.example:80")),
         {"headers": {"Origin": "http://localhost"}},
         *({"headers": {"Sec-Fetch-Site": site}} for site in ("same-origin", "none")),
     ],
@@ -86,7 +91,7 @@ def test_none_answers_this_machine_and_names_that_the_operator_allows(client: Cl
     assert client.ask("GET", "/v1/leases", **sent).status_code == 200
 
 
-FOREIGN_HOSTS = ("evil.example", "evil.example:1234", "localhost.evil.example", "x.api.example", "192.0.2.1")
+FOREIGN_HOSTS = ("evil.example", "evil.example:1234", "localhost.evil.example", "x.lab.example", "192.0.2.1")
 FOREIGN_ORIGINS = ("https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1")
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller
 
     Configured = Callable[..., cfg.ConfigOpts]
+    Served = Callable[..., testing.TestClient]
 
 # keystonemiddleware uses WebOb, which parses headers with the deprecated module `cgi`.
 WARNS = "ignore:'cgi' is deprecated:DeprecationWarning"
@@ -64,13 +65,23 @@ def configured(tmp_path: Path, keystone: Keystone) -> Configured:
 
 
 @pytest.fixture
-def web(service: Service, settings: ApiSettings, configured: Configured) -> testing.TestClient:
-    return testing.TestClient(make_app(service, replace(settings, auth_strategy="keystone"), configured()))
+def serve(service: Service, settings: ApiSettings, configured: Configured) -> Served:
+    """Return a function that opens the API with a configuration such as `configured` loads."""
+
+    def make(*lines: str, **changes: str | None) -> testing.TestClient:
+        raw = configured(*lines, **changes)
+        return testing.TestClient(make_app(service, replace(settings, auth_strategy="keystone"), raw))
+
+    return make
+
+
+@pytest.fixture
+def web(serve: Served) -> testing.TestClient:
+    return serve()
 
 
 def ask(web: testing.TestClient, token: str | None, path: str = "/v1/leases", **headers: str) -> testing.Result:
-    given = {} if token is None else {"X-Auth-Token": token}
-    return web.simulate_get(path, headers={**given, **{name.replace("_", "-"): text for name, text in headers.items()}})
+    return web.simulate_get(path, headers=named(X_Auth_Token=token, **headers))
 
 
 def authenticator(raw: cfg.ConfigOpts) -> Authenticator:
@@ -78,5 +89,9 @@ def authenticator(raw: cfg.ConfigOpts) -> Authenticator:
 
 
 def identify(authentication: Authenticator, **headers: str) -> Caller:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return authentication.identify(testing.create_req(path="/v1/leases", headers=named))
+    return authentication.identify(testing.create_req(path="/v1/leases", headers=named(**headers)))
+
+
+def named(**headers: str | None) -> dict[str, str]:
+    """Return headers whose names are written with underscores; None leaves one out."""
+    return {name.replace("_", "-"): text for name, text in headers.items() if text is not None}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from tests.serving import Asked
 
 DOMAIN = {"id": "default", "name": "Default"}
 SERVICES_OWN = "token-of-the-service"
@@ -32,12 +34,17 @@ class Keystone:
         *roles: str,
         project: str | None = "demo",
         lasting: timedelta = timedelta(hours=1),
+        token: str | None = None,
         **more: Any,
     ) -> str:
-        """Register `name` as a token of the user `user-of-NAME` and return it; the token's document includes `more`."""
+        """Register a token of the user `user-of-NAME`, by default `name` itself, and return it.
+
+        The token's document includes `more`.
+        """
         scope = {} if project is None else {"project": {"id": project, "name": project, "domain": DOMAIN}}
         now = datetime.now(UTC)
-        self.tokens[name] = {
+        token = token or name
+        self.tokens[token] = {
             "methods": ["password"],
             "user": {"id": f"user-of-{name}", "name": name, "domain": DOMAIN, "password_expires_at": None},
             "roles": [{"id": role, "name": role} for role in roles],
@@ -48,7 +55,7 @@ class Keystone:
             **scope,
             **more,
         }
-        return name
+        return token
 
     def _catalog(self) -> list[dict[str, Any]]:
         faces = ("public", "internal", "admin")
@@ -86,29 +93,11 @@ def running_keystone() -> Iterator[Keystone]:
     """Run a fake Keystone on a free port until the block ends."""
     keystone = Keystone("")
 
-    class Handler(BaseHTTPRequestHandler):
-        def _respond(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, headers, content = keystone.answer(self.command, self.path, dict(self.headers))
-            body = json.dumps(content).encode()
-            self.send_response(status)
-            for name, value in {**headers, "Content-Type": "application/json", "Content-Length": len(body)}.items():
-                self.send_header(name, str(value))
-            self.end_headers()
-            self.wfile.write(body)
+    def respond(asked: Asked) -> tuple[int, dict[str, str], bytes]:
+        status, headers, content = keystone.answer(asked.method, asked.path, asked.headers)
+        return status, {**headers, "Content-Type": "application/json"}, json.dumps(content).encode()
 
-        do_GET = do_POST = _respond  # noqa: N815 - the names that http.server looks for.
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing; `asked` records the requests."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        keystone.url = f"http://127.0.0.1:{server.server_port}/v3"
-        keystone.tokens[SERVICES_OWN] = keystone.tokens.pop(keystone.issue("us", "admin", "service", project="service"))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, name="keystone")
-        thread.start()
-        try:
-            yield keystone
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(respond) as url:
+        keystone.url = f"{url}/v3"
+        keystone.issue("us", "admin", "service", project="service", token=SERVICES_OWN)
+        yield keystone

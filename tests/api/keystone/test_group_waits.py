@@ -58,15 +58,10 @@ def test_a_granted_lease_that_waits_for_its_server_group_holds_no_place(
     web = testing.TestClient(make_app(silent, one, configured(), admission))
     admin = {"X-Auth-Token": keystone.issue("admin", "admin", "member", "reader")}
     assert web.simulate_post("/v1/os-hosts", json={"name": "cmp-01"}, headers=admin).status_code == 201
-    body = {
-        "name": "l",
-        "start_date": "2031-05-01 10:00",
-        "end_date": "2031-05-01 11:00",
-        "reservations": [instances(1, affinity=True)],
-        "events": [],
-    }
-    with ThreadPoolExecutor(2) as threads:
-        ask = [threads.submit(web.simulate_post, "/v1/leases", json=body, headers=admin) for _ in range(1)]
+    dates = {"start_date": "2031-05-01 10:00", "end_date": "2031-05-01 11:00"}
+    body = {"name": "l", **dates, "reservations": [instances(1, affinity=True)]}
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(web.simulate_post, "/v1/leases", json=body, headers=admin)
         wait_for(lambda: groups.asked == 1, within=WITHIN)
         assert web.simulate_get("/v1/leases", headers=admin).status_code == 200
         # A second lease, beyond the project's share of requests that wait for the cloud: granted without a group.
@@ -76,6 +71,6 @@ def test_a_granted_lease_that_waits_for_its_server_group_holds_no_place(
         # The first is answered although the only permit is taken, because a granted lease needs no permit.
         with admission.admit(public=False):
             groups.answers.set()
-            answer = ask[0].result(WITHIN)
+            answer = first.result(WITHIN)
     assert answer.status_code == 201
     assert answer.json["lease"]["reservations"][0]["server_group_id"] == "the-group"

@@ -10,19 +10,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import bcrypt
 import pytest
 from blazarclient.client import Client
 from keystoneauth1 import session
 from keystoneauth1.loading import get_plugin_loader
 
 from tests.processes import BIN, running, wait_for
+from tests.users import users_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 PASSWORDS = {"admin": "correct horse", "bob": "battery:staple"}
+USERS = {
+    "admin": f"{PASSWORDS['admin']}:demo:admin,member,reader",
+    "bob": f"{PASSWORDS['bob']}:alt:member,reader",
+}
 V1 = "%Y-%m-%d %H:%M"
 CLI_WITHIN = 60
 BLAZAR, OPENSTACK = "blazar", "openstack"
@@ -88,7 +91,6 @@ class Site:
             "PATH": f"{BIN}:/usr/bin:/bin",
             "HOME": os.environ["HOME"],
             "COLUMNS": "500",
-            "OS_AUTH_TYPE": self.auth_type,
         }
         done = subprocess.run(
             [BIN / program, *words],
@@ -149,7 +151,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
             if strategy not in known:
                 folder = tmp_path_factory.mktemp(strategy)
                 database = f"sqlite:///{folder}/leasehold.db"
-                api = {"auth_strategy": strategy, "users_file": _users_file(folder)}
+                api = {"auth_strategy": strategy, "users_file": users_file(folder, USERS)}
                 program = stack.enter_context(
                     running("leasehold-standalone", database_url=database, options={"api": api})
                 )
@@ -157,13 +159,6 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
             return known[strategy]
 
         yield find
-
-
-def _users_file(folder: Path) -> Path:
-    hashes = {name: bcrypt.hashpw(word.encode(), bcrypt.gensalt(4)).decode() for name, word in PASSWORDS.items()}
-    path = folder / "users"
-    path.write_text(f"admin:{hashes['admin']}:demo:admin,member,reader\nbob:{hashes['bob']}:alt:member,reader\n")
-    return path
 
 
 @pytest.fixture(params=["none", "http_basic"])
@@ -182,13 +177,3 @@ def open_site(sites: Callable[[str], Site]) -> Site:
 def closed_site(sites: Callable[[str], Site]) -> Site:
     """Return the site with passwords."""
     return sites("http_basic")
-
-
-@pytest.fixture
-def leftovers() -> Iterator[list[tuple[Any, str]]]:
-    """Yield a list of pairs to delete after the test: a manager of the library and an id."""
-    found: list[tuple[Any, str]] = []
-    yield found
-    for manager, ident in reversed(found):
-        if ident in {each["id"] for each in manager.list()}:
-            manager.delete(ident)

@@ -39,8 +39,10 @@ def serving(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None
             asked = Asked(self.command, self.path, dict(self.headers), body, self.client_address[0])
             status, headers, content = answer(asked)
             self.send_response_only(status)
-            for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            for name, value in headers.items():
                 self.send_header(name, value)
+            if "content-length" not in {name.lower() for name in headers}:
+                self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 

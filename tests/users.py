@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import bcrypt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -16,8 +17,8 @@ def hashed(password: str, cost: int = 4) -> str:
     return bcrypt.hashpw(password.encode(), bcrypt.gensalt(cost)).decode()
 
 
-def users_file(folder: Path, cost: int = 4, **users: str) -> Path:
-    """Write the users file of a folder, each user as `name="password:project:role,role"`, and return its path."""
+def users_file(folder: Path, users: Mapping[str, str], cost: int = 4) -> Path:
+    """Write a users file in the folder and return its path; each user has the form "password:project:role,role"."""
     path = folder / "users"
     lines = []
     for name, user in users.items():

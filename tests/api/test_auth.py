@@ -48,7 +48,7 @@ def settings(settings: ApiSettings) -> ApiSettings:
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    path = users_file(tmp_path, alice="wonder:land:demo:member, Reader", root="pässword:ops:admin")
+    path = users_file(tmp_path, {"alice": "wonder:land:demo:member, Reader", "root": "pässword:ops:admin"})
     text = path.read_text(encoding="utf-8")
     alice, root = text.splitlines()
     path.write_text(f"# who may log in\n\n{alice}\n{root.replace('$2b$', '$2y$')}\n", encoding="utf-8")
@@ -196,7 +196,7 @@ def test_http_basic_tells_who_a_user_is(users: BasicAuthentication) -> None:
 def test_a_role_brings_those_that_keystone_has_it_imply(
     client: Client, tmp_path: Path, roles: str, all_of_them: set[str]
 ) -> None:
-    users = BasicAuthentication(UsersFile(users_file(tmp_path, alice=f"wonder:land:demo:{roles}")))
+    users = BasicAuthentication(UsersFile(users_file(tmp_path, {"alice": f"wonder:land:demo:{roles}"})))
     assert identify(users, ALICE).roles == all_of_them
     reads = client.but(roles=roles).ask("GET", "/v1/leases").status_code
     assert reads == (200 if "reader" in all_of_them else 403)
@@ -278,7 +278,7 @@ def test_http_basic_takes_as_long_for_unknown_names_as_for_wrong_passwords(
     tmp_path: Path, checked: list[int], cost: int
 ) -> None:
     """Each refusal computes one hash of equal cost, also after a file change; none for a password over 72 bytes."""
-    users = BasicAuthentication(UsersFile(users_file(tmp_path, cost, alice="right:demo:member")))
+    users = BasicAuthentication(UsersFile(users_file(tmp_path, {"alice": "right:demo:member"}, cost)))
 
     def guess(password: str, *names: str) -> None:
         checked.clear()
@@ -288,7 +288,7 @@ def test_http_basic_takes_as_long_for_unknown_names_as_for_wrong_passwords(
 
     guess("wrong", "alice", "nobody", "", "alice\x00")
     assert checked == [cost] * 4
-    users_file(tmp_path, cost + 1, bob="right:demo:member")
+    users_file(tmp_path, {"bob": "right:demo:member"}, cost + 1)
     guess("right?", "alice", "bob", "nobody")
     assert checked == [cost + 1] * 3
     guess("x" * 73, "bob", "nobody")

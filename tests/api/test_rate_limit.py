@@ -60,7 +60,7 @@ def limited(service: Service, settings: ApiSettings, seconds: Ticks) -> Client:
 def guarded(service: Service, settings: ApiSettings, seconds: Ticks, tmp_path: Path) -> testing.TestClient:
     """Return an API with passwords that allows two failed logins per address and minute."""
     assert seconds.now
-    path, rates = users_file(tmp_path, alice="right:demo:reader"), RateSettings(failures=2)
+    path, rates = users_file(tmp_path, {"alice": "right:demo:reader"}), RateSettings(failures=2)
     return LocalClient(
         make_app(service, replace(settings, auth_strategy="http_basic", users_file=str(path), rates=rates))
     )

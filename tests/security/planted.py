@@ -34,10 +34,6 @@ TOKEN, BAD_TOKEN, SERVICE_TOKEN, BEARER = map(secret, ("token", "bad-token", "se
 ALL = (DATABASE, ACCOUNT, CLOUD, MEMCACHED, RABBIT, PASSWORD, GUESS, TOKEN, BAD_TOKEN, SERVICE_TOKEN, BEARER)
 
 
-def basic(user: str, password: str) -> str:
-    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
 def disguises() -> Iterator[str]:
     """Yield the forms in which a secret may leak."""
     yield MARK

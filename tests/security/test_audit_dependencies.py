@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.servers import free_port
+from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from tests.serving import Asked
 
 pytestmark = pytest.mark.slow
 
@@ -44,29 +45,15 @@ def vulnerability(name: str, mended: str) -> dict[str, Any]:
 def service(known: Mapping[tuple[str, str], str], *, status: int = 200, breaks_at: str = "") -> Iterator[str]:
     """Run a vulnerability service and yield its URL; `known` maps a name and version to the fixed version."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            name, version = asked["package"]["name"], asked["version"]
-            mended = known.get((name, version))
-            content = json.dumps({} if mended is None else {"vulns": [vulnerability(name, mended)]}).encode()
-            self.send_response(500 if name == breaks_at else status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+    def answer(asked: Asked) -> tuple[int, dict[str, str], bytes]:
+        question = json.loads(asked.body)
+        name, version = question["package"]["name"], question["version"]
+        mended = known.get((name, version))
+        content = {} if mended is None else {"vulns": [vulnerability(name, mended)]}
+        return 500 if name == breaks_at else status, {"Content-Type": "application/json"}, json.dumps(content).encode()
 
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, name="osv")
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1/query"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(answer) as url:
+        yield f"{url}/v1/query"
 
 
 def audit(folder: Path, url: str, *checks: str) -> subprocess.CompletedProcess[str]:
@@ -82,18 +69,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_known_vulnerability_is_red(folder: Path) -> None:
-    with service({WELL_KNOWN: "2.7", ("second", "2.0"): "2.1"}) as url:
+@pytest.mark.parametrize(
+    ("version", "code", "said"),
+    [
+        ("2.0", 1, "second 2.0 is vulnerable: PYSEC-2031-6, fixed in 2.1."),
+        ("1.9", 0, "Dependencies: pins, vulnerabilities: nothing to do."),
+    ],
+)
+def test_a_known_vulnerability_of_a_pinned_version_is_red(folder: Path, version: str, code: int, said: str) -> None:
+    with service({WELL_KNOWN: "2.7", ("second", version): "2.1"}) as url:
         done = audit(folder, url, "pins", "vulnerabilities")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stdout == "second 2.0 is vulnerable: PYSEC-2031-6, fixed in 2.1.\n"
-
-
-def test_no_known_vulnerability_is_green(folder: Path) -> None:
-    with service({WELL_KNOWN: "2.7", ("second", "1.9"): "2.0"}) as url:
-        done = audit(folder, url, "pins", "vulnerabilities")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == "Dependencies: pins, vulnerabilities: nothing to do.\n"
+    assert (done.returncode, done.stdout) == (code, f"{said}\n"), done.stderr
 
 
 @pytest.mark.parametrize("how", ["away", "knows nothing", "fails", "breaks off"])

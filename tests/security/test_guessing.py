@@ -48,31 +48,27 @@ def answer_to(target: World, body: dict[str, Any], who: dict[str, str]) -> dict[
     return found
 
 
-def test_a_private_property_is_refused_in_the_very_words_of_one_that_does_not_exist(target: World) -> None:
-    for field in FIELDS:
-        for shape in (
-            '["==", "${}", "x"]',
-            '["not", ["<", "${}", "5"]]',
-            '["or", ["==", "$vcpus", "8"], ["in", "${}", "a", "b"]]',
-        ):
-            private, unknown = (
-                answer_to(target, asking(shape.replace("{}", name), field), MEMBER) for name in ("vault", "vaulx")
-            )
-            assert json.loads(json.dumps(private).replace("vault", "vaulx")) == unknown
-            assert private["field"] == f"reservations[0].{field}"
+SHAPES = (
+    '["==", "$NAME", "x"]',
+    '["not", ["<", "$NAME", "5"]]',
+    '["or", ["==", "$vcpus", "8"], ["in", "$NAME", "a", "b"]]',
+)
+OTHER_ERRORS: tuple[dict[str, Any], ...] = (
+    {"end_date": "2031-05-05 09:00"},
+    {"reservations": [{**HOST, "min": 1}, {"resource_type": "none"}]},
+    {"before_end_date": "2031-05-06 10:00"},
+)
 
 
-def test_a_private_property_is_refused_where_one_that_does_not_exist_would_be(target: World) -> None:
+def test_a_private_property_is_refused_in_the_words_and_in_the_place_of_one_that_does_not_exist(target: World) -> None:
     """Any other error of the request is reported before both, or after both."""
-    for change in (
-        {"end_date": "2031-05-05 09:00"},
-        {"reservations": [{**HOST, "min": 1}, {"resource_type": "none"}]},
-        {"before_end_date": "2031-05-06 10:00"},
-    ):
+    plain = [asking(shape, field) for field in FIELDS for shape in SHAPES]
+    for body in (*plain, *({**plain[-1], **change} for change in OTHER_ERRORS)):
         private, unknown = (
-            answer_to(target, {**asking(["==", f"${name}", "x"]), **change}, MEMBER) for name in ("vault", "vaulx")
+            answer_to(target, json.loads(json.dumps(body).replace("NAME", name)), MEMBER) for name in ("vault", "vaulx")
         )
         assert json.loads(json.dumps(private).replace("vault", "vaulx")) == unknown
+        assert body not in plain or private["field"] == f"reservations[0].{FIELDS[plain.index(body) // len(SHAPES)]}"
 
 
 def test_no_character_of_a_private_value_is_learnt_by_comparing(target: World) -> None:
@@ -98,15 +94,19 @@ def test_who_may_not_list_hosts_may_not_ask_which_one_is_which(target: World, na
     assert refused["field"] == "reservations[0].resource_properties"
 
 
-def test_what_hosts_have_to_have_may_be_asked_by_everybody(target: World) -> None:
-    expression = ["and", [">=", "$vcpus", "1"], ["==", "$rack", "r2"], ["!=", "$hypervisor_type", "x"]]
-    answer = target.ask("POST", "/leases", asking(expression, many=1), headers=MEMBER)
+@pytest.mark.parametrize(
+    ("expression", "who"),
+    [
+        (["and", [">=", "$vcpus", "1"], ["==", "$rack", "r2"], ["!=", "$hypervisor_type", "x"]], MEMBER),
+        (["and", ["==", "$vault", SECRET], ["==", "$hypervisor_hostname", "cmp-02"]], {}),
+    ],
+    ids=["everybody", "administrators"],
+)
+def test_everybody_asks_what_hosts_have_and_administrators_ask_everything(
+    target: World, expression: list[Any], who: dict[str, str]
+) -> None:
+    answer = target.ask("POST", "/leases", asking(expression, many=1), headers=who)
     assert answer.status_code == 201, answer.text
-
-
-def test_administrators_ask_about_everything(target: World) -> None:
-    expression = ["and", ["==", "$vault", SECRET], ["==", "$hypervisor_hostname", "cmp-02"]]
-    assert target.ask("POST", "/leases", asking(expression, many=1)).status_code == 201
 
 
 def test_an_amendment_keeps_an_expression_that_an_administrator_wrote(target: World) -> None:
@@ -119,16 +119,14 @@ def test_an_amendment_keeps_an_expression_that_an_administrator_wrote(target: Wo
         reservations = [{"id": part, **changes}]
         return target.ask("PUT", f"/leases/{lease['id']}", {"reservations": reservations}, headers=MEMBER)
 
-    assert (
-        target.ask("PUT", f"/leases/{lease['id']}", {"end_date": "2031-05-05 12:00"}, headers=MEMBER).status_code == 200
-    )
+    later = target.ask("PUT", f"/leases/{lease['id']}", {"end_date": "2031-05-05 12:00"}, headers=MEMBER)
+    assert later.status_code == 200
     assert amend(resource_properties=expression, before_end="snapshot").status_code == 200
     assert amend(hypervisor_properties='[">=", "$vcpus", "1"]').status_code == 200
     for name in ("vault", "vaulx", "hypervisor_hostname"):
-        answer = amend(resource_properties=json.dumps(["==", f"${name}", SECRET]))
-        assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].resource_properties")
-        answer = amend(hypervisor_properties=json.dumps(["==", f"${name}", SECRET]))
-        assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].hypervisor_properties")
+        for field in FIELDS:
+            answer = amend(**{field: json.dumps(["==", f"${name}", SECRET])})
+            assert (answer.status_code, answer.json["field"]) == (400, f"reservations[0].{field}")
 
 
 def test_a_reason_names_no_host_to_who_may_not_list_them(target: World) -> None:
@@ -143,14 +141,9 @@ def test_a_reason_names_no_host_to_who_may_not_list_them(target: World) -> None:
     for lease in (first, second):
         path = f"/leases/{lease['id']}"
         whole = target.ask("GET", path, headers=NEWER).json["lease"]["status_reason"]
-        for answer in (
-            target.ask("GET", path, headers={**MEMBER, **NEWER}).json["lease"],
-            *(
-                each
-                for each in target.ask("GET", "/leases", headers={**MEMBER, **NEWER}).json["leases"]
-                if each["id"] == lease["id"]
-            ),
-        ):
+        listed = target.ask("GET", "/leases", headers={**MEMBER, **NEWER}).json["leases"]
+        alone = target.ask("GET", path, headers={**MEMBER, **NEWER}).json["lease"]
+        for answer in (alone, *(each for each in listed if each["id"] == lease["id"])):
             assert (answer["status_reason"] is None) == (whole is None)
             assert "cmp-" not in json.dumps(answer)
         seen += whole is not None and "cmp-" in whole

@@ -13,6 +13,7 @@ import pytest
 import requests
 
 from leasehold.cloud.sandbox import seed
+from tests.factory import floating_ips, instances
 from tests.processes import prepare_database, running
 
 if TYPE_CHECKING:
@@ -21,22 +22,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 PROCESSES, CLIENTS, LIMIT = 2, 24, 5
-OPTIONS = {
-    "enforcement": {
-        "max_open_leases": LIMIT,
-        "max_open_leases_by_project": "unlimited:-1",
-    }
-}
-ADDRESS = {"resource_type": "virtual:floatingip", "network_id": seed.NETWORK_ID, "amount": 1}
-INSTANCE = {
-    "resource_type": "virtual:instance",
-    "amount": 1,
-    "vcpus": 1,
-    "memory_mb": 64,
-    "disk_gb": 1,
-    "affinity": None,
-    "resource_properties": "",
-}
+OPTIONS = {"enforcement": {"max_open_leases": LIMIT, "max_open_leases_by_project": "unlimited:-1"}}
+INSTANCE, ADDRESS = instances(memory_mb=64), floating_ips()
 KINDS: Sequence[list[dict[str, Any]]] = ([], [INSTANCE], [ADDRESS], [INSTANCE, ADDRESS])
 """Leases that lock no pool, one pool, the other pool, and both: only the project's lock serialises them."""
 

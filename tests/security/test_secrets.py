@@ -10,7 +10,6 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import bcrypt
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
@@ -30,11 +29,12 @@ from tests.security.planted import (
     SERVICE_TOKEN,
     TOKEN,
     Watch,
-    basic,
     options,
     write,
 )
+from tests.security.programs import api_with_passwords
 from tests.servers import MariaDB, free_port
+from tests.users import basic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,8 +68,8 @@ def watch() -> Iterator[Watch]:
 def keystone() -> Iterator[Keystone]:
     """Yield a fake Keystone with the token of a caller and the token of a service."""
     with running_keystone() as keystone:
-        keystone.tokens[TOKEN] = keystone.tokens.pop(keystone.issue("t", "admin", "member", "reader"))
-        keystone.tokens[SERVICE_TOKEN] = keystone.tokens.pop(keystone.issue("s", "service", project="service"))
+        keystone.issue("t", "admin", "member", "reader", token=TOKEN)
+        keystone.issue("s", "service", project="service", token=SERVICE_TOKEN)
         yield keystone
 
 
@@ -121,15 +121,10 @@ def corrupt(url: str) -> None:
 
 
 def test_http_basic(watch: Watch, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/leasehold.db"
-    prepare_database(url)
-    users = tmp_path / "users"
-    hashed = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-    users.write_text(f"alice:{hashed}:demo:admin,member,reader\n", encoding="utf-8")
     rates = {"max_failed_logins_per_minute": 15, "max_requests_per_minute": 1000}
-    wanted: dict[str, dict[str, object]] = {"DEFAULT": {"debug": True}}
-    wanted["api"] = {"auth_strategy": "http_basic", "users_file": users, **rates}
-    with running("leasehold-api", database_url=url, options=wanted) as api:
+    with api_with_passwords(tmp_path, f"{PASSWORD}:demo:admin,member,reader", **rates) as api:
+        users = tmp_path / "users"
+        hashed = users.read_text(encoding="utf-8").split(":")[1]
         assert 201 in visit(watch, api, Authorization=basic("alice", PASSWORD))
         users.write_text(f"alice:{PASSWORD}:demo:admin\n", encoding="utf-8")
         visit(watch, api, Authorization=basic("alice", PASSWORD))

@@ -1,23 +1,34 @@
-"""The API behind a TLS proxy, with real sockets: links, client addresses, and trusted proxies."""
+"""TLS: the API behind a proxy that speaks it, and the databases with the URLs of the guide.
+
+With the proxy: links, client addresses, and trusted proxies. With a database: encrypted, and only to the server that
+the certificate names.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
-import bcrypt
 import pytest
 import requests
 from requests.adapters import HTTPAdapter
+from sqlalchemy import make_url
+from sqlalchemy.exc import OperationalError
 
-from tests.processes import prepare_database, running, wait_for
-from tests.security.planted import basic
-from tests.security.tls_proxy import running_tls_proxy
+from leasehold.db.engine import open_engine, reading
+from tests.processes import wait_for
+from tests.security.programs import api_with_passwords
+from tests.security.tls import make_certificate, running_tls_proxy
+from tests.servers import MariaDB, PostgreSQL, Server
+from tests.users import basic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.processes import Program
-    from tests.security.tls_proxy import TlsProxy
+    from tests.security.tls import TlsProxy
 
 pytestmark = pytest.mark.slow
 
@@ -48,20 +59,7 @@ class From(HTTPAdapter):
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """Yield an API with passwords that trusts the proxy and limits failed logins."""
     folder = tmp_path_factory.mktemp("tls")
-    url = f"sqlite:///{folder}/leasehold.db"
-    prepare_database(url)
-    hashed = bcrypt.hashpw(RIGHT.encode(), bcrypt.gensalt(4)).decode()
-    users = folder / "users"
-    users.write_text(f"alice:{hashed}:demo:member,reader\n", encoding="utf-8")
-    wanted = {
-        "api": {
-            "auth_strategy": "http_basic",
-            "users_file": users,
-            "trusted_proxies": "127.0.0.1",
-            "max_failed_logins_per_minute": 3,
-        }
-    }
-    with running("leasehold-api", database_url=url, options=wanted) as started:
+    with api_with_passwords(folder, trusted_proxies="127.0.0.1", max_failed_logins_per_minute=3) as started:
         yield started
 
 
@@ -127,3 +125,66 @@ def test_the_log_and_the_limit_know_the_client_behind_the_proxy(api: Program, pr
     wait_for(lambda: last_failure(api) == guesses)
     assert ask(f"{proxy.url}/v1/leases", address=guesses, verify=proxy.certificate).status_code == 429
     assert ask(f"{proxy.url}/v1/leases", address=other, verify=proxy.certificate).status_code == 200
+
+
+# ---------------------------------------------------------------- databases
+
+
+def certify(server: Server) -> list[Path]:
+    """Create a certificate and key in the server's folder, readable by the server, and return their paths."""
+    paths = list(make_certificate(server.folder))
+    for path in paths:
+        path.chmod(0o600)
+        if server._user is not None:
+            os.chown(path, server._user.pw_uid, server._user.pw_gid)
+    return paths
+
+
+class TlsMariaDB(MariaDB):
+    def _run_command(self) -> list[str]:
+        certificate, key = certify(self)
+        return [*super()._run_command(), f"--ssl-cert={certificate}", f"--ssl-key={key}"]
+
+
+class TlsPostgreSQL(PostgreSQL):
+    def _run_command(self) -> list[str]:
+        certificate, key = certify(self)
+        secured = ["-c", "ssl=on", "-c", f"ssl_cert_file={certificate}", "-c", f"ssl_key_file={key}"]
+        return [*super()._run_command(), *secured]
+
+
+SERVERS: dict[str, tuple[type[Server], str, dict[str, str]]] = {
+    "mariadb": (TlsMariaDB, "SHOW STATUS LIKE 'Ssl_cipher'", {"ssl_ca": "{ca}"}),
+    "postgresql": (
+        TlsPostgreSQL,
+        "SELECT pid, cipher FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+        {"sslmode": "verify-full", "sslrootcert": "{ca}"},
+    ),
+}
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", SERVERS)
+def test_the_books_are_read_over_tls_from_nobody_else(kind: str, tmp_path: Path) -> None:
+    make, question, options = SERVERS[kind]
+    with make() as server:
+        plain = make_url(server.create_database())
+        trusted = tmp_path / "ca.pem"
+        shutil.copy(server.folder / "certificate.pem", trusted)
+        (tmp_path / "other").mkdir()
+        stranger, _ = make_certificate(tmp_path / "other")
+
+        def cipher(ca: Path, host: str) -> str:
+            query = {name: value.format(ca=ca) for name, value in options.items()}
+            url = plain.set(host=host).update_query_dict(query).render_as_string(hide_password=False)
+            engine = open_engine(url)
+            try:
+                with reading(engine) as connection:
+                    return str(connection.exec_driver_sql(question).one()[1])
+            finally:
+                engine.dispose()
+
+        assert cipher(trusted, "127.0.0.1")
+        for ca, host in ((stranger, "127.0.0.1"), (trusted, "localhost")):
+            with pytest.raises(OperationalError):
+                cipher(ca, host)

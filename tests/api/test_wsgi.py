@@ -15,7 +15,6 @@ from tests.processes import as_text, prepare_database, wait_for
 from tests.servers import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -54,15 +53,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(program: str, environment: Mapping[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env={"PATH": os.environ["PATH"], **environment},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(program: str, folder: Path, files: str | None = "") -> subprocess.CompletedProcess[str]:
+    """Run a program in the folder; the environment names the folder and the files in it, with None nothing."""
+    named = {} if files is None else {"OS_LEASEHOLD_CONFIG_DIR": str(folder), "OS_LEASEHOLD_CONFIG_FILES": files}
+    environment = {"PATH": os.environ["PATH"], **named}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
 
 def test_a_wsgi_server_serves_it(folder: Path) -> None:
@@ -86,34 +82,30 @@ def _answers(port: int) -> bool:
 
 @pytest.mark.parametrize(
     ("files", "status"),
-    [("", 413), ("leasehold.conf", 413), ("leasehold.conf;more.conf", 400), (" leasehold.conf ; more.conf; ", 400)],
+    [
+        (None, 413),  # It looks where every program looks.
+        ("", 413),
+        ("leasehold.conf", 413),
+        ("leasehold.conf;more.conf", 400),
+        (" leasehold.conf ; more.conf; ", 400),
+    ],
 )
-def test_the_environment_names_the_files_and_the_last_word_counts(folder: Path, files: str, status: int) -> None:
-    done = run(LIMIT, {"OS_LEASEHOLD_CONFIG_DIR": str(folder), "OS_LEASEHOLD_CONFIG_FILES": files}, folder)
+def test_the_environment_names_the_files_and_the_last_word_counts(folder: Path, files: str | None, status: int) -> None:
+    done = run(LIMIT, folder, files)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [
-        status,
-        ["--config-file=/etc/leasehold/a.conf", "--config-file=/etc/leasehold/b.conf"],
-    ]
-
-
-def test_without_a_word_it_looks_where_every_program_looks(folder: Path) -> None:
-    done = run(LIMIT, {}, folder)
-    assert json.loads(done.stdout)[0] == 413, done.stderr
+    arguments = ["--config-file=/etc/leasehold/a.conf", "--config-file=/etc/leasehold/b.conf"]
+    assert json.loads(done.stdout) == [status, arguments]
 
 
 @pytest.mark.parametrize("files", ["absent.conf", "broken.conf"])
 def test_what_cannot_be_used_ends_the_start_with_a_sentence(folder: Path, files: str) -> None:
     (folder / "broken.conf").write_text("[api]\nauth_strategy = nonsense\n", encoding="utf-8")
-    names = f"leasehold.conf;{files}"
-    done = run(
-        "import leasehold.wsgi", {"OS_LEASEHOLD_CONFIG_DIR": str(folder), "OS_LEASEHOLD_CONFIG_FILES": names}, folder
-    )
+    done = run("import leasehold.wsgi", folder, f"leasehold.conf;{files}")
     assert done.returncode == 2
     assert done.stderr.startswith("leasehold-wsgi: ")
     assert "Traceback" not in done.stderr
 
 
 def test_workers_that_are_forked_after_it_inherit_no_connection(folder: Path) -> None:
-    done = run(POOLS, {"OS_LEASEHOLD_CONFIG_DIR": str(folder)}, folder)
+    done = run(POOLS, folder)
     assert done.returncode == 0, done.stderr

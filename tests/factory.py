@@ -26,7 +26,7 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.conf.database import PATIENT
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.db import schema
-from leasehold.db.engine import open_engine
+from leasehold.db.engine import open_engine, writing
 from leasehold.db.resource import list_resources
 from leasehold.db.store import Database
 from leasehold.db.tables import tasks
@@ -48,12 +48,14 @@ from tests.statements import share_statements
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from sqlalchemy import Engine
+    from sqlalchemy import Engine, Executable
 
+    from leasehold.cloud.ports import Server
     from leasehold.db.task import Claim
-    from leasehold.model.lease import Lease
+    from leasehold.model.lease import Event, Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
+    from leasehold.model.states import EventType
 
 START = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
 TYPES = load_types(["physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"])
@@ -153,6 +155,43 @@ class World:
         )
         return create.create_lease(self.service, caller, draft, key)
 
+    def active(self, *reservations: Mapping[str, Any], **more: Any) -> Lease:
+        """Create a lease that is due now, and run the manager, which starts it."""
+        lease = self.lease(*reservations, **more)
+        run_manager(self)
+        return lease
+
+    def boot(self, lease: Lease, position: int = 0, name: str = "server") -> Server:
+        """Boot a server of the owner on a reservation of hosts or of slots."""
+        part = lease.reservations[position]
+        whole = part.resource_type == HOST
+        flavor, hint = ("m1.small", [part.id]) if whole else (part.id, [])
+        server = self.cloud.servers.boot(name, lease.project_id, flavor, hint)
+        assert server.service_host is not None, self.cloud.servers.fault(server.id)
+        return server
+
+    def servers(self) -> set[str]:
+        """Return the ids of all servers in the cloud."""
+        return {server.id for server in self.cloud.servers.all()}
+
+    def refuse(self, verb: str, times: int | None = None) -> None:
+        """Let the cloud refuse these calls for good: always, or the next `times` times."""
+        self.cloud.faults.set(Fault(verb, error="before", permanent=True, remaining=times))
+
+    def break_down(self, verb: str = "*", times: int | None = None) -> None:
+        """Let these calls to the cloud fail for now: until the faults are cleared, or the next `times` times."""
+        self.cloud.faults.set(Fault(verb, error="before", remaining=times))
+
+    def execute(self, statement: Executable) -> None:
+        """Change rows directly, as a defect or an operator would."""
+        with writing(self.engine) as connection:
+            connection.execute(statement)
+
+    def with_settings(self, **groups: Any) -> World:
+        """Return the same service as a new process opens it with these groups of settings, e.g. `leases`."""
+        settings = replace(self.service.settings, **groups)
+        return open_service(str(self.engine.url), clock=self.clock, settings=settings)
+
     def amend(self, lease: Lease, **changes: Any) -> Lease:
         """Amend a lease; `start`, `end` and `before_end` may be hours after `START`."""
         for name in ("start", "end", "before_end"):
@@ -165,6 +204,24 @@ class World:
 
     def get(self, lease: Lease) -> Lease:
         return queries.get_lease(self.service, lease.id)
+
+    def status(self, lease: Lease) -> str:
+        """Return the present status of a lease."""
+        return str(self.get(lease).status)
+
+    def reason(self, lease: Lease) -> str:
+        """Return the present status reason of a lease; an empty text when there is none."""
+        return self.get(lease).status_reason or ""
+
+    def statuses(self, lease: Lease) -> list[str]:
+        """Return the present statuses of a lease's reservations."""
+        return [str(part.status) for part in self.get(lease).reservations]
+
+    def event(self, lease: Lease, kind: EventType) -> Event:
+        """Return the present state of an event that the lease has."""
+        found = self.get(lease).event(kind)
+        assert found is not None
+        return found
 
     def part(self, lease: Lease, position: int = 0) -> Reservation:
         """Return the present state of one reservation of a lease."""
@@ -321,22 +378,51 @@ def _run_task(world: World, claim: Claim) -> None:
         world.service.db.transact(lambda connection: postpone_task(connection, claim, due, reason))
 
 
+def at_call(world: World, number: int, work: Callable[[], Any], during: Callable[[], Any], verb: str = "*") -> int:
+    """Run `work`, and run `during` at its cloud call with this number; return how many such calls `work` made."""
+    calls: list[float] = []
+    slow = Fault(verb, latency_ms=1)
+
+    def sleep(seconds: float) -> None:
+        calls.append(seconds)
+        if len(calls) == number:
+            world.cloud.faults.clear()
+            during()
+            world.cloud.faults.set(slow)
+
+    world.cloud.faults.set(slow)
+    world.cloud.faults._sleep = sleep
+    try:
+        work()
+    finally:
+        world.cloud.faults.clear()
+    return len(calls)
+
+
+def work_once(world: World) -> None:
+    """Run the next due task as a worker whose first error ends it."""
+    claim = claim_one(world)
+    assert claim is not None, "no task is due"
+    run_task(world.service, claim)
+
+
 def during_a_step(world: World, work: Callable[[], Any]) -> None:
     """Run the next due task, and call `work` during its first call to the cloud."""
-    claim = claim_one(world)
-    assert claim is not None
-    calls: list[float] = []
+    assert at_call(world, 1, lambda: work_once(world), work)
 
-    def once(seconds: float) -> None:
-        calls.append(seconds)
-        if len(calls) == 1:
-            work()
 
-    world.cloud.faults.set(Fault("*", latency_ms=1))
-    world.cloud.faults._sleep = once
-    run_task(world.service, claim)
-    world.cloud.faults.clear()
-    assert calls
+def killed_in_a_step(world: World, verb: str = "*") -> None:
+    """Run the next due task, and die at its first call of this verb."""
+
+    def die() -> None:
+        raise Killed
+
+    try:
+        at_call(world, 1, lambda: work_once(world), die, verb)
+    except Killed:
+        return
+    message = f"the step made no call of {verb}"
+    raise AssertionError(message)
 
 
 def run_until(world: World, moment: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Shared by the tests of the cloud audit: an active lease of every type, and short names for its resources."""
+"""Shared by tests of the audit: what it finds in the database and in the cloud, and a lease of every type to spoil."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.audit.repair import repair
+from leasehold.leasing.queries import list_leases
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import flavors, floating_ips, hosts, instances, run_until
 
@@ -31,27 +33,25 @@ def findings(world: World) -> list[Finding]:
     return audit_cloud(replace(world.service, now=now), AT_ONCE)
 
 
+def in_database(world: World) -> list[Finding]:
+    """Return what the database audit finds."""
+    with world.service.db.reading() as connection:
+        return audit_database(connection, world.now())
+
+
 def mend(world: World) -> list[str | None]:
     """Repair each finding as `--repair` does, and return the result of each repair."""
     return [repair(world.service, finding) for finding in findings(world)]
 
 
-def lease_of_everything(world: World) -> Lease:
-    """Return an active lease of every resource type, beside a pending and an ended lease."""
-    mine = world.lease(hosts(2), instances(3), flavors(2), floating_ips(1), start=0, end=4)
-    world.lease(hosts(1), instances(1), flavors(1), start=5, end=6)
-    world.lease(hosts(1), floating_ips(1), start=0, end=1)
-    run_until(world, world.hour(2))
-    assert findings(world) == []
-    return world.get(mine)
-
-
 @dataclass(frozen=True)
 class Scene:
-    """A world with an active lease, and short names for the lease's resources."""
+    """A world with an active, a pending and an ended lease, and short names for what the active one has."""
 
     world: World
     lease: Lease
+    coming: Lease
+    over: Lease
 
     @property
     def cloud(self) -> Any:
@@ -65,8 +65,17 @@ class Scene:
     def slots(self) -> str:
         return self.lease.reservations[1].id
 
+    @property
+    def left(self) -> str:
+        """Return the reservation of the ended lease."""
+        return self.over.reservations[0].id
+
     def host(self) -> str:
         return min(self.world.members(self.hosts))
+
+    def free(self) -> str:
+        """Return a host in the free pool that has no slots."""
+        return min(self.world.members("freepool") - self.world.members(self.slots))
 
     def provider(self) -> str:
         return child_provider(min(self.world.members(self.slots)))
@@ -75,3 +84,18 @@ class Scene:
         found: Flavor | None = self.cloud.flavors.get(self.slots)
         assert found is not None
         return found
+
+
+def lease_of_everything(world: World) -> None:
+    """Make an active lease of every resource type, beside a pending and an ended lease; it is hour 2 then."""
+    world.lease(hosts(2), instances(3), flavors(2), floating_ips(1), start=0, end=4)
+    world.lease(hosts(1), instances(1), flavors(1), start=5, end=6)
+    world.lease(hosts(1), floating_ips(1), start=0, end=1)
+    run_until(world, world.hour(2))
+    assert findings(world) == []
+
+
+def scene_of(world: World) -> Scene:
+    """Return the leases that `lease_of_everything` made."""
+    found = {str(each.status): each for each in list_leases(world.service, None)}
+    return Scene(world, found["ACTIVE"], found["PENDING"], found["TERMINATED"])

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.health import check_health
-from leasehold.manager.monitor import check_once
 from tests.factory import (
-    ALT,
     during_a_step,
     flavors,
     hosts,
     instances,
     make_service,
-    run_for,
     run_manager,
     run_until,
 )
@@ -39,6 +35,15 @@ def flags(world: World, lease: Lease) -> tuple[bool, bool, bool]:
     return part.missing_resources, part.resources_changed, world.get(lease).degraded
 
 
+def failing(world: World, *reservations: dict[str, Any], host: str = "cmp-01") -> Lease:
+    """Return a lease that was active for ten minutes when the host failed."""
+    lease = world.active(*reservations, end=2)
+    world.clock.advance(minutes=10)
+    world.fail(host)
+    run_manager(world)
+    return lease
+
+
 def test_a_pending_lease_gets_another_host_and_nobody_notices(world: World) -> None:
     lease = world.lease(hosts(), start=0.5, end=2)
     world.fail("cmp-01")
@@ -49,85 +54,24 @@ def test_a_pending_lease_gets_another_host_and_nobody_notices(world: World) -> N
 
 
 def test_an_active_lease_gets_another_host_at_once_and_is_told(world: World) -> None:
-    lease = world.lease(hosts(2), start=0, end=2)
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
+    lease = failing(world, hosts(2))
     assert world.members(lease.reservations[0].id) == {"cmp-02", "cmp-06"}
     assert "cmp-01" in world.members("freepool")
     assert flags(world, lease) == (False, True, True)
 
 
-def test_a_lease_without_replacement_keeps_the_rest_and_says_what_is_missing(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=2)
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
-    assert "cmp-01" not in world.members(lease.reservations[0].id)
-    assert len(world.members(lease.reservations[0].id)) == 4
+def test_a_lease_without_replacement_keeps_the_rest_says_what_is_missing_and_may_be_cut_short(world: World) -> None:
+    lease = failing(world, hosts(5))
+    assert world.members(lease.reservations[0].id) == {"cmp-02", "cmp-06", "cmp-07", "gpu-03"}
     assert flags(world, lease) == (True, False, True)
     audit(world)
-
-
-def test_what_is_missing_comes_back_with_the_next_amendment(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=2)
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.recover("cmp-01")
-    world.amend(lease, end=2.5)
-    run_manager(world)
-    assert len(world.members(lease.reservations[0].id)) == 5
-    assert flags(world, lease) == (False, False, False)
-
-
-def test_a_lease_with_something_missing_may_still_be_cut_short(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=2)
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
     assert world.amend(lease, end=1).window.end == world.hour(1)
     assert flags(world, lease) == (True, False, True)
 
 
-def test_the_failed_host_is_vacated_later_and_never_comes_back_with_a_longer_lease(world: World) -> None:
-    lease = world.lease(hosts(2), start=0, end=2)
-    run_manager(world)
-    server = world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
-    world.clock.advance(minutes=10)
-    world.fail(server.service_host or "")
-    run_manager(world)
-    assert server.service_host in world.members(lease.reservations[0].id)
-    world.recover(server.service_host or "")
-    world.amend(lease, end=3)
-    assert server.service_host not in world.holds(lease)
-    world.cloud.servers.delete(server.id)
-    run_for(world, minutes=12)
-    assert world.members(lease.reservations[0].id) == set(world.holds(lease))
-    assert server.service_host in world.members("freepool")
-
-
-def test_a_host_that_is_not_vacated_yet_is_nobody_elses(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=2)
-    run_manager(world)
-    world.cloud.servers.boot("stays", "demo", "m1.small", [lease.reservations[0].id])
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    world.recover("cmp-01")
-    run_manager(world)
-    other = world.lease(hosts(3), start=1 / 6, end=2, caller=ALT)
-    assert "cmp-01" not in world.holds(other)
-
-
 def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> None:
     world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
-    lease = world.lease(hosts(), hosts(), start=0, end=2)
-    run_manager(world)
+    lease = world.active(hosts(), hosts(), start=0, end=2)
     world.clock.advance(minutes=10)
     for name in ("cmp-01", "cmp-02"):
         world.cloud.hypervisors.fail(name)
@@ -141,8 +85,7 @@ def test_two_parts_of_one_lease_never_get_the_same_replacement(world: World) -> 
 
 def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> None:
     """From the second healing on no flag changes, but the cloud still has to be converged."""
-    lease = world.lease(hosts(), start=0, end=2)
-    run_manager(world)
+    lease = world.active(hosts(), start=0, end=2)
     for name, replacement in (("cmp-01", "cmp-02"), ("cmp-02", "cmp-06"), ("cmp-06", "cmp-07")):
         world.clock.advance(minutes=5)
         world.fail(name)
@@ -153,8 +96,7 @@ def test_healing_a_lease_a_second_time_reaches_the_cloud_too(world: World) -> No
 
 def test_a_replacement_that_fails_while_it_is_brought_in_is_replaced_in_the_cloud_too(world: World) -> None:
     """No flag changes at the second failure, but the step under way must still notice it."""
-    lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    lease = world.active(hosts(), start=0, end=3)
     world.clock.advance(minutes=5)
     world.fail("cmp-01")
     during_a_step(world, lambda: world.fail("cmp-02"))
@@ -162,27 +104,9 @@ def test_a_replacement_that_fails_while_it_is_brought_in_is_replaced_in_the_clou
     assert world.members(lease.reservations[0].id) == {"cmp-06"} == set(world.holds(lease))
 
 
-def test_instances_move_to_hosts_with_room_and_their_servers_stay(world: World) -> None:
-    lease = world.lease(instances(4, 2), start=0, end=2)
-    run_manager(world)
-    server = world.cloud.servers.boot("vm", "demo", lease.reservations[0].id)
-    assert server.service_host == "cmp-01"
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
-    assert world.holds(lease) == {"cmp-02": 4}
-    assert world.members(lease.reservations[0].id) == {"cmp-02"}
-    assert world.cloud.servers.all() == [server]
-    (closed,) = world.cloud.providers.inventories("blazar_cmp-01").values()
-    assert closed.capacity == 0
-    (inventory,) = world.cloud.providers.inventories("blazar_cmp-02").values()
-    assert inventory.total == 4
-
-
 def test_slots_added_on_a_host_that_the_lease_uses_already_count_together(world: World) -> None:
     world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
-    lease = world.lease(instances(5, 2), start=0, end=2)
-    run_manager(world)
+    lease = world.active(instances(5, 2), start=0, end=2)
     assert world.holds(lease) == {"cmp-01": 4, "cmp-02": 1}
     world.clock.advance(minutes=10)
     world.fail("cmp-01")
@@ -196,8 +120,7 @@ def test_slots_added_on_a_host_that_the_lease_uses_already_count_together(world:
 def test_as_much_is_replaced_as_there_is_room_for(world: World) -> None:
     lease = world.lease(instances(8, 1, affinity=True), start=0, end=2)
     world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "gpu-03"]'), start=0, end=2)
-    world.lease(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=2)
-    run_manager(world)
+    world.active(hosts(1, resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=2)
     world.clock.advance(minutes=10)
     world.fail("cmp-01")
     run_manager(world)
@@ -206,12 +129,7 @@ def test_as_much_is_replaced_as_there_is_room_for(world: World) -> None:
 
 
 def test_flavor_reservations_are_healed_too(world: World) -> None:
-    lease = world.lease(flavors(2, "m1.medium"), start=0, end=2)
-    run_manager(world)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_manager(world)
-    assert world.holds(lease) == {"cmp-02": 2}
+    assert world.holds(failing(world, flavors(2, "m1.medium"))) == {"cmp-02": 2}
 
 
 def test_healing_looks_as_far_ahead_as_the_interval_says(world: World) -> None:
@@ -251,19 +169,6 @@ def test_a_failed_host_gets_no_more_slots_than_it_had(world: World) -> None:
     (part,) = lease.reservations
     world.amend(lease, reservations=({"id": part.id, "amount": 4},))
     assert world.holds(lease) == {"cmp-01": 2, "cmp-02": 2}
-
-
-def test_a_lease_that_is_starting_is_healed_once_it_has_started(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=2)
-    world.cloud.faults.set(Fault("*", error="before"))
-    run_for(world, minutes=1)
-    world.cloud.hypervisors.fail("cmp-01")
-    world.cloud.faults.clear()
-    run_for(world, minutes=1)
-    assert world.get(lease).status == "ACTIVE"
-    check_once(world.service)
-    run_manager(world)
-    assert world.members(lease.reservations[0].id) == {"cmp-02"}
 
 
 @pytest.mark.parametrize("seconds", [1, 2, 3, 4])

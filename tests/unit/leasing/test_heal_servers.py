@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import delete
 
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.conf.settings import ManagerSettings, Settings
-from leasehold.db.engine import writing
 from leasehold.manager.monitor import check_once
 from leasehold.model.errors import InUseError, NotEnoughError
 from tests.factory import ALT, hosts, instances, make_service, run_for, run_manager, run_until
@@ -39,17 +38,12 @@ def patient(tmp_path: Path) -> Iterator[World]:
 
 def active(world: World, end: float = 2, least: int = 1) -> tuple[Lease, Server]:
     """Return an active lease of at least `least` hosts, among them cmp-01, and its owner's server on cmp-01."""
-    lease = world.lease(hosts(least), start=0, end=end)
-    run_manager(world)
+    lease = world.active(hosts(least), start=0, end=end)
     while not world.cloud.servers.on_host("cmp-01"):
         world.cloud.servers.boot("work", "demo", "m1.small", [lease.reservations[0].id])
     world.clock.advance(minutes=10)
     (server,) = world.cloud.servers.on_host("cmp-01")
     return lease, server
-
-
-def servers(world: World) -> set[str]:
-    return {server.id for server in world.cloud.servers.all()}
 
 
 def bookable(world: World, name: str) -> bool:
@@ -69,7 +63,7 @@ def test_a_host_that_is_down_for_a_moment_keeps_its_lease_and_its_servers(patien
     patient.recover("cmp-01")
     run_for(patient, minutes=5)
     assert patient.holds(lease) == {"cmp-01": 1}
-    assert servers(patient) == {server.id}
+    assert patient.servers() == {server.id}
     assert bookable(patient, "cmp-01")
     assert not patient.get(lease).degraded
 
@@ -85,7 +79,7 @@ def test_a_host_has_failed_when_it_was_down_for_the_whole_grace_whoever_looks(pa
     check_once(replace(patient.service))
     assert patient.holds(lease) == {"cmp-02": 1}
     run_for(patient, minutes=5)
-    assert servers(patient) == {server.id}
+    assert patient.servers() == {server.id}
 
 
 def test_a_host_that_comes_back_in_between_begins_anew(patient: World) -> None:
@@ -106,13 +100,13 @@ def test_a_disabled_host_is_promised_to_nobody_and_keeps_all_that_it_has(patient
         check_once(patient.service)
         run_for(patient, minutes=1)
     assert not bookable(patient, "cmp-01")
-    assert servers(patient) == {server.id}
+    assert patient.servers() == {server.id}
     assert patient.holds(lease) == {"cmp-01": 1}
     assert not patient.get(lease).degraded
     with pytest.raises(NotEnoughError):
         patient.lease(hosts(resource_properties=ONLY_CMP_01), start=4, end=5)
     run_until(patient, patient.hour(2.1))
-    assert patient.get(later).status == "ACTIVE"
+    assert patient.status(later) == "ACTIVE"
     assert patient.members(later.reservations[0].id) == {"cmp-01"}
     patient.recover("cmp-01")
     assert patient.lease(hosts(resource_properties=ONLY_CMP_01), start=4, end=5)
@@ -125,14 +119,13 @@ def test_a_lease_on_a_disabled_host_is_prolonged_where_it_is(patient: World) -> 
     patient.amend(lease, end=4)
     run_for(patient, hours=2)
     assert patient.holds(lease) == {"cmp-01": 1}
-    assert servers(patient) == {server.id}
+    assert patient.servers() == {server.id}
 
 
 def test_a_hypervisor_that_is_missing_is_neither_failed_nor_recovered(patient: World) -> None:
     lease, _ = active(patient)
     patient.fail("cmp-01")
-    with writing(patient.engine) as connection:
-        connection.execute(delete(hypervisors).where(hypervisors.c.hypervisor_hostname == "cmp-01"))
+    patient.execute(delete(hypervisors).where(hypervisors.c.hypervisor_hostname == "cmp-01"))
     patient.clock.advance(minutes=30)
     check_once(patient.service)
     assert patient.holds(lease) == {"cmp-01": 1}
@@ -156,26 +149,35 @@ def test_hosts_of_several_cells_are_told_apart_though_their_numbers_repeat(world
     check_once(replace(world.service, cloud=cloud))
     run_for(world, minutes=5)
     assert world.holds(lease) == {"cmp-01": 1}
-    assert servers(world) == {server.id}
+    assert world.servers() == {server.id}
 
 
 # ---------------------------------------------------------------- servers on a failed host
 
 
+def refused_to_others(world: World, start: float, end: float) -> None:
+    with pytest.raises(NotEnoughError):
+        world.lease(hosts(resource_properties=ONLY_CMP_01), start=start, end=end, caller=ALT)
+
+
 def test_healing_leaves_the_servers_alone_and_the_host_to_nobody_until_they_are_gone(world: World) -> None:
+    """The lease does not take the host back when it is prolonged, and keeps it closed until its new end."""
     lease, server = active(world)
     own = lease.reservations[0].id
     world.fail("cmp-01")
     run_for(world, minutes=5)
     assert world.members(own) == {"cmp-01", "cmp-02"}
     assert world.holds(lease) == {"cmp-02": 1}
-    assert servers(world) == {server.id}
     found = world.get(lease)
     assert (found.status, found.status_reason, found.degraded) == ("ACTIVE", None, True)
     world.recover("cmp-01")
-    with pytest.raises(NotEnoughError):
-        world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    refused_to_others(world, 1, 1.5)
+    world.amend(lease, end=4)
+    refused_to_others(world, 3, 3.5)
     assert findings(world) == []
+    run_for(world, minutes=5)
+    assert (world.holds(lease), world.servers()) == ({"cmp-02": 1}, {server.id})
+    audit(world)
     world.cloud.servers.delete(server.id)
     run_for(world, minutes=3)
     assert world.members(own) == {"cmp-02"}
@@ -184,70 +186,45 @@ def test_healing_leaves_the_servers_alone_and_the_host_to_nobody_until_they_are_
     audit(world)
 
 
-def test_without_a_spare_host_nothing_is_deleted_either(world: World) -> None:
+def test_without_a_spare_host_nothing_is_deleted_and_the_reservation_takes_its_own_host_back(world: World) -> None:
     lease, _ = active(world, least=5)
-    before = servers(world)
+    before = world.servers()
     world.fail("cmp-01")
     run_for(world, minutes=5)
-    assert servers(world) == before
+    assert world.servers() == before
     assert world.part(lease).missing_resources
-    assert world.get(lease).status == "ACTIVE"
-
-
-def test_a_reservation_takes_its_own_host_back_with_what_runs_there(world: World) -> None:
-    lease, _ = active(world, least=5)
-    before = servers(world)
-    world.fail("cmp-01")
-    run_for(world, minutes=5)
+    assert world.status(lease) == "ACTIVE"
     world.recover("cmp-01")
     world.amend(lease, end=2.5)
     run_for(world, minutes=5)
-    assert "cmp-01" in world.holds(lease)
-    assert len(world.holds(lease)) == 5
-    assert not world.part(lease).missing_resources
-    assert servers(world) == before
+    assert len(world.members(lease.reservations[0].id)) == len(world.holds(lease)) == 5
+    part = world.part(lease)
+    assert (part.missing_resources, part.resources_changed, world.get(lease).degraded) == (False, False, False)
+    assert world.servers() == before
     audit(world)
     run_until(world, world.hour(3))
-    assert servers(world) == set()
-    assert "cmp-01" in world.members("freepool")
+    assert world.servers() == set()
 
 
-def test_the_end_of_the_lease_clears_the_host_that_failed_too(world: World) -> None:
-    lease, _ = active(world, end=1)
+@pytest.mark.parametrize("asked", [hosts(), instances(4, 2)], ids=["host", "slots"])
+@pytest.mark.parametrize("way", ["end", "delete"])
+def test_the_end_of_the_lease_clears_the_host_that_failed_too(world: World, asked: dict[str, Any], way: str) -> None:
+    lease = world.active(asked, end=0.5)
+    assert world.boot(lease).service_host == "cmp-01"
+    world.clock.advance(minutes=10)
     world.fail("cmp-01")
-    run_until(world, world.hour(0.9))
-    assert len(servers(world)) == 1
-    run_until(world, world.hour(1.1))
-    assert servers(world) == set()
-    assert world.get(lease).status == "TERMINATED"
+    run_for(world, minutes=15)
+    assert len(world.servers()) == 1
+    if way == "delete":
+        world.delete(lease)
+        run_for(world, minutes=1)
+    run_until(world, world.hour(0.6))
+    assert world.exists(lease) is (way == "end")
+    assert world.servers() == set()
     assert "cmp-01" in world.members("freepool")
+    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
     world.recover("cmp-01")
     assert world.lease(hosts(resource_properties=ONLY_CMP_01), start=1.5, end=2, caller=ALT)
-
-
-def test_deleting_the_lease_clears_the_host_that_failed_too(world: World) -> None:
-    lease, _ = active(world)
-    world.fail("cmp-01")
-    run_for(world, minutes=5)
-    world.delete(lease)
-    run_for(world, minutes=1)
-    assert not world.exists(lease)
-    assert servers(world) == set()
-    assert "cmp-01" in world.members("freepool")
-
-
-@pytest.mark.slow
-def test_a_longer_lease_keeps_the_failed_host_while_its_servers_are_there(world: World) -> None:
-    lease, server = active(world, end=2)
-    world.fail("cmp-01")
-    run_for(world, minutes=5)
-    world.recover("cmp-01")
-    world.amend(lease, end=4)
-    with pytest.raises(NotEnoughError):
-        world.lease(hosts(resource_properties=ONLY_CMP_01), start=3, end=3.5, caller=ALT)
-    run_until(world, world.hour(3))
-    assert servers(world) == {server.id}
-    audit(world)
 
 
 def test_a_longer_lease_is_refused_where_the_occupied_host_is_promised_to_others(world: World) -> None:
@@ -262,7 +239,7 @@ def test_a_longer_lease_is_refused_where_the_occupied_host_is_promised_to_others
     run_for(world, minutes=3)
     world.amend(lease, end=2.5)
     run_until(world, world.hour(2.1))
-    assert world.get(other).status == "ACTIVE"
+    assert world.status(other) == "ACTIVE"
 
 
 def test_a_shorter_lease_gives_the_occupied_host_back_sooner(world: World) -> None:
@@ -273,7 +250,7 @@ def test_a_shorter_lease_gives_the_occupied_host_back_sooner(world: World) -> No
     world.amend(lease, end=1)
     other = world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=3, caller=ALT)
     run_until(world, world.hour(1.1))
-    assert world.get(other).status == "ACTIVE"
+    assert world.status(other) == "ACTIVE"
 
 
 @pytest.mark.slow
@@ -285,7 +262,7 @@ def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
     while world.now() < before + timedelta(hours=1):
         looks += run_manager(world)
         world.clock.advance(seconds=1)
-    assert world.get(lease).status == "ACTIVE"
+    assert world.status(lease) == "ACTIVE"
     assert 50 <= looks <= 80
 
 
@@ -293,40 +270,26 @@ def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
 
 
 def test_instances_move_and_their_servers_stay_where_they_were(world: World) -> None:
-    lease = world.lease(instances(4, 2), start=0, end=2)
-    own = lease.reservations[0].id
-    run_manager(world)
-    server = world.cloud.servers.boot("vm", "demo", own)
+    lease = world.active(instances(4, 2), end=2)
+    own, server = lease.reservations[0].id, world.boot(lease)
     assert server.service_host == "cmp-01"
     world.clock.advance(minutes=10)
     world.fail("cmp-01")
     run_for(world, minutes=5)
-    assert servers(world) == {server.id}
+    assert world.servers() == {server.id}
     assert world.holds(lease) == {"cmp-02": 4}
     assert world.members(own) == {"cmp-02"}
+    (closed,) = world.cloud.providers.inventories("blazar_cmp-01").values()
+    (there,) = world.cloud.providers.inventories("blazar_cmp-02").values()
+    assert (closed.capacity, there.total) == (0, 4)
     assert (world.get(lease).status, world.get(lease).status_reason) == ("ACTIVE", None)
     world.recover("cmp-01")
-    for _ in range(4):
-        assert world.cloud.servers.boot("new", "demo", own).service_host == "cmp-02"
+    assert {world.boot(lease).service_host for _ in range(4)} == {"cmp-02"}
     assert world.cloud.servers.boot("one too many", "demo", own).status == "ERROR"
     assert findings(world) == []
-    with pytest.raises(NotEnoughError):
-        world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
+    refused_to_others(world, 1, 1.5)
     world.cloud.servers.delete(server.id)
     run_for(world, minutes=3)
     assert world.cloud.providers.inventories("blazar_cmp-01") == {}
     assert world.lease(hosts(resource_properties=ONLY_CMP_01), start=1, end=1.5, caller=ALT)
     audit(world)
-
-
-@pytest.mark.slow
-def test_the_end_removes_the_servers_of_slots_on_a_failed_host_too(world: World) -> None:
-    lease = world.lease(instances(4, 2), start=0, end=1)
-    run_manager(world)
-    world.cloud.servers.boot("vm", "demo", lease.reservations[0].id)
-    world.clock.advance(minutes=10)
-    world.fail("cmp-01")
-    run_until(world, world.hour(1.1))
-    assert servers(world) == set()
-    assert world.cloud.providers.inventories("blazar_cmp-01") == {}
-    assert world.get(lease).status == "TERMINATED"

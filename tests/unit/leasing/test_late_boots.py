@@ -11,10 +11,8 @@ import pytest
 from sqlalchemy import insert
 
 from leasehold.cloud.sandbox import tables
-from leasehold.cloud.sandbox.faults import Fault
-from leasehold.db.engine import writing
 from tests.counts.meter import CallCounter
-from tests.factory import ALT, hosts, instances, run_for, run_manager, run_until
+from tests.factory import ALT, DEMO, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings
 
 if TYPE_CHECKING:
@@ -38,15 +36,14 @@ def land(
     """Put a server that was requested at the hour `asked` on a host now; return its id."""
     row = {"id": str(uuid4()), "name": "late", "project_id": project, "flavor_id": flavor, "status": "ACTIVE"}
     where = {"service_host": host, "preemptible": preemptible, "created_at": world.hour(asked)}
-    with writing(world.engine) as connection:
-        connection.execute(insert(tables.servers), {**row, **where})
+    world.execute(insert(tables.servers).values({**row, **where}))
     return row["id"]
 
 
-def over_and_next(world: World, caller: object = ALT) -> Lease:
-    """Return a lease of cmp-01 from hour 1.5, after a lease of `demo` there that ended at hour 1."""
+def over_and_next(world: World, *asked: dict[str, Any]) -> Lease:
+    """Return another project's lease on cmp-01 from hour 1.5; a lease of `demo` there ended at hour 1; it is 1.1."""
     world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
-    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=caller)  # type: ignore[arg-type]
+    following = world.lease(*asked or [hosts(resource_properties=CMP_01)], start=1.5, end=3, caller=ALT)
     run_until(world, world.hour(1.1))
     return following
 
@@ -55,41 +52,21 @@ def cmp_01_slots(amount: int = 1) -> dict[str, Any]:
     return instances(amount, resource_properties=CMP_01)
 
 
-def there(world: World) -> set[str]:
-    return {server.id for server in world.cloud.servers.all()}
-
-
-def test_a_late_boot_of_the_lease_before_is_named_and_removed_at_the_next_start(world: World) -> None:
-    following = over_and_next(world)
-    late = land(world, 0.99)
-    [found] = findings(world)
+@pytest.mark.parametrize("way", ["another project's", "the same project's", "into slots"])
+def test_a_late_boot_of_the_lease_before_is_named_and_removed_at_the_next_start(world: World, way: str) -> None:
+    before = world.lease(cmp_01_slots() if way == "into slots" else hosts(resource_properties=CMP_01), start=0, end=1)
+    caller = DEMO if way == "the same project's" else ALT
+    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=caller)
+    run_until(world, world.hour(1.1))
+    late = land(world, 0.2, flavor=before.reservations[0].id) if way == "into slots" else land(world, 0.99)
+    (found,) = findings(world)
     assert "cmp-01" in found.what
     assert late in found.what
     run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
-    assert there(world) == set()
+    assert world.status(following) == "ACTIVE"
+    assert world.servers() == set()
     assert world.members(following.reservations[0].id) == {"cmp-01"}
     assert findings(world) == []
-
-
-def test_the_late_boot_of_the_same_project_goes_too(world: World) -> None:
-    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
-    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3)
-    run_until(world, world.hour(1.1))
-    land(world, 0.99)
-    run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
-    assert there(world) == set()
-
-
-def test_a_late_boot_into_slots_that_are_over_is_removed(world: World) -> None:
-    slots = world.lease(instances(1), start=0, end=1)
-    following = world.lease(hosts(resource_properties=CMP_01), start=1.5, end=3, caller=ALT)
-    run_until(world, world.hour(1.1))
-    land(world, 0.2, flavor=slots.reservations[0].id)
-    run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
-    assert there(world) == set()
 
 
 @pytest.mark.parametrize(
@@ -110,13 +87,13 @@ def test_a_server_that_may_be_somebodys_is_left_alone_and_the_start_says_what_it
     )
     assert project not in (found.status_reason or "")
     assert "cmp-01" not in (found.status_reason or "")
-    assert there(world) == {server}
+    assert world.servers() == {server}
     [named] = findings(world)
     assert server in named.what
     assert named.mend is None
     world.cloud.servers.delete(server)
     run_for(world, minutes=2)
-    assert world.get(following).status == "ACTIVE"
+    assert world.status(following) == "ACTIVE"
     assert findings(world) == []
 
 
@@ -126,8 +103,8 @@ def test_a_server_of_a_project_that_has_another_lease_is_left_alone(world: World
     following = over_and_next(world)
     server = land(world, 0.99)
     run_until(world, world.hour(1.7))
-    assert world.get(following).status == "STARTING"
-    assert there(world) == {server}
+    assert world.status(following) == "STARTING"
+    assert world.servers() == {server}
 
 
 def test_preemptible_servers_make_room_as_before(world: World) -> None:
@@ -135,17 +112,16 @@ def test_preemptible_servers_make_room_as_before(world: World) -> None:
     land(world, 1.05, "third", preemptible=True)
     assert findings(world) == []
     run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
+    assert world.status(following) == "ACTIVE"
 
 
 def test_servers_of_a_lease_that_runs_are_never_strangers(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=2)
-    run_manager(world)
+    lease = world.active(hosts(), start=0, end=2)
     server = world.cloud.servers.boot("own", "demo", "m1.small", [lease.reservations[0].id])
     world.clock.advance(minutes=10)
     world.amend(lease, end=2.5)
     run_for(world, minutes=10)
-    assert there(world) == {server.id}
+    assert world.servers() == {server.id}
     assert server.created_at == world.now() - timedelta(minutes=20)
     assert findings(world) == []
 
@@ -161,53 +137,48 @@ def test_a_late_boot_on_an_idle_host_is_named(world: World) -> None:
     assert found.what == f"Host cmp-01 has servers without a lease: {late} of project demo."
     assert found.mend is None
     run_for(world, hours=5)
-    assert there(world) == {late}
+    assert world.servers() == {late}
 
 
 def test_a_late_boot_on_a_host_of_slots_is_named_and_removed_at_their_start(world: World) -> None:
-    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
-    following = world.lease(cmp_01_slots(), start=1.5, end=3, caller=ALT)
-    run_until(world, world.hour(1.1))
+    following = over_and_next(world, cmp_01_slots())
     late = land(world, 0.99)
     [found] = findings(world)
     assert late in found.what
     run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
-    assert there(world) == set()
+    assert world.status(following) == "ACTIVE"
+    assert world.servers() == set()
     assert findings(world) == []
 
 
 def test_slots_start_beside_servers_that_may_be_somebodys(world: World) -> None:
-    world.lease(hosts(resource_properties=CMP_01), start=0, end=1)
-    following = world.lease(cmp_01_slots(), start=1.5, end=3, caller=ALT)
-    run_until(world, world.hour(1.1))
+    following = over_and_next(world, cmp_01_slots())
     unknown = land(world, 1.05)
     run_until(world, world.hour(1.6))
-    assert world.get(following).status == "ACTIVE"
-    assert there(world) == {unknown}
+    assert world.status(following) == "ACTIVE"
+    assert world.servers() == {unknown}
     [named] = findings(world)
     assert unknown in named.what
 
 
 def test_slots_of_others_on_the_host_are_nobodys_late_boots(world: World) -> None:
     over = world.lease(cmp_01_slots(), start=0, end=1)
-    running = world.lease(cmp_01_slots(), start=0, end=4)
-    run_manager(world)
+    running = world.active(cmp_01_slots(), start=0, end=4)
     server = world.cloud.servers.boot("own", "demo", running.reservations[0].id)
     world.lease(cmp_01_slots(), start=1.5, end=3)
     run_until(world, world.hour(1.1))
     late = land(world, 0.9, flavor=over.reservations[0].id)
     assert [late in each.what and server.id not in each.what for each in findings(world)] == [True]
     run_until(world, world.hour(1.6))
-    assert there(world) == {server.id}
+    assert world.servers() == {server.id}
     assert findings(world) == []
 
 
 def test_a_cloud_that_cannot_list_servers_delays_no_start_of_slots(world: World) -> None:
     lease = world.lease(cmp_01_slots())
-    world.cloud.faults.set(Fault("servers.on_hosts", error="before"))
+    world.break_down("servers.on_hosts")
     run_manager(world)
-    assert world.get(lease).status == "ACTIVE"
+    assert world.status(lease) == "ACTIVE"
 
 
 def test_the_audit_lists_the_servers_of_all_hosts_at_once(world: World) -> None:

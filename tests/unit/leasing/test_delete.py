@@ -70,33 +70,26 @@ def test_a_deleted_lease_leaves_nothing_in_the_cloud_and_everything_in_the_books
     assert told.count("lease.delete") == 1
 
 
-@pytest.mark.parametrize("state", ["PENDING", "prepared", "TERMINATED"])
-def test_what_nobody_uses_is_gone_at_once(world: World, state: str) -> None:
+@pytest.mark.parametrize("state", ["PENDING", "prepared", "TERMINATED", "ACTIVE"])
+def test_what_nobody_uses_is_gone_at_once_and_the_rest_within_one_step(world: World, state: str) -> None:
     lease = put_in_state(world, state)
     delete_lease(world.service, lease.id)
+    if state == "ACTIVE":
+        run_manager(world)
     assert not world.exists(lease)
     start = (world.now() - world.hour(0)) / timedelta(hours=1)
     assert world.lease(hosts(5), start=start, end=start + 1)
 
 
-def test_an_active_lease_is_gone_within_one_step_of_the_manager(world: World) -> None:
-    lease = put_in_state(world, "ACTIVE")
-    delete_lease(world.service, lease.id)
-    run_manager(world)
-    assert not world.exists(lease)
-    assert world.lease(hosts(5), start=1, end=2)
-
-
 def test_the_servers_of_a_deleted_lease_are_removed_before_its_hosts_are_free(world: World) -> None:
-    lease = world.lease(hosts(1), instances(2), start=0, end=3)
-    run_manager(world)
-    world.cloud.servers.boot("a", "demo", "m1.small", [lease.reservations[0].id])
-    world.cloud.servers.boot("b", "demo", lease.reservations[1].id)
+    lease = world.active(hosts(1), instances(2), start=0, end=3)
+    world.boot(lease, 0)
+    world.boot(lease, 1)
     world.cloud.servers.take_to_delete(300)
     world.clock.advance(minutes=1)
     delete_lease(world.service, lease.id)
     run_for(world, minutes=4)
-    assert world.get(lease).status == "DELETING"
+    assert world.status(lease) == "DELETING"
     run_for(world, minutes=3)
     assert not world.exists(lease)
     assert world.cloud.servers.all() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -9,45 +10,28 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox
-from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import BusyError, InvalidInputError
 from leasehold.model.states import EventType
-from tests.factory import START, Killed, World, claim_one, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import START, World, floating_ips, hosts, instances, killed_in_a_step, run_manager, run_until
 
 
 def state(world: World, lease: Any) -> tuple[str, set[str], str, str]:
     """Return the statuses of the lease, its reservations, start and end, as in the contract's combination table."""
-    lease = world.get(lease)
-    start, end = lease.event(EventType.START), lease.event(EventType.END)
-    assert start is not None
-    assert end is not None
-    return lease.status, {str(part.status) for part in lease.reservations}, str(start.status), str(end.status)
+    start, end = (str(world.event(lease, kind).status) for kind in (EventType.START, EventType.END))
+    return world.status(lease), set(world.statuses(lease)), start, end
 
 
-def killed_in_a_step(world: World) -> None:
-    """Begin the next due step and die at its first cloud call."""
-
-    def die(_seconds: float) -> None:
-        raise Killed
-
-    claim = claim_one(world)
-    assert claim is not None
-    world.cloud.faults.set(Fault("*", latency_ms=1))
-    world.cloud.faults._sleep = die
-    with pytest.raises(Killed):
-        run_task(world.service, claim)
-    world.cloud.faults.clear()
-
-
-def test_a_lease_goes_from_pending_over_active_to_terminated(world: World) -> None:
+def test_a_lease_goes_from_pending_over_active_to_terminated(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The manager logs one line for each step."""
+    caplog.set_level(logging.INFO, "leasehold.manager")
     lease = world.lease(hosts(), floating_ips(), start=1, end=3)
     assert state(world, lease) == ("PENDING", {"pending"}, "UNDONE", "UNDONE")
     run_until(world, world.hour(1))
     assert state(world, lease) == ("ACTIVE", {"active"}, "DONE", "UNDONE")
     run_until(world, world.hour(3))
     assert state(world, lease) == ("TERMINATED", {"deleted"}, "DONE", "DONE")
+    assert caplog.messages == [f"Lease {lease.id}: {step} done" for step in ("start", "before_end", "end")]
 
 
 def test_a_start_under_way_is_starting_and_an_end_under_way_terminating(world: World) -> None:
@@ -88,7 +72,7 @@ def test_a_lease_whose_whole_time_passed_unmanaged_ends_in_error_and_says_why(wo
     world.clock.set(world.hour(4))
     run_manager(world)
     assert state(world, lease) == ("ERROR", {"deleted"}, "ERROR", "DONE")
-    assert (world.get(lease).status_reason or "").startswith("The lease's time passed before it could start.")
+    assert world.reason(lease).startswith("The lease's time passed before it could start.")
     assert world.cloud.aggregates.list() == [world.cloud.aggregates.get("freepool")]
     world.delete(lease)
     run_manager(world)
@@ -105,25 +89,22 @@ def test_a_lease_cut_to_nothing_before_its_start_has_simply_ended(world: World) 
 
 
 def test_a_terminated_lease_can_only_be_renamed(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
-    run_manager(world)
+    lease = world.active(hosts(), start=0, end=3)
     world.clock.advance(minutes=30, seconds=20)
     world.amend(lease, end=0.5)
     run_manager(world)
-    assert world.get(lease).status == "TERMINATED"
+    assert world.status(lease) == "TERMINATED"
     with pytest.raises(InvalidInputError, match="only be renamed"):
         world.amend(lease, end=2)
     assert world.amend(lease, name="archive").name == "archive"
 
 
 def test_a_lease_in_error_gives_no_warning_and_ends(world: World) -> None:
-    world.cloud.faults.set(Fault("aggregates.add_host", error="before", permanent=True))
+    world.refuse("aggregates.add_host")
     lease = world.lease(hosts(), start=0, end=3)
     run_until(world, world.hour(2.9))
     assert state(world, lease) == ("ERROR", {"error"}, "ERROR", "UNDONE")
-    warning = world.get(lease).event(EventType.BEFORE_END)
-    assert warning is not None
-    assert warning.status == "UNDONE"
+    assert world.event(lease, EventType.BEFORE_END).status == "UNDONE"
     world.cloud.faults.clear()
     world.clock.set(world.hour(3))
     run_manager(world)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.cloud.sandbox.faults import Fault
-from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import NotEnoughError
-from tests.factory import ALT, Killed, claim_one, floating_ips, hosts, instances, run_for, run_manager, run_until
+from tests.factory import ALT, floating_ips, hosts, instances, killed_in_a_step, run_for, run_manager, run_until
 
 if TYPE_CHECKING:
     from tests.factory import World
@@ -20,17 +18,16 @@ def test_the_second_lease_waits_until_the_servers_of_the_first_are_gone(world: W
     first = world.lease(hosts(5), start=0, end=1)
     second = world.lease(hosts(5), start=1, end=2, caller=ALT)
     run_manager(world)
-    server = world.cloud.servers.boot("slow", "demo", "m1.small", [first.reservations[0].id])
-    assert server.status == "ACTIVE"
+    world.boot(first)
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(minutes=4))
-    assert world.get(first).status == "TERMINATING"
+    assert world.status(first) == "TERMINATING"
     waiting = world.get(second)
     assert waiting.status in {"STARTING", "PENDING"}
     assert "Waiting for the previous lease to leave" in (waiting.status_reason or "")
     run_for(world, minutes=2)
-    assert world.get(first).status == "TERMINATED"
-    assert world.get(second).status == "ACTIVE"
+    assert world.status(first) == "TERMINATED"
+    assert world.status(second) == "ACTIVE"
     assert len(world.members(second.reservations[0].id)) == 5
 
 
@@ -50,10 +47,10 @@ def test_slots_wait_for_those_of_an_earlier_lease_where_there_is_no_room_for_bot
     assert world.holds(first) == world.holds(second) == {"gpu-03": 1}
     own = second.reservations[0].id
     run_manager(world)
-    assert world.cloud.servers.boot("slow", "demo", first.reservations[0].id).status == "ACTIVE"
+    world.boot(first)
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(minutes=4))
-    assert world.get(first).status == "TERMINATING"
+    assert world.status(first) == "TERMINATING"
     found = world.get(second)
     if waits:
         assert (found.status, found.status_reason) == ("PENDING", "Waiting for the previous lease to leave gpu-03.")
@@ -74,23 +71,10 @@ def test_two_leases_due_at_the_same_time_take_their_turns_whichever_is_worked_on
     while run_manager(world, most):
         pass
     run_for(world, seconds=5)
-    assert world.get(first).status == "TERMINATED"
-    assert world.get(second).status == "ACTIVE"
+    assert world.status(first) == "TERMINATED"
+    assert world.status(second) == "ACTIVE"
     assert world.members(first.reservations[0].id) == set()
     assert len(world.cloud.networks.list_floating_ips(f"reservation:{second.reservations[1].id}")) == 5
-
-
-def test_a_waiting_lease_can_be_deleted_and_touches_nothing(world: World) -> None:
-    first = world.lease(hosts(5), start=0, end=1)
-    second = world.lease(hosts(5), start=1, end=2)
-    run_manager(world)
-    world.cloud.servers.boot("slow", "demo", "m1.small", [first.reservations[0].id])
-    world.cloud.servers.take_to_delete(300)
-    run_until(world, world.hour(1))
-    world.delete(second)
-    run_for(world, minutes=10)
-    assert not world.exists(second)
-    assert len(world.members("freepool")) == 5
 
 
 def test_the_part_of_a_waiting_lease_that_could_start_is_taken_back_when_it_is_deleted(world: World) -> None:
@@ -98,10 +82,10 @@ def test_the_part_of_a_waiting_lease_that_could_start_is_taken_back_when_it_is_d
     second = world.lease(hosts(4), instances(2), start=1, end=2)
     run_manager(world)
     for _ in range(4):
-        world.cloud.servers.boot("slow", "demo", "m1.small", [first.reservations[0].id])
+        world.boot(first)
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(seconds=1))
-    assert world.get(second).status == "STARTING"
+    assert world.status(second) == "STARTING"
     assert world.members(second.reservations[1].id)
     world.delete(second)
     run_for(world, minutes=10)
@@ -110,9 +94,8 @@ def test_the_part_of_a_waiting_lease_that_could_start_is_taken_back_when_it_is_d
 
 
 def test_a_host_that_is_not_released_is_not_granted_for_now_but_is_for_later(world: World) -> None:
-    first = world.lease(hosts(), start=0, end=1)
-    run_manager(world)
-    world.cloud.servers.boot("slow", "demo", "m1.small", [first.reservations[0].id])
+    first = world.active(hosts(), start=0, end=1)
+    world.boot(first)
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(minutes=1))
     with pytest.raises(NotEnoughError) as refused:
@@ -123,21 +106,11 @@ def test_a_host_that_is_not_released_is_not_granted_for_now_but_is_for_later(wor
 
 def test_a_manager_that_dies_is_replaced_when_its_claim_runs_out(world: World) -> None:
     lease = world.lease(hosts(2), instances(2), start=0, end=1)
-
-    def die(_seconds: float) -> None:
-        raise Killed
-
-    claim = claim_one(world)
-    assert claim is not None
-    world.cloud.faults.set(Fault("aggregates.remove_host", latency_ms=1))
-    world.cloud.faults._sleep = die
-    with pytest.raises(Killed):
-        run_task(world.service, claim)
-    world.cloud.faults.clear()
+    killed_in_a_step(world, "aggregates.remove_host")
     assert run_manager(world) == 0
     world.clock.advance(seconds=world.service.settings.manager.claim_seconds + 1)
     assert run_manager(world)
-    assert world.get(lease).status == "ACTIVE"
+    assert world.status(lease) == "ACTIVE"
     assert not world.members("freepool") & world.members(lease.reservations[0].id)
 
 
@@ -147,16 +120,15 @@ def test_a_missed_lease_is_cleared_away_before_the_next_one_starts(world: World)
     run_manager(world)
     world.clock.set(world.hour(2.5))
     run_for(world, seconds=5)
-    assert world.get(first).status == "ERROR"
-    assert world.get(second).status == "ACTIVE"
+    assert world.status(first) == "ERROR"
+    assert world.status(second) == "ACTIVE"
 
 
 def test_servers_are_removed_from_all_hosts_at_the_same_time(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=1)
-    run_manager(world)
+    lease = world.active(hosts(5), start=0, end=1)
     for _ in range(30):
         world.cloud.servers.boot("slow", "demo", "m1.small", [lease.reservations[0].id])
     assert len({server.service_host for server in world.cloud.servers.all()}) > 1
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(minutes=7))
-    assert world.get(lease).status == "TERMINATED"
+    assert world.status(lease) == "TERMINATED"

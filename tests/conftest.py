@@ -7,16 +7,20 @@ import os
 import threading
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Listener
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
-from tests.servers import KINDS, SERVERS, Server, ServerMissingError, server_of_kind
+from tests.databases import ON_EACH, Databases, database
+from tests.servers import Server, ServerMissingError, server_of_kind
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
+
+# Tests of other folders import these from here.
+__all__ = ["Databases", "server_database"]
 
 CI = os.environ.get("CI") == "true"
 
@@ -30,14 +34,6 @@ settings.load_profile("ci" if CI else "dev")
 
 
 # ---------------------------------------------------------------- one server of each kind per run
-
-
-class Databases(Protocol):
-    """Creates and drops databases for tests. A test that kills its server starts a server of its own."""
-
-    def create(self, kind: str) -> str: ...
-
-    def drop(self, kind: str, url: str) -> None: ...
 
 
 class OurDatabases:
@@ -202,30 +198,31 @@ def databases(pytestconfig: pytest.Config) -> Databases:
     return pytestconfig.stash[DATABASES]
 
 
-@pytest.fixture(
-    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
-)
-def database_url(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[str]:
-    """Yield the SQLAlchemy URL of an empty database; the test runs once on each supported database."""
+@pytest.fixture(params=ON_EACH)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """Return the kind of database that the test runs on."""
     kind: str = request.param
-    if kind not in SERVERS:
-        yield f"sqlite:///{tmp_path}/leasehold.db"
-        return
-    with server_database(databases, kind) as url:
+    return kind
+
+
+@pytest.fixture
+def database_url(database_kind: str, tmp_path: Path, databases: Databases) -> Iterator[str]:
+    """Yield the SQLAlchemy URL of an empty database; the test runs once on each supported database."""
+    with database(databases, database_kind, tmp_path) as url:
         yield url
 
 
 @pytest.fixture
-def mariadb_url(databases: Databases) -> Iterator[str]:
+def mariadb_url(databases: Databases, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of an empty MariaDB database. The test must set the marker `servers` itself."""
-    with server_database(databases, "mariadb") as url:
+    with database(databases, "mariadb", tmp_path) as url:
         yield url
 
 
 @pytest.fixture
-def postgresql_url(databases: Databases) -> Iterator[str]:
+def postgresql_url(databases: Databases, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of an empty PostgreSQL database. The test must set the marker `servers` itself."""
-    with server_database(databases, "postgresql") as url:
+    with database(databases, "postgresql", tmp_path) as url:
         yield url
 
 

@@ -14,26 +14,22 @@ import pytest
 from sqlalchemy import delete, update
 
 from leasehold.db import schema
-from leasehold.db.engine import open_engine, writing
+from leasehold.db.engine import writing
 from leasehold.db.store import Database
 from leasehold.db.tables import metadata, pools, schema_compatibility
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
-from tests.servers import KINDS, SERVERS
+from tests.databases import ON_EACH, ON_SERVERS, Databases, another, kept_databases, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from sqlalchemy import Engine
-
-    from tests.conftest import Databases
 
 
 @pytest.fixture
 def empty_engine(database_url: str) -> Iterator[Engine]:
-    engine = open_engine(database_url)
-    yield engine
-    engine.dispose()
+    with opened(database_url) as engine:
+        yield engine
 
 
 @pytest.fixture
@@ -42,41 +38,15 @@ def migrated(empty_engine: Engine) -> Engine:
     return empty_engine
 
 
-class KeptDatabases:
-    """One database of each kind, created on first use and kept for the whole run."""
-
-    def __init__(self, databases: Databases, folder: Path) -> None:
-        self._databases = databases
-        self._folder = folder
-        self._urls: dict[str, str] = {}
-
-    def url(self, kind: str) -> str:
-        if kind not in self._urls:
-            url = f"sqlite:///{self._folder}/books.db" if kind == "sqlite" else self._databases.create(kind)
-            engine = open_engine(url)
-            schema.upgrade(engine)
-            engine.dispose()
-            self._urls[kind] = url
-        return self._urls[kind]
-
-    def drop(self) -> None:
-        for kind, url in self._urls.items():
-            if kind in SERVERS:
-                self._databases.drop(kind, url)
-
-
 @pytest.fixture(scope="session")
-def kept_databases(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptDatabases]:
-    kept = KeptDatabases(databases, tmp_path_factory.mktemp("books"))
-    yield kept
-    kept.drop()
+def kept(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Engine]]:
+    with kept_databases(databases, tmp_path_factory.mktemp("books"), schema.upgrade) as of_kind:
+        yield of_kind
 
 
-@pytest.fixture(
-    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
-)
-def engine(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Engine]:
-    with emptied(kept_databases.url(request.param)) as made:
+@pytest.fixture(params=ON_EACH)
+def engine(request: pytest.FixtureRequest, kept: Callable[[str], Engine]) -> Iterator[Engine]:
+    with emptied(kept(request.param)) as made:
         yield made
 
 
@@ -85,22 +55,21 @@ def db(engine: Engine) -> Database:
     return Database(engine)
 
 
-@pytest.fixture(params=[pytest.param(kind, marks=pytest.mark.servers) for kind in SERVERS])
-def server(request: pytest.FixtureRequest, kept_databases: KeptDatabases) -> Iterator[Database]:
+@pytest.fixture(params=ON_SERVERS)
+def server(request: pytest.FixtureRequest, kept: Callable[[str], Engine]) -> Iterator[Database]:
     """Yield an empty database on a database server, for tests that SQLite cannot run."""
-    with emptied(kept_databases.url(request.param)) as made:
+    with emptied(kept(request.param)) as made:
         yield Database(made)
 
 
 @contextmanager
-def emptied(url: str) -> Iterator[Engine]:
-    """Yield an engine on a database that contains only the pools, at generation 0."""
-    engine = open_engine(url)
+def emptied(engine: Engine) -> Iterator[Engine]:
+    """Yield another engine on a database that then contains only the pools, at generation 0."""
     with writing(engine) as connection:
         for table in reversed(metadata.sorted_tables):
             if table not in (pools, schema_compatibility):
                 connection.execute(delete(table))
         connection.execute(delete(pools).where(pools.c.name.not_in({HOST_POOL, FLOATING_IP_POOL})))
         connection.execute(update(pools).values(generation=0, nonces="0:first-nonce"))
-    yield engine
-    engine.dispose()
+    with another(engine) as made:
+        yield made

@@ -1,18 +1,21 @@
-"""Rows for the database tests, written through `leasehold.db`, and counters of rows and statements."""
+"""Rows for the database tests, written through `leasehold.db`, counters of rows and statements, and concurrent work."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from threading import Barrier
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import event, func, select
 
 from leasehold.db.allocation import Grant, insert_allocations
-from leasehold.db.engine import open_engine, reader_of, reading
+from leasehold.db.engine import reader_of, reading
 from leasehold.db.lease import insert_lease
 from leasehold.db.resource import insert_resource
+from leasehold.db.store import Database
 from leasehold.db.tables import allocations
 from leasehold.model.allocation import Pick
 from leasehold.model.lease import Event, Lease
@@ -20,12 +23,14 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
+from tests.databases import another
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from sqlalchemy import Connection, Engine, Table
 
+T = TypeVar("T")
 NOW = datetime(2031, 5, 1, 9, 0, tzinfo=UTC)
 
 
@@ -40,16 +45,6 @@ def hours(start: float, end: float) -> Window:
 
 def ident() -> str:
     return str(uuid4())
-
-
-@contextmanager
-def another(engine: Engine) -> Iterator[Engine]:
-    """Yield a separate engine on the same database, as another process has."""
-    other = open_engine(engine.url.render_as_string(hide_password=False))
-    try:
-        yield other
-    finally:
-        other.dispose()
 
 
 @contextmanager
@@ -69,6 +64,19 @@ def statements(engine: Engine) -> Iterator[list[str]]:
     finally:
         for each in engines:
             event.remove(each, "before_cursor_execute", note)
+
+
+def at_once(engine: Engine, number: int, work: Callable[[Database, int], T]) -> list[T]:
+    """Do the work in this many threads at the same time, each with an engine of its own as a process has."""
+    together = Barrier(number)
+
+    def run(each: int) -> T:
+        with another(engine) as own:
+            together.wait(60)
+            return work(Database(own), each)
+
+    with ThreadPoolExecutor(number) as threads:
+        return list(threads.map(run, range(number)))
 
 
 def count(engine: Engine, table: Table) -> int:

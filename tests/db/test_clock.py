@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import make_url, update
+from sqlalchemy import insert, make_url
 
 from leasehold.cmd.manage import run
-from leasehold.db import clock, schema
+from leasehold.db import clock
 from leasehold.db.clock import shared_clock
-from leasehold.db.engine import open_engine, writing
+from leasehold.db.engine import writing
 from leasehold.db.tables import clock as clock_table
-from tests.conftest import server_database
+from tests.databases import opened
 from tests.processes import wait_for
-from tests.servers import SERVERS, free_port
+from tests.servers import free_port
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.conftest import Databases
+    from leasehold.db.store import Database
 
 NEAR = timedelta(seconds=5)
 HOUR = timedelta(hours=1)
@@ -37,62 +36,49 @@ def truth(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 def test_a_server_tells_the_time_in_utc_whatever_zone_it_is_in(database_url: str, truth: datetime) -> None:
     url = make_url(database_url)
-    engine = open_engine(url.update_query_dict(ELSEWHERE.get(url.get_backend_name(), {})).render_as_string(False))
-    told = shared_clock(engine)()
-    assert told.tzinfo is UTC
-    assert abs(told - truth - (HOUR if engine.dialect.name == "sqlite" else timedelta(0))) < NEAR
-    engine.dispose()
+    with opened(url.update_query_dict(ELSEWHERE.get(url.get_backend_name(), {})).render_as_string(False)) as engine:
+        told = shared_clock(engine)()
+        assert told.tzinfo is UTC
+        assert abs(told - truth - (HOUR if engine.dialect.name == "sqlite" else timedelta(0))) < NEAR
 
 
 @pytest.mark.servers
 def test_it_is_told_when_all_connections_of_a_process_are_in_use(mariadb_url: str, truth: datetime) -> None:
-    engine = open_engine(mariadb_url, pool_size=1)
-    with ExitStack() as stack:
-        for _ in range(2):
-            stack.enter_context(writing(engine))
+    with opened(mariadb_url, pool_size=1) as engine, writing(engine), writing(engine):
         assert abs(shared_clock(engine)() - truth) < NEAR
-    engine.dispose()
 
 
 @pytest.mark.parametrize("kind", ["mysql+pymysql", "postgresql+psycopg"])
 def test_without_a_server_the_machine_tells_the_time(kind: str, truth: datetime) -> None:
-    engine = open_engine(f"{kind}://nobody@127.0.0.1:{free_port()}/nothing")
-    assert abs(shared_clock(engine)() - truth - HOUR) < NEAR
-    engine.dispose()
+    with opened(f"{kind}://nobody@127.0.0.1:{free_port()}/nothing") as engine:
+        assert abs(shared_clock(engine)() - truth - HOUR) < NEAR
 
 
-@pytest.mark.servers
-@pytest.mark.parametrize("kind", SERVERS)
 def test_a_process_that_starts_after_a_jump_follows_it_when_an_operator_accepts_it(
-    databases: Databases, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The server's clock jumped; the test instead sets the machine's clock and the last known time back five hours."""
-    with server_database(databases, kind) as url:
-        engine = open_engine(url)
-        schema.upgrade(engine)
-        monkeypatch.setattr(clock, "utc_now", lambda: datetime.now(UTC) - 5 * HOUR)
-        monkeypatch.setattr(clock, "RETRY_SECONDS", 0.01)
-        with writing(engine) as connection:
-            connection.execute(update(clock_table).values(seen_at=datetime.now(UTC) - 5 * HOUR))
-        told = shared_clock(engine)
-        assert abs(told() - datetime.now(UTC) + 5 * HOUR) < NEAR
-        assert run(["clock", "show", "--database-url", url]) == 1
-        assert "no process follows it now" in capsys.readouterr().out
-        assert run(["clock", "accept", "--database-url", url]) == 0
-        assert "Accepted: it is" in capsys.readouterr().out
-        wait_for(lambda: abs(told() - datetime.now(UTC)) < NEAR)
-        wait_for(lambda: run(["clock", "show", "--database-url", url]) == 0)
-        assert "It is followed" in capsys.readouterr().out
-        assert abs(shared_clock(engine)() - datetime.now(UTC)) < NEAR
-        engine.dispose()
+    where = ("--database-url", server.engine.url.render_as_string(hide_password=False))
+    monkeypatch.setattr(clock, "utc_now", lambda: datetime.now(UTC) - 5 * HOUR)
+    monkeypatch.setattr(clock, "RETRY_SECONDS", 0.01)
+    with writing(server.engine) as connection:
+        connection.execute(insert(clock_table).values(name="database", seen_at=datetime.now(UTC) - 5 * HOUR))
+    told = shared_clock(server.engine)
+    assert abs(told() - datetime.now(UTC) + 5 * HOUR) < NEAR
+    assert run(["clock", "show", *where]) == 1
+    assert "no process follows it now" in capsys.readouterr().out
+    assert run(["clock", "accept", *where]) == 0
+    assert "Accepted: it is" in capsys.readouterr().out
+    wait_for(lambda: abs(told() - datetime.now(UTC)) < NEAR)
+    wait_for(lambda: run(["clock", "show", *where]) == 0)
+    assert "It is followed" in capsys.readouterr().out
+    assert abs(shared_clock(server.engine)() - datetime.now(UTC)) < NEAR
 
 
 def test_on_sqlite_there_is_nothing_to_accept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    url = f"sqlite:///{tmp_path}/leasehold.db"
-    engine = open_engine(url)
-    schema.upgrade(engine)
-    engine.dispose()
-    assert run(["clock", "accept", "--database-url", url]) == 1
+    where = ("--database-url", f"sqlite:///{tmp_path}/leasehold.db")
+    assert run(["db", "upgrade", *where]) == 0
+    assert run(["clock", "accept", *where]) == 1
     assert "this machine's clock" in capsys.readouterr().err
-    assert run(["clock", "show", "--database-url", url]) == 0
+    assert run(["clock", "show", *where]) == 0
     assert "On SQLite leases go by this machine's clock" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""`leasehold-manage` as an operator runs it: its output and exit codes."""
+"""`leasehold-manage` and `leasehold-status` as an operator runs them: their output and exit codes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import pytest
 from sqlalchemy import insert, inspect
 
 from leasehold.api.auth.users import read_users
-from leasehold.cmd import manage
+from leasehold.cmd import manage, status
 from leasehold.cmd.database import URL_VARIABLE
 from leasehold.cmd.state import STATE_VARIABLE, state_database
 from leasehold.db import schema
-from leasehold.db.engine import open_engine, writing
+from leasehold.db.engine import writing
 from leasehold.db.tables import tasks
+from tests.databases import opened
 from tests.factory import Clock, make_schema, open_service, run_manager
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     Run = Callable[..., tuple[int, str, str]]
@@ -32,9 +33,9 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
 
-    def run_it(*arguments: str) -> tuple[int, str, str]:
+    def run_it(*arguments: str, program: Callable[[Sequence[str]], int] = manage.run) -> tuple[int, str, str]:
         try:
-            code = manage.run(arguments)
+            code = program(arguments)
         except SystemExit as left:
             code = int(left.code or 0)
         captured = capsys.readouterr()
@@ -43,18 +44,33 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     return run_it
 
 
+@pytest.fixture
+def url(database_url: str) -> str:
+    """Return the URL of a database whose schema is up to date."""
+    with opened(database_url) as engine:
+        schema.upgrade(engine)
+    return database_url
+
+
+@pytest.fixture
+def empty_url(database_url: str) -> str:
+    """Return the URL of an existing database without tables; an SQLite file appears when it is opened."""
+    with opened(database_url) as engine:
+        engine.connect().close()
+    return database_url
+
+
 def test_upgrade_makes_the_schema_and_says_so_and_twice_is_fine(run: Run, database_url: str) -> None:
     where = ("--database-url", database_url)
-    engine = open_engine(database_url)
     assert run(*where, "db", "upgrade") == (0, f"The schema is {schema.head()}.\n", "")
     assert run(*where, "db", "upgrade") == (0, f"The schema is {schema.head()}, as it was.\n", "")
     assert run(*where, "db", "current") == (0, f"{schema.head()}\n", "")
     code, said, _ = run(*where, "db", "check")
     assert code == 0
     assert schema.head() in said
-    assert inspect(engine).has_table("leases")
+    with opened(database_url) as engine:
+        assert inspect(engine).has_table("leases")
     assert run(*where, "purge", "--older-than", "30") == (0, "There is nothing to remove.\n", "")
-    engine.dispose()
 
 
 def test_history_lists_the_revisions_and_needs_no_database(run: Run) -> None:
@@ -69,9 +85,8 @@ def test_the_database_may_be_named_after_the_command_or_by_the_environment_or_th
     for number in range(4):
         assert run("db", "upgrade", "--database-url", f"sqlite:///{tmp_path}/{number}.db")[0] == 0
         if number < 3:
-            engine = open_engine(f"sqlite:///{tmp_path}/{number}.db")
-            schema.downgrade(engine, "0001")
-            engine.dispose()
+            with opened(f"sqlite:///{tmp_path}/{number}.db") as engine:
+                schema.downgrade(engine, "0001")
     (tmp_path / "leasehold.conf").write_text(f"[database]\nconnection = sqlite:///{tmp_path}/0.db\n")
     (tmp_path / "other.conf").write_text(f"[database]\nconnection = sqlite:///{tmp_path}/3.db\n")
     assert run("db", "current")[1] == "0001\n"
@@ -109,7 +124,7 @@ def test_a_database_that_cannot_be_used_is_a_sentence_without_its_password(run: 
     assert "tiger" not in error
 
 
-@pytest.mark.parametrize("command", [("db", "current"), ("db", "check"), ("purge", "--older-than", "30")])
+@pytest.mark.parametrize("command", [("db", "current"), ("db", "check"), ("purge", "--older-than", "30"), ("audit",)])
 def test_a_mistyped_file_is_not_made(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     code, _, error = run(*command, "--database-url", f"sqlite:///{tmp_path}/mistyped.db")
     assert code == 1
@@ -117,22 +132,13 @@ def test_a_mistyped_file_is_not_made(run: Run, tmp_path: Path, command: tuple[st
     assert not (tmp_path / "mistyped.db").exists()
 
 
-@pytest.mark.parametrize("command", [("db", "check"), ("purge", "--older-than", "30")])
+@pytest.mark.parametrize("command", [("db", "check"), ("purge", "--older-than", "30"), ("audit",)])
 def test_a_schema_that_is_not_up_to_date_is_a_sentence_with_the_command_to_run(
-    run: Run, empty_engine_url: str, command: tuple[str, ...]
+    run: Run, empty_url: str, command: tuple[str, ...]
 ) -> None:
-    code, said, error = run(*command, "--database-url", empty_engine_url)
+    code, said, error = run(*command, "--database-url", empty_url)
     assert (code, said) == (1, "")
     assert "run leasehold-manage db upgrade" in error
-
-
-@pytest.fixture
-def empty_engine_url(database_url: str) -> str:
-    """Return the URL of an existing database without tables; an SQLite file appears when it is opened."""
-    engine = open_engine(database_url)
-    engine.connect().close()
-    engine.dispose()
-    return database_url
 
 
 def test_a_configuration_that_cannot_be_read_is_a_sentence(run: Run, tmp_path: Path) -> None:
@@ -185,14 +191,11 @@ def test_a_user_whose_line_could_not_be_read_is_refused(run: Run, name: str) -> 
     assert run("hash-password", name, "demo")[0] == 2
 
 
-def test_audit_says_that_all_is_well_or_what_is_not(run: Run, database_url: str) -> None:
-    where = ("--database-url", database_url)
-    run(*where, "db", "upgrade")
+def test_audit_says_that_all_is_well_or_what_is_not(run: Run, url: str) -> None:
+    where = ("--database-url", url)
     assert run(*where, "audit", "--database-only") == (0, "No differences within the database.\n", "")
-    engine = open_engine(database_url)
-    with writing(engine) as connection:
+    with opened(url) as engine, writing(engine) as connection:
         connection.execute(insert(tasks).values(kind="lease", subject="nobody", due_at=None, attempts=0))
-    engine.dispose()
     code, said, _ = run(*where, "audit", "--database-only")
     assert (code, said) == (1, "A task is for lease nobody, which does not exist. This is a defect; report it.\n")
     code, said, _ = run(*where, "audit", "--json")
@@ -200,9 +203,8 @@ def test_audit_says_that_all_is_well_or_what_is_not(run: Run, database_url: str)
     assert (code, found["kind"], found["subject"], found["mended"]) == (1, "work", "nobody", None)
 
 
-def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, database_url: str) -> None:
-    where = ("--database-url", database_url)
-    run(*where, "db", "upgrade")
+def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, url: str) -> None:
+    where = ("--database-url", url)
     code, said, _ = run(*where, "audit")
     assert code == 3
     assert said.startswith("The cloud was not looked at: No account for the cloud is configured.")
@@ -213,15 +215,14 @@ def test_audit_without_a_cloud_says_so_and_audits_the_books(run: Run, database_u
     assert report["cloud"]["reason"].startswith("No account")
 
 
-def test_audit_repairs_and_says_what_is_left(run: Run, database_url: str, tmp_path: Path) -> None:
+def test_audit_repairs_and_says_what_is_left(run: Run, url: str, tmp_path: Path) -> None:
     """One host is taken out of the free pool, and a host that is not enrolled is added to it."""
-    run("--database-url", database_url, "db", "upgrade")
     config = tmp_path / "leasehold.conf"
-    config.write_text(f"[database]\nconnection = {database_url}\n[cloud]\ndriver = sandbox\n")
+    config.write_text(f"[database]\nconnection = {url}\n[cloud]\ndriver = sandbox\n")
     where = ("--config-file", str(config))
     run(*where, "sandbox", "plant")
     assert run(*where, "audit") == (0, "No differences between the database and the cloud.\n", "")
-    world = open_service(database_url, clock=Clock())
+    world = open_service(url, clock=Clock())
     world.enrol("cmp-01")
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     world.cloud.aggregates.add_host("freepool", "cmp-02")
@@ -248,7 +249,49 @@ def test_audit_of_what_the_standalone_service_made_here(
     assert run("audit") == (0, "No differences between the database and the cloud.\n", "")
 
 
-def test_audit_wants_the_schema(run: Run, database_url: str) -> None:
-    code, _, complaint = run("--database-url", database_url, "audit")
-    assert code == 1
-    assert "leasehold-manage db upgrade" in complaint
+# ---------------------------------------------------------------- leasehold-status
+
+
+CHECKS = ("Configuration", "Database", "Schema")
+
+
+def check(run: Run, *arguments: str) -> tuple[int, dict[str, str], str]:
+    """Run `leasehold-status upgrade check`; return its exit code, the result of each check, and its table."""
+    code, said, _ = run("upgrade", "check", *arguments, program=status.run)
+    lines = [line.strip("| ") for line in said.splitlines()]
+    names = [line.removeprefix("Check: ") for line in lines if line.startswith("Check: ")]
+    found = [line.removeprefix("Result: ") for line in lines if line.startswith("Result: ")]
+    return code, dict(zip(names, found, strict=True)), said
+
+
+def test_an_installation_that_is_ready(run: Run, tmp_path: Path, url: str) -> None:
+    (tmp_path / "leasehold.conf").write_text(f"[database]\nconnection = {url}\n")
+    code, results, said = check(run)
+    assert (code, results) == (0, dict.fromkeys(CHECKS, "Success"))
+    assert len({len(line) for line in said.splitlines()}) == 1
+
+
+def test_without_a_configuration_file_it_warns(run: Run, tmp_path: Path) -> None:
+    where = ("--database-url", f"sqlite:///{tmp_path}/leasehold.db")
+    run("db", "upgrade", *where)
+    code, results, _ = check(run, *where)
+    assert (code, results["Configuration"]) == (1, "Warning")
+
+
+def test_a_schema_that_is_behind_fails_with_the_command_to_run(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "leasehold.db").touch()
+    code, results, said = check(run, "--database-url", f"sqlite:///{tmp_path}/leasehold.db")
+    assert (code, results) == (2, {"Configuration": "Warning", "Database": "Success", "Schema": "Failure"})
+    assert "leasehold-manage db upgrade" in said
+
+
+def test_a_database_that_does_not_answer_fails_without_its_password(run: Run) -> None:
+    code, results, said = check(run, "--database-url", "postgresql+psycopg://someone:tiger@127.0.0.1:1/books")
+    assert (code, results) == (2, {"Configuration": "Warning", "Database": "Failure"})
+    assert "tiger" not in said
+
+
+def test_a_configuration_that_cannot_be_read_fails(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "leasehold.conf").write_text("[database\n")
+    code, results, _ = check(run)
+    assert (code, results) == (2, {"Configuration": "Failure", "Database": "Failure"})

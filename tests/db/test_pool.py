@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +11,7 @@ from sqlalchemy import select, text
 from leasehold.db.engine import writing
 from leasehold.db.pool import (
     KEPT,
+    LockedPools,
     PoolState,
     bump_pools,
     create_pools,
@@ -22,11 +22,12 @@ from leasehold.db.pool import (
 )
 from leasehold.db.store import Database, GenerationRaceError
 from leasehold.db.tables import leases, pools
-from tests.db.examples import another, count, write
+from tests.databases import another
+from tests.db.examples import at_once, count, write
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
 
 
 def generations(db: Database) -> dict[str, int]:
@@ -47,6 +48,17 @@ def state(db: Database, name: str = "hosts") -> PoolState:
         return read_pools(connection)[name]
 
 
+def put(db: Database, **values: object) -> PoolState:
+    """Change the rows of all pools as another version or a restore does; return the state of `hosts`."""
+    with writing(db.engine) as connection:
+        connection.execute(pools.update().values(**values))
+    return state(db)
+
+
+def locked(db: Database, *names: str) -> LockedPools:
+    return db.transact(lambda connection: lock_pools(connection, names))
+
+
 def test_making_pools_again_leaves_their_generations(db: Database) -> None:
     db.transact(decide_in_hosts)
     db.transact(lambda connection: create_pools(connection, {"hosts", "floatingips"}))
@@ -55,15 +67,7 @@ def test_making_pools_again_leaves_their_generations(db: Database) -> None:
 
 def test_services_that_start_at_the_same_time_make_each_pool_once(db: Database) -> None:
     db.transact(decide_in_hosts)
-    together = Barrier(4)
-
-    def start(number: int) -> None:
-        with another(db.engine) as own:
-            together.wait()
-            ensure_pools(Database(own), {"hosts", "badges", f"own-{number}"})
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(start, range(4)))
+    at_once(db.engine, 4, lambda own, number: ensure_pools(own, {"hosts", "badges", f"own-{number}"}))
     own = {f"own-{number}": 0 for number in range(4)}
     assert generations(db) == {"floatingips": 0, "hosts": 1, "badges": 0, **own}
     ensure_pools(db, {"hosts", "badges"})
@@ -72,38 +76,34 @@ def test_services_that_start_at_the_same_time_make_each_pool_once(db: Database) 
 
 def test_locking_tells_the_generations_of_the_pools_asked_for(db: Database) -> None:
     db.transact(decide_in_hosts)
-    assert db.transact(lambda connection: lock_pools(connection, {"hosts", "floatingips"})) == {
-        "floatingips": 0,
-        "hosts": 1,
-    }
-    assert db.transact(lambda connection: lock_pools(connection, {"hosts"})) == {"hosts": 1}
-    assert db.transact(lambda connection: lock_pools(connection, set())) == {}
+    assert locked(db, "hosts", "floatingips") == {"floatingips": 0, "hosts": 1}
+    assert locked(db, "hosts") == {"hosts": 1}
+    assert locked(db) == {}
 
 
-def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(db: Database, engine: Engine) -> None:
-    seen = db.transact(lambda connection: lock_pools(connection, {"floatingips", "hosts"}))
+def test_moving_on_from_a_generation_that_is_past_is_a_lost_race(db: Database) -> None:
+    seen = locked(db, "floatingips", "hosts")
     db.transact(decide_in_hosts)
 
     def decide_too_late() -> None:
-        with writing(engine) as connection:
+        with writing(db.engine) as connection:
             write(connection)
             bump_pools(connection, seen)
 
     with pytest.raises(GenerationRaceError):
         decide_too_late()
     assert generations(db) == {"floatingips": 0, "hosts": 1}
-    assert count(engine, leases) == 0
+    assert count(db.engine, leases) == 0
 
 
-def test_the_same_generation_of_another_history_is_a_lost_race(db: Database, engine: Engine) -> None:
+def test_the_same_generation_of_another_history_is_a_lost_race(db: Database) -> None:
     """A restored database reaches the same numbers again."""
     db.transact(decide_in_hosts)
-    seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
-    with writing(engine) as connection:
-        connection.execute(pools.update().values(generation=0, nonces="0:first-nonce"))
+    seen = locked(db, "hosts")
+    put(db, generation=0, nonces="0:first-nonce")
     db.transact(decide_in_hosts)
     assert state(db).generation == seen["hosts"]
-    with pytest.raises(GenerationRaceError), writing(engine) as connection:
+    with pytest.raises(GenerationRaceError), writing(db.engine) as connection:
         bump_pools(connection, seen)
 
 
@@ -119,47 +119,36 @@ def test_a_pool_follows_from_each_of_its_last_states_and_from_no_other(db: Datab
 
 @pytest.mark.parametrize("lost", [1, 3])
 @pytest.mark.parametrize("again", [0, 1, 3, 4])
-def test_a_pool_does_not_follow_from_what_a_restore_lost(db: Database, engine: Engine, lost: int, again: int) -> None:
+def test_a_pool_does_not_follow_from_what_a_restore_lost(db: Database, lost: int, again: int) -> None:
     backup = state(db)
     for _ in range(lost):
         db.transact(decide_in_hosts)
     seen = state(db)
-    with writing(engine) as connection:
-        connection.execute(pools.update().values(generation=backup.generation, nonces=backup.nonces))
+    put(db, generation=backup.generation, nonces=backup.nonces)
     for _ in range(again):
         db.transact(decide_in_hosts)
     assert not state(db).follows(seen)
     assert state(db).follows(backup)
 
 
-def test_decisions_of_a_version_without_nonces_are_followed_as_far_as_numbers_tell(
-    db: Database, engine: Engine
-) -> None:
+def test_decisions_of_a_version_without_nonces_are_followed_as_far_as_numbers_tell(db: Database) -> None:
     """Such a version may run beside this one during an upgrade."""
-
-    def without_nonce() -> PoolState:
-        with writing(engine) as connection:
-            connection.execute(pools.update().values(generation=pools.c.generation + 1))
-        return state(db)
-
     begin = state(db)
-    old = [without_nonce(), without_nonce()]
+    old = [put(db, generation=pools.c.generation + 1) for _ in range(2)]
     assert old[1].follows(old[0])
     assert old[0].follows(begin)
     assert not old[0].follows(old[1])
     db.transact(decide_in_hosts)
     assert all(state(db).follows(each) for each in (begin, *old))
-    with writing(engine) as connection:
-        connection.execute(pools.update().values(generation=old[0].generation, nonces=old[0].nonces))
+    put(db, generation=old[0].generation, nonces=old[0].nonces)
     db.transact(decide_in_hosts)
     assert state(db).follows(old[0])
     assert not state(db).follows(old[1])
 
 
-def test_a_pool_without_any_nonce_follows_from_nothing_until_somebody_decides(db: Database, engine: Engine) -> None:
-    with writing(engine) as connection:
-        connection.execute(pools.update().values(generation=7, nonces=""))
-    assert not state(db).follows(state(db))
+def test_a_pool_without_any_nonce_follows_from_nothing_until_somebody_decides(db: Database) -> None:
+    bare = put(db, generation=7, nonces="")
+    assert not bare.follows(bare)
     db.transact(decide_in_hosts)
     assert state(db).generation == 8
     assert state(db).follows(state(db))
@@ -174,36 +163,27 @@ def test_pools_are_locked_hosts_first_and_floating_ips_last() -> None:
     ]
 
 
-def test_of_several_who_saw_the_same_generation_one_moves_on(db: Database, engine: Engine) -> None:
+def test_of_several_who_saw_the_same_generation_one_moves_on(db: Database) -> None:
     """Only the compare-and-swap decides: on Galera the lock does not reach the other nodes."""
-    together = Barrier(6)
-    seen = db.transact(lambda connection: lock_pools(connection, {"hosts"}))
+    seen = locked(db, "hosts")
 
-    def decide(_number: int) -> bool:
-        with another(engine) as own:
-            together.wait()
-            try:
-                with writing(own) as connection:
-                    bump_pools(connection, seen)
-            except GenerationRaceError:
-                return False
-            return True
+    def decide(own: Database, _number: int) -> bool:
+        try:
+            with writing(own.engine) as connection:
+                bump_pools(connection, seen)
+        except GenerationRaceError:
+            return False
+        return True
 
-    with ThreadPoolExecutor(6) as threads:
-        assert sum(threads.map(decide, range(6))) == 1
+    assert sum(at_once(db.engine, 6, decide)) == 1
 
 
-def test_every_decision_of_many_moves_the_generation_by_one(engine: Engine, db: Database) -> None:
-    def decide_in_both(connection: Connection) -> None:
-        decide(connection, "floatingips", "hosts")
+def test_every_decision_of_many_moves_the_generation_by_one(db: Database) -> None:
+    def decide_tens(own: Database, _number: int) -> None:
+        for _ in range(10):
+            own.transact(lambda connection: decide(connection, "floatingips", "hosts"))
 
-    def decide_tens(_number: int) -> None:
-        with another(engine) as own:
-            for _ in range(10):
-                Database(own).transact(decide_in_both)
-
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(decide_tens, range(4)))
+    at_once(db.engine, 4, decide_tens)
     assert generations(db) == {"floatingips": 40, "hosts": 40}
 
 

@@ -1,14 +1,14 @@
-"""Projects: decisions of one project are serialized, and their use is counted."""
+"""Projects: decisions of one project are serialized, and its use is counted; one answer for each of its keys."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
+from leasehold.db.idempotency import find_key, keep_key
 from leasehold.db.project import (
     COUNTED_FOR,
     Allocated,
@@ -19,23 +19,23 @@ from leasehold.db.project import (
     peak,
     take_use,
 )
-from leasehold.db.store import Database
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import Use
 from leasehold.model.windows import Window, from_seconds
-from tests.db.examples import another, write
+from tests.db.examples import at_once, ident, write
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection
+
+    from leasehold.db.store import Database
 
 THREADS, LIMIT = 8, 3
 NOW = datetime(2031, 5, 1, tzinfo=UTC)
 MOST = Use(*(10**6,) * 5)
 
 
-def test_of_many_at_once_as_many_go_on_as_the_limit_says(engine: Engine) -> None:
+def test_of_many_at_once_as_many_go_on_as_the_limit_says(db: Database) -> None:
     """Each transaction sees the previous writes, including the first ones, which create the project's row."""
-    together = Barrier(THREADS)
 
     def decide(connection: Connection) -> bool:
         enter(connection, "p")
@@ -44,31 +44,19 @@ def test_of_many_at_once_as_many_go_on_as_the_limit_says(engine: Engine) -> None
         write(connection, project_id="p")
         return True
 
-    def visit(_number: int) -> bool:
-        with another(engine) as own:
-            together.wait(60)
-            return Database(own).transact(decide)
-
-    with ThreadPoolExecutor(THREADS) as threads:
-        assert sum(threads.map(visit, range(THREADS))) == LIMIT
+    assert sum(at_once(db.engine, THREADS, lambda own, _: own.transact(decide))) == LIMIT
 
 
-def test_of_many_that_take_at_once_as_many_get_something_as_the_limit_says(engine: Engine) -> None:
-    together = Barrier(THREADS)
-
+def test_of_many_that_take_at_once_as_many_get_something_as_the_limit_says(db: Database) -> None:
     def begin(connection: Connection) -> None:
         enter(connection, "p")
         keep_use(connection, "p", Use(), NOW)
 
-    def visit(_number: int) -> bool:
-        most = Use(leases=LIMIT)
-        with another(engine) as own:
-            together.wait(60)
-            return Database(own).transact(lambda connection: take_use(connection, "p", Use(leases=1), most, NOW))
+    def take(connection: Connection) -> bool:
+        return take_use(connection, "p", Use(leases=1), Use(leases=LIMIT), NOW)
 
-    Database(engine).transact(begin)
-    with ThreadPoolExecutor(THREADS) as threads:
-        assert sum(threads.map(visit, range(THREADS))) == LIMIT
+    db.transact(begin)
+    assert sum(at_once(db.engine, THREADS, lambda own, _: own.transact(take))) == LIMIT
 
 
 def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Database) -> None:
@@ -113,3 +101,33 @@ def test_the_peak_is_that_of_one_moment_within_the_window() -> None:
     assert at(0, 15) == Use(hosts=2, vcpus=5)
     assert at(20, 45) == Use(hosts=100)
     assert at(30, 40) == Use()
+
+
+# ---------------------------------------------------------------- idempotency keys
+
+DIGEST = "0" * 64
+
+
+def keep(db: Database, project: str, key: str) -> str:
+    lease_id = ident()
+    db.transact(lambda connection: keep_key(connection, project, key, DIGEST, lease_id, NOW))
+    return lease_id
+
+
+def found(db: Database, project: str, key: str) -> tuple[str, str] | None:
+    with db.reading() as connection:
+        return find_key(connection, project, key)
+
+
+def test_a_key_can_be_used_once_in_a_project_and_again_in_another(db: Database) -> None:
+    assert found(db, "demo", "k") is None
+    ids = {project: keep(db, project, "k") for project in ("demo", "alt")}
+    assert {project: found(db, project, "k") for project in ids} == {name: (DIGEST, each) for name, each in ids.items()}
+    with pytest.raises(IntegrityError):
+        keep(db, "demo", "k")
+
+
+def test_a_key_may_be_as_long_as_a_header_of_four_byte_characters(db: Database) -> None:
+    key = "\U0001f511" * 255
+    lease_id = keep(db, "p" * 255, key)
+    assert found(db, "p" * 255, key) == (DIGEST, lease_id)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,33 +15,18 @@ from sqlalchemy import inspect, select, text
 
 from leasehold.cloud.sandbox import tables as sandbox_tables
 from leasehold.db import schema
-from leasehold.db.engine import open_engine, reading, writing
+from leasehold.db.engine import reading, writing
 from leasehold.db.pool import create_pools
 from leasehold.db.tables import metadata, pools
+from tests.databases import database, opened
+from tests.db.examples import at_once
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
 
-    from tests.conftest import Databases
-
-# Alembic accepts several, although its annotation allows only one.
-ALL_TABLES: Any = [metadata]
-
-
-@contextmanager
-def another_database(engine: Engine, databases: Databases, folder: Path) -> Iterator[Engine]:
-    kind = {"mysql": "mariadb"}.get(engine.dialect.name, engine.dialect.name)
-    url = f"sqlite:///{folder}/other.db" if kind == "sqlite" else databases.create(kind)
-    other = open_engine(url)
-    try:
-        yield other
-    finally:
-        other.dispose()
-        if kind != "sqlite":
-            databases.drop(kind, url)
+    from tests.databases import Databases
 
 
 SQLITE_SAYS = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND name NOT LIKE '%_alembic_%'"
@@ -79,20 +62,19 @@ def what_the_database_says(connection: Connection) -> dict[str, set[str]]:
 def test_migrations_make_the_tables_of_the_code(migrated: Engine) -> None:
     with reading(migrated) as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, ALL_TABLES) == []
+        assert compare_metadata(context, metadata) == []
 
 
 def test_the_database_says_the_same_of_migrated_tables_and_of_those_of_the_code(
-    migrated: Engine, databases: Databases, tmp_path: Path
+    migrated: Engine, database_kind: str, databases: Databases, tmp_path: Path
 ) -> None:
-    with another_database(migrated, databases, tmp_path) as other:
-        for each in ALL_TABLES:
-            each.create_all(other)
+    with database(databases, database_kind, tmp_path, "other") as url, opened(url) as other:
+        metadata.create_all(other)
         with other.begin() as connection:
             connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
         with reading(migrated) as ours, reading(other) as theirs:
             migrated_says, code_says = what_the_database_says(ours), what_the_database_says(theirs)
-    assert set(code_says) >= {table.name for each in ALL_TABLES for table in each.sorted_tables}
+    assert set(code_says) >= set(metadata.tables)
     assert migrated_says == code_says
 
 
@@ -113,19 +95,17 @@ def test_upgrading_again_changes_nothing(migrated: Engine) -> None:
 
 
 def test_a_new_sqlite_database_is_made_in_one_transaction(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
     commits: list[object] = []
-    sa.event.listen(engine, "commit", commits.append)
-    schema.upgrade(engine)
-    engine.dispose()
+    with opened(f"sqlite:///{tmp_path}/leasehold.db") as engine:
+        sa.event.listen(engine, "commit", commits.append)
+        schema.upgrade(engine)
     # One commit for the check of the existing tables, one for all revisions: each commit waits for the disk.
     assert len(commits) == 2
 
 
 def test_a_start_on_a_database_that_is_up_to_date_does_not_load_alembic(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/leasehold.db")
-    schema.upgrade(engine)
-    engine.dispose()
+    with opened(f"sqlite:///{tmp_path}/leasehold.db") as engine:
+        schema.upgrade(engine)
     program = (
         "import sys\n"
         "from leasehold.db import schema\n"
@@ -179,7 +159,7 @@ def test_an_upgrade_that_broke_off_is_taken_up_again(migrated: Engine) -> None:
         connection.execute(text(f"DROP INDEX ix_tasks_due_at{on}"))
     schema.upgrade(migrated)
     with reading(migrated) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), ALL_TABLES) == []
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         assert set(connection.scalars(select(pools.c.name))) == {"floatingips", "hosts"}
 
 
@@ -217,30 +197,28 @@ def test_downgrading_to_base_leaves_nothing_but_the_version_table_and_an_upgrade
     schema.check(migrated)
 
 
-def test_several_may_upgrade_at_once(empty_engine: Engine, database_url: str) -> None:
-    engines = [open_engine(database_url) for _ in range(4)]
-    with ThreadPoolExecutor(len(engines)) as pool:
-        list(pool.map(schema.upgrade, engines))
-    for each in engines:
-        each.dispose()
+def test_several_may_upgrade_at_once(empty_engine: Engine) -> None:
+    at_once(empty_engine, 4, lambda own, _number: schema.upgrade(own.engine))
     schema.check(empty_engine)
 
 
 @pytest.mark.servers
 def test_databases_of_one_server_are_migrated_side_by_side(
-    mariadb_url: str, databases: Databases, monkeypatch: pytest.MonkeyPatch
+    mariadb_url: str, databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lock belongs to the database, not to the server: work in another database causes no delay."""
     monkeypatch.setattr(schema, "LOCK_SECONDS", 0)
-    ours, theirs = open_engine(mariadb_url), open_engine(databases.create("mariadb"))
-    with writing(theirs) as connection, schema._alone(connection):
+    with (
+        database(databases, "mariadb", tmp_path) as url,
+        opened(mariadb_url) as ours,
+        opened(url) as theirs,
+        writing(theirs) as connection,
+        schema._alone(connection),
+    ):
         schema.upgrade(ours)
         with pytest.raises(schema.SchemaError, match="Somebody else"):
             schema.upgrade(theirs)
-    schema.check(ours)
-    for each in (ours, theirs):
-        each.dispose()
-    databases.drop("mariadb", theirs.url.render_as_string(hide_password=False))
+        schema.check(ours)
 
 
 def test_every_table_counts_and_compares_as_the_others(migrated: Engine) -> None:

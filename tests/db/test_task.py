@@ -1,16 +1,16 @@
-"""Tasks: only the claimer of a task works on it, and no due task is lost."""
+"""Tasks: only the claimer of a task works on it, and no due task is lost; one manager holds a periodic lock."""
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db.store import Database
+from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.db.tables import tasks
 from leasehold.db.task import (
     LONGEST_ERROR,
@@ -25,20 +25,22 @@ from leasehold.db.task import (
     renew_claims,
     still_ours,
 )
-from tests.db.examples import NOW, another, hour, ident
+from tests.db.examples import NOW, at_once, hour, ident
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from sqlalchemy import Engine, Row
+    from sqlalchemy import Row
+
+    from leasehold.db.store import Database
 
 LASTS = timedelta(minutes=30)
 
 
-def add(db: Database, *subjects: str, due: datetime = NOW) -> None:
+def add(db: Database, *subjects: str, due: datetime = NOW, project: str | None = None, kind: str = "lease") -> None:
     for subject in subjects:
-        db.transact(lambda connection, subject=subject: add_task(connection, "lease", subject, due))  # type: ignore[misc]  # mypy infers no lambda with a default.
+        db.transact(partial(add_task, kind=kind, subject=subject, due_at=due, project_id=project))
 
 
 def claim(db: Database, hours_from_now: float = 0, most: int = 10, claimer: str | None = None) -> Sequence[Claim]:
@@ -46,8 +48,21 @@ def claim(db: Database, hours_from_now: float = 0, most: int = 10, claimer: str 
     return db.transact(lambda connection: claim_tasks(connection, name, hour(hours_from_now), LASTS, most))
 
 
+def claimed(db: Database, hours_from_now: float = 0, most: int = 10) -> list[str]:
+    """Claim tasks and return their subjects."""
+    return [each.subject for each in claim(db, hours_from_now, most)]
+
+
 def finish(db: Database, mine: Claim, due: datetime | None = None, **more: Any) -> None:
     db.transact(lambda connection: finish_task(connection, mine, due, **more))
+
+
+def hurry(db: Database, subject: str, due: datetime = NOW) -> bool:
+    return db.transact(lambda connection: hurry_task(connection, "lease", subject, due))
+
+
+def postpone(db: Database, mine: Claim, due: datetime, error: str) -> None:
+    db.transact(lambda connection: postpone_task(connection, mine, due, error))
 
 
 def row(db: Database, subject: str = "a") -> Row[Any]:
@@ -63,61 +78,30 @@ def ours(db: Database, mine: Claim) -> bool:
 
 
 def test_what_is_due_is_claimed_longest_due_first(db: Database) -> None:
-    add(db, "b", due=hour(-1))
-    add(db, "c", due=hour(-2))
-    add(db, "a", due=hour(0))
-    add(db, "later", due=hour(1))
-    claims = claim(db)
-    assert [(each.subject, each.due_at, each.attempts) for each in claims] == [
+    for subject, age in (("b", 1), ("c", 2), ("a", 0), ("later", -1)):
+        add(db, subject, due=hour(-age))
+    assert [(each.subject, each.due_at, each.attempts) for each in claim(db)] == [
         ("c", hour(-2), 1),
         ("b", hour(-1), 1),
         ("a", hour(0), 1),
     ]
 
 
-def add_of(db: Database, project: str | None, *subjects: str, due: datetime = NOW) -> None:
-    for subject in subjects:
-        db.transact(
-            lambda connection, subject=subject: add_task(connection, "lease", subject, due, project)  # type: ignore[misc]  # as above
-        )
-
-
 def test_a_project_with_many_due_tasks_delays_nobody_elses(db: Database) -> None:
-    add_of(db, "rush", *(f"r{number}" for number in range(9)), due=hour(-2))
-    add_of(db, None, "h0", "h1", due=hour(-1.5))
-    add_of(db, "quiet", "q0", "q1", due=hour(-1))
-    add_of(db, "last", "l0", due=hour(0))
-    assert [each.subject for each in claim(db, most=4)] == ["r0", "h0", "q0", "l0"]
-    assert [each.subject for each in claim(db, most=4)] == ["r1", "h1", "q1", "r2"]
-    assert [each.subject for each in claim(db, most=10)] == ["r3", "r4", "r5", "r6", "r7", "r8"]
+    add(db, *(f"r{number}" for number in range(9)), project="rush", due=hour(-2))
+    add(db, "h0", "h1", due=hour(-1.5))
+    add(db, "q0", "q1", project="quiet", due=hour(-1))
+    add(db, "l0", project="last", due=hour(0))
+    assert claimed(db, most=4) == ["r0", "h0", "q0", "l0"]
+    assert claimed(db, most=4) == ["r1", "h1", "q1", "r2"]
+    assert claimed(db) == ["r3", "r4", "r5", "r6", "r7", "r8"]
+    assert claimed(db) == []
 
 
 def test_a_project_gets_its_own_tasks_in_the_order_in_which_they_are_due(db: Database) -> None:
-    add_of(db, "rush", "late", due=hour(-1))
-    add_of(db, "rush", "early", due=hour(-3))
-    add_of(db, "rush", "between", due=hour(-2))
-    assert [each.subject for each in claim(db, most=2)] == ["early", "between"]
-
-
-def test_several_managers_share_out_the_work_of_several_projects(engine: Engine) -> None:
-    db = Database(engine)
-    for project in ("rush", "quiet", "last"):
-        add_of(db, project, *(f"{project}{number}" for number in range(8)))
-    with ThreadPoolExecutor(4) as threads:
-        rounds = [threads.submit(claim, db, 0, 3) for _ in range(16)]
-    claimed = [each.subject for one in rounds for each in one.result()]
-    assert len(claimed) == len(set(claimed))
-    claimed += [each.subject for each in claim(db, most=24)]
-    assert sorted(claimed) == sorted(
-        f"{project}{number}" for project in ("rush", "quiet", "last") for number in range(8)
-    )
-
-
-def test_no_more_is_claimed_than_asked_for(db: Database) -> None:
-    add(db, *"abc")
-    assert [each.subject for each in claim(db, most=2)] == ["a", "b"]
-    assert [each.subject for each in claim(db, most=2)] == ["c"]
-    assert claim(db) == []
+    for subject, age in (("late", 1), ("early", 3), ("between", 2)):
+        add(db, subject, project="rush", due=hour(-age))
+    assert claimed(db, most=2) == ["early", "between"]
 
 
 def test_a_claim_that_ran_out_is_free_for_anybody(db: Database) -> None:
@@ -144,26 +128,27 @@ def test_a_renewed_claim_lasts_longer_and_a_lost_one_is_not_won_back(db: Databas
     assert [ours(db, each) for each in (*mine, theirs)] == [False, True, True]
 
 
-def test_workers_never_claim_the_same_task(engine: Engine, db: Database) -> None:
-    many = 200
-    rows = [{"kind": "lease", "subject": str(number), "due_at": NOW, "attempts": 0} for number in range(many)]
+def test_workers_never_claim_the_same_task(db: Database) -> None:
+    """Each task is claimed once, whether it belongs to a project or to none."""
+    many, projects = 200, ("rush", "quiet", "last", None)
+    rows = [
+        {"kind": "lease", "subject": str(number), "due_at": NOW, "attempts": 0, "project_id": projects[number % 4]}
+        for number in range(many)
+    ]
     db.transact(lambda connection: connection.execute(insert(tasks), rows))
 
-    def work(_number: int) -> list[int]:
+    def work(own: Database, _number: int) -> list[int]:
         got: list[int] = []
-        with another(engine) as own:
-            while claims := claim(Database(own), most=3):
-                got.extend(each.id for each in claims)
+        while claims := claim(own, most=3):
+            got.extend(each.id for each in claims)
         return got
 
-    with ThreadPoolExecutor(6) as threads:
-        per_worker = list(threads.map(work, range(6)))
-    claimed = [each for got in per_worker for each in got]
-    assert len(set(claimed)) == len(claimed)
+    numbers = [each for got in at_once(db.engine, 6, work) for each in got]
+    assert len(set(numbers)) == len(numbers)
     # A worker that loses every race in a round finds nothing and stops; the next claim takes the remaining tasks.
     while claims := claim(db, most=many):
-        claimed.extend(each.id for each in claims)
-    assert len(set(claimed)) == len(claimed) == many
+        numbers.extend(each.id for each in claims)
+    assert len(set(numbers)) == len(numbers) == many
 
 
 # ---------------------------------------------------------------- finishing
@@ -181,8 +166,8 @@ def test_a_finished_task_with_nothing_due_waits_until_somebody_makes_it_due(db: 
     add(db, "a")
     finish(db, claim(db)[0])
     assert claim(db, 1000) == []
-    assert db.transact(lambda connection: hurry_task(connection, "lease", "a", hour(1)))
-    assert [each.subject for each in claim(db, 1)] == ["a"]
+    assert hurry(db, "a", hour(1))
+    assert claimed(db, 1) == ["a"]
 
 
 def test_a_failed_task_counts_its_attempts_until_it_succeeds(db: Database) -> None:
@@ -190,7 +175,7 @@ def test_a_failed_task_counts_its_attempts_until_it_succeeds(db: Database) -> No
     for attempt in range(1, 4):
         [mine] = claim(db, attempt)
         assert mine.attempts == attempt
-        db.transact(lambda connection: postpone_task(connection, mine, NOW, "no route to host"))  # noqa: B023 - runs at once.
+        postpone(db, mine, NOW, "no route to host")
         assert row(db).last_error == "no route to host"
     finish(db, claim(db)[0])
     assert (row(db).attempts, row(db).last_error, row(db).claimed_by) == (0, None, None)
@@ -223,18 +208,17 @@ def test_a_claim_on_a_task_that_is_gone_is_not_ours(db: Database) -> None:
 # ---------------------------------------------------------------- making due
 
 
-def test_a_subject_has_one_task_of_a_kind_and_its_name_is_exact(db: Database) -> None:
-    add(db, "a", "A", "a ")
-    db.transact(lambda connection: add_task(connection, "host", "a", NOW))
+def test_a_subject_has_one_task_of_a_kind(db: Database) -> None:
+    add(db, "a")
+    add(db, "a", kind="host")
     with pytest.raises(IntegrityError):
         add(db, "a")
 
 
 def test_hurrying_a_failing_task_makes_it_due_at_once(db: Database) -> None:
     add(db, "a")
-    [mine] = claim(db)
-    db.transact(lambda connection: postpone_task(connection, mine, hour(9), "x"))
-    db.transact(lambda connection: hurry_task(connection, "lease", "a", NOW))
+    postpone(db, claim(db)[0], hour(9), "x")
+    hurry(db, "a")
     [again] = claim(db)
     assert again.attempts == 1
 
@@ -242,16 +226,14 @@ def test_hurrying_a_failing_task_makes_it_due_at_once(db: Database) -> None:
 def test_hurrying_leaves_the_claim_of_whoever_is_at_work(db: Database) -> None:
     add(db, "a")
     [mine] = claim(db)
-    db.transact(lambda connection: hurry_task(connection, "lease", "a", hour(0.1)))
+    hurry(db, "a", hour(0.1))
     assert ours(db, mine)
     assert claim(db, 0.1) == []
 
 
 def test_hurrying_says_whether_there_is_such_a_task(db: Database) -> None:
     add(db, "a")
-    for subject, there in (("a", True), ("a", True), ("b", False)):
-        known = db.transact(lambda connection, subject=subject: hurry_task(connection, "lease", subject, NOW))  # type: ignore[misc]  # As above.
-        assert known is there
+    assert [hurry(db, subject) for subject in "aab"] == [True, True, False]
 
 
 def test_adding_once_writes_a_task_or_makes_it_due(db: Database) -> None:
@@ -274,3 +256,44 @@ def test_the_next_task_due_is_the_first_that_nobody_holds(db: Database) -> None:
     assert following(1) == hour(-1)
     finish(db, mine)
     assert following(1) == hour(3)
+
+
+# ---------------------------------------------------------------- periodic locks
+
+
+def add_lock(db: Database) -> None:
+    db.transact(partial(add_periodic_lock, kind="audit"))
+
+
+def take(db: Database, now: float, until: float) -> bool:
+    return db.transact(partial(take_periodic_lock, kind="audit", now=hour(now), until=hour(until)))
+
+
+def keep(db: Database, mine: float, until: float) -> bool:
+    return db.transact(partial(keep_periodic_lock, kind="audit", mine=hour(mine), until=hour(until)))
+
+
+def test_a_turn_is_taken_by_one_until_the_next_is_open(db: Database) -> None:
+    add_lock(db)
+    assert take(db, 0, until=10)
+    assert not take(db, 9, until=19)
+    assert take(db, 10, until=20)
+    assert not keep(db, mine=10, until=21), "it is somebody else's by now"
+    assert keep(db, mine=20, until=25)
+    assert not take(db, 24, until=34)
+    assert take(db, 25, until=35)
+
+
+def test_the_row_is_made_once_and_is_no_work_for_workers(db: Database) -> None:
+    for _ in range(2):
+        add_lock(db)
+    assert take(db, 0, until=10)
+    with db.reading() as connection:
+        assert connection.execute(select(tasks.c.claimed_by)).scalar_one() is None
+        assert next_due(connection, hour(24)) is None
+    assert claim(db, 24) == []
+
+
+def test_of_many_that_ask_at_once_one_gets_it(db: Database) -> None:
+    add_lock(db)
+    assert sum(at_once(db.engine, 6, lambda own, number: take(own, 0, until=10 + number / 1000))) == 1

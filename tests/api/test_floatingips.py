@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 
@@ -30,29 +28,3 @@ def test_7_post_list_show_delete(admin: Client, client: Client) -> None:
     assert client.ask("GET", "/v1/floatingips").json == {"floatingips": [shown]}
     assert admin.ask("DELETE", f"/v1/floatingips/{made['id']}").status_code == 204
     assert client.ask("GET", f"/v1/floatingips/{made['id']}").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ({}, "Missing parameter floating_network_id, floating_ip_address"),
-        ({"floating_network_id": NETWORK_ID}, "Missing parameter floating_ip_address"),
-        ({**MAKE, "floating_ip_address": "nonsense"}, "nonsense"),
-        ({**MAKE, "floating_ip_address": 7}, "The value of floating_ip_address is not acceptable: "),
-        ({**MAKE, "floating_network_id": ""}, "The value of floating_network_id is not acceptable: "),
-        ({**MAKE, "floating_network_id": "none-such"}, "none-such"),
-    ],
-)
-def test_7_post_bad_values_are_400(admin: Client, body: dict[str, Any], message: str) -> None:
-    answer = admin.ask("POST", "/v1/floatingips", body)
-    assert answer.status_code == 400
-    assert message in answer.json["error_message"]
-
-
-def test_7_post_twice_is_409(admin: Client) -> None:
-    assert admin.ask("POST", "/v1/floatingips", MAKE).status_code == 201
-    assert admin.ask("POST", "/v1/floatingips", MAKE).status_code == 409
-
-
-def test_7_there_is_no_put(admin: Client) -> None:
-    assert admin.ask("PUT", "/v1/floatingips/x", {}).status_code == 405

@@ -49,42 +49,19 @@ def test_6_post_by_id_which_wins(admin: Client, reference: dict[str, Any]) -> No
     assert admin.ask("POST", "/v1/os-hosts", reference).json["host"]["hypervisor_hostname"] == "cmp-02"
 
 
-@pytest.mark.parametrize("body", [{}, {"rack": "r7"}, {"name": ""}, {"name": None}])
-def test_6_post_without_name_or_id_is_403(admin: Client, body: dict[str, Any]) -> None:
-    assert admin.ask("POST", "/v1/os-hosts", body).status_code == 403
-
-
-def test_6_post_an_unknown_host_is_404_and_a_known_one_409(admin: Client, host: str) -> None:
-    assert admin.ask("POST", "/v1/os-hosts", {"name": "cmp"}).status_code == 404
-    assert admin.ask("POST", "/v1/os-hosts", {"name": "cmp-01"}).status_code == 409
-
-
 def test_6_post_values_become_text_and_discovered_fields_are_dropped(admin: Client) -> None:
-    body = {"name": "cmp-01", "slots": 8, "gpu": True, "ratio": 1.5, "vcpus": "1000", "reservable": False}
+    body = {
+        "name": "cmp-01",
+        "k" * 64: "v",
+        "slots": 8,
+        "gpu": True,
+        "ratio": 1.5,
+        "vcpus": "1000",
+        "reservable": False,
+    }
     host = admin.ask("POST", "/v1/os-hosts", body).json["host"]
     assert (host["slots"], host["gpu"], host["ratio"]) == ("8", "True", "1.5")
-    assert (host["vcpus"], host["reservable"]) == (8, True)
-
-
-@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/os-hosts"), ("PUT", "/v1/os-hosts/1")])
-def test_3_1_a_long_key_is_400_and_leaves_nothing(admin: Client, host: str, method: str, path: str) -> None:
-    body = {"rack": "changed", "x" * 65: "v"} | ({"name": "cmp-02"} if method == "POST" else {})
-    answer = admin.ask(method, path, body)
-    assert answer.status_code == 400
-    assert "Extra capability key too long" in answer.json["error_message"]
-    assert [each["rack"] for each in admin.ask("GET", "/v1/os-hosts").json["hosts"]] == ["a1"]
-
-
-@pytest.mark.parametrize("value", [{"a": 1}, ["a"], "x" * 16_001])
-def test_6_other_values_are_400_and_name_the_key(admin: Client, host: str, value: object) -> None:
-    for method, path, more in (("POST", "/v1/os-hosts", {"name": "cmp-02"}), ("PUT", "/v1/os-hosts/1", {})):
-        answer = admin.ask(method, path, {"size": value, **more})
-        assert (answer.status_code, answer.json["field"]) == (400, "size")
-
-
-def test_a_property_is_not_null_when_a_host_is_enrolled(admin: Client) -> None:
-    answer = admin.ask("POST", "/v1/os-hosts", {"name": "cmp-02", "size": None})
-    assert (answer.status_code, answer.json["field"]) == (400, "size")
+    assert (host["k" * 64], host["vcpus"], host["reservable"]) == ("v", 8, True)
 
 
 def test_null_takes_a_property_away(admin: Client, host: str) -> None:
@@ -97,26 +74,10 @@ def test_null_takes_a_property_away(admin: Client, host: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("key", ["", "a/b", "tab\there"])
-def test_6_keys_that_cannot_be_named_in_a_path_are_400(admin: Client, host: str, key: str) -> None:
-    assert admin.ask("PUT", "/v1/os-hosts/1", {key: "x"}).status_code == 400
-
-
 def test_6_put_sets_properties(admin: Client, host: str) -> None:
     answer = admin.ask("PUT", f"/v1/os-hosts/{host}", {"rack": "r8", "row": 3})
     assert answer.status_code == 200
     assert (answer.json["host"]["rack"], answer.json["host"]["row"]) == ("r8", "3")
-
-
-def test_6_put_nothing_is_400(admin: Client, host: str) -> None:
-    assert admin.ask("PUT", f"/v1/os-hosts/{host}", {}).status_code == 400
-
-
-@pytest.mark.parametrize("key", sorted(FIELDS | {"name"}))
-def test_6_put_cannot_mask_a_field(admin: Client, host: str, key: str) -> None:
-    answer = admin.ask("PUT", f"/v1/os-hosts/{host}", {key: "x", "rack": "changed"})
-    assert (answer.status_code, answer.json["field"]) == (400, key)
-    assert admin.ask("GET", f"/v1/os-hosts/{host}").json["host"]["rack"] == "a1"
 
 
 def test_6_delete(admin: Client, host: str) -> None:
@@ -126,11 +87,6 @@ def test_6_delete(admin: Client, host: str) -> None:
     answer = admin.ask("DELETE", f"/v1/os-hosts/{host}")
     assert (answer.status_code, answer.content) == (204, b"")
     assert admin.ask("DELETE", f"/v1/os-hosts/{host}").status_code == 404
-
-
-@pytest.mark.parametrize("path", ["/v1/os-hosts/99", "/v1/os-hosts/99/allocation", "/v1/os-hosts/cmp-01"])
-def test_6_ids_alone_name_hosts(admin: Client, host: str, path: str) -> None:
-    assert admin.ask("GET", path).status_code == 404
 
 
 # ---------------------------------------------------------------- §6.1
@@ -164,11 +120,6 @@ def test_6_1_filters_narrow_the_promises_not_the_hosts(admin: Client, host: str)
     assert reservations("lease_id=other") == 0
     assert reservations("reservation_id=other&nonsense=1") == 0
     assert reservations("lease_id=") == 1
-
-
-@pytest.mark.parametrize("value", ["%00", "x" * 256, "%C3%A9"])
-def test_6_1_a_filter_that_is_no_id_is_400(admin: Client, host: str, value: str) -> None:
-    assert admin.ask("GET", "/v1/os-hosts/allocations", query_string=f"lease_id={value}").status_code == 400
 
 
 def test_6_1_n_slots_are_n_entries(admin: Client, host: str) -> None:
@@ -212,17 +163,3 @@ def test_6_2_patch(admin: Client, host: str) -> None:
         True,
     )
     assert "T" in definition["created_at"]
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [({}, "Missing parameter private"), ({"private": "yes"}, "The value of private is not acceptable: ")],
-)
-def test_6_2_patch_needs_a_truth_value(admin: Client, host: str, body: dict[str, Any], message: str) -> None:
-    answer = admin.ask("PATCH", "/v1/os-hosts/properties/rack", body)
-    assert answer.status_code == 400
-    assert answer.json["error_message"].startswith(message)
-
-
-def test_6_2_patch_an_unknown_name_is_404(admin: Client, host: str) -> None:
-    assert admin.ask("PATCH", "/v1/os-hosts/properties/none-such", {"private": True}).status_code == 404

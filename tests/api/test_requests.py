@@ -38,57 +38,6 @@ def test_2_content_types_that_are_json(client: Client, content_type: str) -> Non
     assert answer.status_code == 201
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "nonsense", "a" * 500])
-def test_2_other_content_types_are_400_in_shape_e2(client: Client, content_type: str) -> None:
-    answer = send(client, json.dumps(LEASE).encode(), headers={"Content-Type": content_type})
-    assert answer.status_code == 400
-    assert answer.json["error"] == 400
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"nonsense",
-        b'\xff\xfe{"name": "n"}',
-        b"[" * 100_000 + b"]" * 100_000,
-        b'{"a":' * 40 + b"1" + b"}" * 40,
-        b'{"name": ' + b"9" * 10_000 + b"}",
-        b'{"name": NaN}',
-        b'{"name": -Infinity}',
-        b'{"x": 1e999}',
-        b'{"x": 9223372036854775808}',
-        b'{"name": "a\\u0000b"}',
-        b'{"a\\u0000b": 1}',
-        b'{"name": "\\ud800"}',
-        b'{"x": [{"y": "\\udc00"}]}',
-        b'{"name": "a\x00b"}',
-        b"[]",
-        b'"text"',
-        b"null",
-        b"1",
-    ],
-    ids=lambda content: repr(content[:24]),
-)
-@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/leases"), ("POST", "/v1/floatingips")])
-def test_2_bodies_that_cannot_be_read_are_400_in_shape_e2(
-    admin: Client, method: str, path: str, content: bytes
-) -> None:
-    answer = admin.ask(method, path, content=content, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 400, answer.text
-    assert answer.json["error"] == 400
-    assert answer.json["error_message"].endswith(".")
-    assert answer.json["code"] == "leasehold.http.malformed"
-
-
-def test_2_a_body_above_the_limit_is_413(client: Client) -> None:
-    answer = send(client, b'{"name": "' + b"x" * 1024 * 1024 + b'"}')
-    assert answer.status_code == 413
-    assert answer.json["code"] == "leasehold.input.too_large"
-    assert answer.json["details"] == {"limit": 1024 * 1024}
-
-
 @pytest.mark.parametrize("length", ["abc", "-1"])
 def test_2_a_length_that_is_no_length_is_400(service: Service, settings: ApiSettings, length: str) -> None:
     # The test client refuses to send this, so set it in the environment; servers may pass it.
@@ -99,9 +48,7 @@ def test_2_a_length_that_is_no_length_is_400(service: Service, settings: ApiSett
     assert json.loads(content)["error"] == 400
 
 
-def test_2_duplicate_keys_and_query_keys_do_no_harm(client: Client) -> None:
-    content = b'{"name": "a", "name": "b", "start_date": "now", "end_date": "2031-05-02 10:00"}'
-    assert send(client, content).json["lease"]["name"] == "b"
+def test_2_duplicate_and_unknown_query_keys_do_no_harm(client: Client) -> None:
     assert client.ask("GET", "/v1/leases", query_string="limit=1&limit=2&nonsense&%ff=%00").status_code == 200
 
 
@@ -113,51 +60,6 @@ def test_2_the_answer_is_json_whatever_is_accepted(client: Client, accept: str |
 
 
 # ---------------------------------------------------------------- §2: routes
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/v1",
-        "/v1/",
-        "/v1/leases/",
-        "/v1/leases.json",
-        "/v1/os-hosts/",
-        "/v1/os-hosts.json",
-        "//v1/leases",
-        "/v1//leases",
-        "/v1/plugins",
-        "/v2/leases",
-        "/nonsense",
-        "/v1/leases/a/b",
-        "/v1/leases/%00",
-        "/v1/leases/" + "x" * 300,
-    ],
-)
-def test_2_unknown_routes_are_404_in_shape_e2(client: Client, path: str) -> None:
-    answer = client.ask("GET", path)
-    assert answer.status_code == 404
-    assert answer.json["error"] == 404
-    assert answer.json["code"] == "leasehold.http.route"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("PATCH", "/v1/leases", "GET, HEAD, POST"),
-        ("POST", "/v1/leases/x", "DELETE, GET, HEAD, PUT"),
-        ("DELETE", "/v1/os-hosts/allocations", "GET, HEAD"),
-        ("GET", "/v1/os-hosts/properties/rack", "PATCH"),
-        ("PUT", "/v1/floatingips/x", "DELETE, GET, HEAD"),
-        ("POST", "/", "GET, HEAD"),
-        ("OPTIONS", "/v1/leases", "GET, HEAD, POST"),
-    ],
-)
-def test_2_wrong_methods_are_405_in_shape_e2(client: Client, method: str, path: str, allowed: str) -> None:
-    answer = client.ask(method, path)
-    assert answer.status_code == 405
-    assert answer.json["error"] == 405
-    assert answer.headers["Allow"] == allowed
 
 
 def test_2_head_is_get_without_the_body(client: Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,16 +12,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cloud.sandbox import seed, tables
+from tests.bad_input.refusal import VERSION
+from tests.factory import flavors, floating_ips
 from tests.v1.world import HOST, INSTANCE, MEMBER, NOW, World, plant, world
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from falcon import testing
 
-JSON = {"Content-Type": "application/json"}
+    from tests.bad_input.refusal import Refusal
+
 LATER = NOW + timedelta(minutes=2)
+PARTS = ("hosts", "instances", "flavors", "addresses", "running")
+"""Names of reservations: one of each type of the lease, and that of the active lease. A body holds `{hosts}`."""
 
 
 @dataclass
@@ -31,32 +37,39 @@ class Target:
     places: dict[str, str]
     before: dict[str, list[Any]]
 
-    def path(self, template: str) -> str:
-        """Fill in ids: `/leases/{lease}`."""
-        return template.format(**self.places)
-
     def ask(self, method: str, template: str, body: Any = None, **more: Any) -> testing.Result:
-        """Send a request as an administrator."""
-        return self.world.ask(method, self.path(template), body, **more)
+        """Send a request as an administrator; the path is a template, and bytes as the body are sent unchanged."""
+        version = "1.2" if template.startswith("/v1/resources") else "1.0"
+        headers = {**self.world.headers, VERSION: f"reservation {version}"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            more["body"] = body if isinstance(body, bytes) else self.written(body)
+        headers |= more.pop("headers", {})
+        return self.world.web.simulate_request(method, template.format(**self.places), headers=headers, **more)
 
-    def send(self, method: str, template: str, content: bytes, **more: Any) -> testing.Result:
-        """Send these bytes as the body."""
-        headers = {**self.world.headers, **JSON, **more.pop("headers", {})}
-        path = f"/v1{self.path(template)}"
-        return self.world.web.simulate_request(method, path, headers=headers, body=content, **more)
+    def written(self, body: Any) -> str:
+        """Return the body as JSON, with the ids of the target's reservations."""
+        text = json.dumps(body)
+        for name in PARTS:
+            text = text.replace(f'"{{{name}}}"', f'"{self.places[name]}"')
+        return text
 
-    def refuses(self, answer: testing.Result, *statuses: int, field: str | None = None) -> None:
-        """Check the answer to bad input: a 4xx in JSON with a message, a code, and the field if one is expected."""
-        assert 400 <= answer.status_code < 500, answer.text
-        assert not statuses or answer.status_code in statuses, answer.text
-        assert answer.headers["content-type"] == "application/json"
-        message = answer.json["error_message"]
-        assert isinstance(message, str)
-        assert message
-        assert len(message) < 2000
-        assert answer.json["code"].startswith("leasehold.")
-        if field is not None:
-            assert answer.json.get("field") == field, answer.text
+    def refuses(self, wanted: Refusal) -> testing.Result:
+        """Send a request that must be refused, check the answer, and return it."""
+        headers, query = dict(wanted.headers), wanted.query
+        answer = self.ask(wanted.method, wanted.path, wanted.body, headers=headers, query_string=query)
+        wanted.check(answer)
+        return answer
+
+    def accepted(self, rows: Iterable[Refusal]) -> list[str]:
+        """Return what is wrong with the answers to these requests, which must all be refused."""
+        wrong = []
+        for row in rows:
+            try:
+                self.refuses(row)
+            except AssertionError as error:
+                wrong.append(f"{row}: {str(error)[:300]}")
+        return wrong
 
     def unchanged(self) -> None:
         """Check that no row of the database or of the sandbox cloud has changed, and that the service answers."""
@@ -74,33 +87,37 @@ def picture(of: World) -> dict[str, list[Any]]:
     return rows
 
 
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """Return a database to copy, and the ids of its rows.
+def fill(new: World) -> dict[str, str]:
+    """Fill an empty service, and return the ids of what a path or a body names.
 
     It holds hosts (all enrolled but gpu-03), addresses, a lease for tomorrow with a reservation of every type, an
     active lease, and a lease of another project.
     """
+    for name, properties in seed.SUGGESTED_HOSTS[:-1]:
+        new.enrol(name, **properties)
+    for address in seed.SUGGESTED_FLOATING_IPS[:3]:
+        sent = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
+        assert new.ask("POST", "/floatingips", sent).status_code == 201
+    active = new.lease(HOST, end_date=new.date(days=1))
+    every_type = (HOST, INSTANCE, flavors(), floating_ips())
+    lease = new.lease(*every_type, start_date=new.date(days=1), end_date=new.date(days=2))
+    body = {"name": "theirs", "start_date": "now", "end_date": new.date(days=1)}
+    new.ask("POST", "/leases", body, headers={**MEMBER, "X-Project-Id": "alt"})
+    new.wait(minutes=2)
+    places = {"lease_id": lease["id"], "active": active["id"], "host_id": "1", "name": "rack"}
+    places |= {"resource_type": "physical:host", "resource_id": "1"}
+    places["running"] = active["reservations"][0]["id"]
+    places["floatingip_id"] = new.get("/floatingips")["floatingips"][2]["id"]
+    return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """Return a filled database to copy, and the ids of its rows."""
     path = tmp_path_factory.mktemp("target") / "leasehold.db"
     plant(path)
     with world(path) as new:
-        for name, properties in seed.SUGGESTED_HOSTS[:-1]:
-            new.enrol(name, **properties)
-        for address in seed.SUGGESTED_FLOATING_IPS[:3]:
-            sent = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
-            assert new.ask("POST", "/floatingips", sent).status_code == 201
-        flavor = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
-        floating = {"resource_type": "virtual:floatingip", "network_id": seed.NETWORK_ID, "amount": 1}
-        active = new.lease(HOST, end_date=new.date(days=1))
-        lease = new.lease(HOST, INSTANCE, flavor, floating, start_date=new.date(days=1), end_date=new.date(days=2))
-        body = {"name": "theirs", "start_date": "now", "end_date": new.date(days=1)}
-        theirs = new.ask("POST", "/leases", body, headers={**MEMBER, "X-Project-Id": "alt"}).json["lease"]
-        new.wait(minutes=2)
-        parts = [part["id"] for part in lease["reservations"]]
-        places = {"lease": lease["id"], "active": active["id"], "theirs": theirs["id"], "host": "1"}
-        places["address"] = new.get("/floatingips")["floatingips"][2]["id"]
-        places |= dict(zip(("hosts", "instances", "flavors", "addresses"), parts, strict=True))
-    return path, places
+        return path, fill(new)
 
 
 @pytest.fixture(scope="session")

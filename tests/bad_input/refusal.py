@@ -1,0 +1,89 @@
+"""A request that the API refuses, and what its answer says: one row of the tables in this folder."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.api.routes import ROUTES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from falcon import testing
+
+VERSION = "OpenStack-API-Version"
+LEASES, LEASE = "/v1/leases", "/v1/leases/{lease_id}"
+HOSTS, HOST, PROPERTIES = "/v1/os-hosts", "/v1/os-hosts/{host_id}", "/v1/os-hosts/properties"
+ADDRESSES = "/v1/floatingips"
+TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
+ADDRESS_TYPE = "/v1/resources/virtual:floatingip"
+WRITES = [(route.method, route.path) for route in ROUTES if route.request is not None]
+"""Every request with a body, from the API's own table, so that bad input reaches each new one as well."""
+BEFORE_A_HANDLER = {"http.route", "http.method", "http.malformed", "version.not_acceptable", "input.too_large"}
+"""The codes of errors in shape E2 (contract http-api §3)."""
+VALID = {"name": "n", "start_date": "2031-05-05 10:00", "end_date": "2031-05-05 11:00"}
+"""A lease that is granted."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The request, and of the answer: status, code (without `leasehold.`), field, a part of the message, and details.
+
+    Bytes as the body are sent unchanged. The path and the ids of reservations name the target's rows: `{lease_id}`.
+    """
+
+    method: str
+    path: str
+    body: Any = None
+    status: int = 400
+    code: str = "input.invalid"
+    field: str | None = None
+    words: str = ""
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    query: str = ""
+
+    def __str__(self) -> str:
+        """Return an id for pytest that shows what is wrong."""
+        sent = self.body if self.body is not None else self.query or dict(self.headers)
+        return f"{self.method} {self.path[:40]} {str(sent)[:70]}"
+
+    def check(self, answer: testing.Result) -> None:
+        """Fail unless the answer is this refusal."""
+        check_shape(answer)
+        shown = answer.json
+        found = (answer.status_code, shown["code"].removeprefix("leasehold."), shown.get("field"))
+        assert found == (self.status, self.code, self.field), answer.text
+        assert self.words in shown["error_message"]
+        assert shown.get("details", {}).items() >= self.details.items(), shown
+
+
+def check_shape(answer: testing.Result) -> None:
+    """Fail unless the answer is a refusal in JSON, in the shape of contract http-api §3 that belongs to its code."""
+    status, shown = answer.status_code, answer.json
+    assert 400 <= status < 500, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert 0 < len(shown["error_message"]) < 2000
+    area, _, code = shown["code"].partition(".")
+    assert area == "leasehold"
+    keys = shown.keys() - {"error_message", "code", "details", "field"}
+    versioned = True
+    if status == 401:
+        assert keys == {"error"}
+        assert shown["error"].keys() == {"code", "title", "message"}
+        versioned = False
+    elif code in BEFORE_A_HANDLER:
+        assert (keys, shown["error"]) == ({"error"}, status)
+        versioned = False
+    else:
+        assert (keys, shown["error_code"], shown["error_name"]) == ({"error_code", "error_name"}, status, status)
+    assert (VERSION in answer.headers) == versioned
+
+
+def one_quick(rows: Sequence[Any]) -> list[Any]:
+    """Return parameters of which only the first is for the quick tests."""
+    return [rows[0], *(pytest.param(row, marks=pytest.mark.slow) for row in rows[1:])]

@@ -1,0 +1,206 @@
+"""Tables of wrong values: for every field of every request, what is sent there and must be refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.sandbox import seed
+from tests.bad_input.refusal import (
+    ADDRESS_TYPE,
+    ADDRESSES,
+    HOST,
+    HOSTS,
+    LEASE,
+    LEASES,
+    PROPERTIES,
+    RESOURCE,
+    TYPE,
+    VALID,
+)
+from tests.factory import flavors, floating_ips, hosts, instances
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Values = list[Any]
+
+OBJECTS: Values = [[], {}, [1], {"a": 1}, [[]], ["x"]]
+NO_TEXT: Values = [1, 0, -1, 1.5, True, *OBJECTS]
+NO_LIST: Values = [1, 1.5, True, "", "x", "[]", {}, {"a": 1}]
+NO_OBJECT: Values = [None, 1, "x", True, []]
+NO_NUMBER: Values = [None, True, False, 1.5, "", "x", "1.5", "1 ", "٣", "0x1", "1e3", "9" * 20, *OBJECTS]
+NO_SIZE: Values = [*NO_NUMBER, -1, 2**31, 2**53, "-1", str(2**31), -(2**63)]
+NO_AMOUNT: Values = [*NO_SIZE, 0, "0"]
+NO_EXPRESSION: Values = [
+    None,
+    *NO_TEXT,
+    "x",
+    "null",
+    "1",
+    "{}",
+    '["and"]',
+    '["and", []]',
+    '["or"]',
+    '["==", "vcpus", "8"]',
+    '["==", "$", "8"]',
+    '["==", "$vcpus", ""]',
+    '["==", "$vcpus", 8]',
+    '["==", "$vcpus"]',
+    '["~", "$vcpus", "8"]',
+    '["==", ["$vcpus"], "8"]',
+    '["==", "$nonsense", "8"]',
+    '["==", "$__class__", "8"]',
+    '["==", "$\' OR 1=1 --", "8"]',
+    '["==", "$vcpus", "\\ud800"]',
+    "[" * 10_000 + "]" * 10_000,
+    '["not", ' * 10_000 + '["==", "$vcpus", "8"]' + "]" * 10_000,
+    '["not", ' * 40 + '["==", "$vcpus", "8"]' + "]" * 40,
+    json.dumps(["and", *[["==", "$vcpus", "8"]] * 1000]),
+    '["==", "$vcpus", "' + "9" * 20_000 + '"]',
+]
+NO_AFFINITY: Values = ["maybe", 2, -1, 1.5, "truefalse", *OBJECTS]
+NO_IDENTIFIER: Values = [None, "", True, 1.5, "x" * 256, *OBJECTS]
+NO_BOOLEAN: Values = [None, 0, 1, "true", "yes", "", 1.5, *OBJECTS]
+NO_NAME: Values = ["x" * 81, "é" * 81, "x" * 100_000, *NO_TEXT]
+NO_DATE_TEXT = [
+    *("tomorrow", "now ", " now", "NOW", "now\n", "Bogus-date 13:13"),
+    *("2031-05-05", "10:00", "2031-05-05 10", "2031-05-05T10:00", "2031-05-05 10:00:00"),
+    *("2031-05-05 10:00 ", " 2031-05-05 10:00", "2031-05-05  10:00", "2031-05-05 10:00\n"),
+    *("2031/05/05 10:00", "05-05-2031 10:00", "31-05-05 10:00"),
+    *("2031-02-30 10:00", "2031-02-29 10:00", "2031-13-01 10:00", "2031-00-01 10:00", "2031-01-00 10:00"),
+    *("2031-05-05 24:00", "2031-05-05 10:60", "2031-05-05 -1:00"),
+    *("0000-01-01 10:00", "0001-01-01 10:00", "1969-12-31 23:59", "9999-12-31 23:59", "10000-01-01 10:00"),
+    *("99999999999999999999-01-01 10:00", "-2031-05-05 10:00", "+2031-05-05 10:00"),
+    *("٢٠٣١-05-05 10:00", "\uff12\uff10\uff13\uff11-05-05 10:00", "2031\u201005\u201005 10:00"),
+    *("2031-05-05\u00a010:00", "' OR 1=1 --", "%s%n%d", "{0.__class__}", "x" * 100_000),
+]
+"""Dates in no version."""
+ZONED = [
+    *("2031-05-05T10:00Z", "2031-05-05T10:00:00Z", "2031-05-05 10:00+00:00", "2031-05-05T10:00:00.000000+02:00"),
+    *("2031-05-05 10:00 UTC", "2031-05-05 10:00 Z"),
+]
+"""Dates with a zone, which 1.0 refuses."""
+WRONG_ISO = [
+    *("2031-05-05T10:00:00", "2031-05-05T10:00:00+25:00", "2031-05-05T10:00:00+0000", "2031-05-05T10:00:61Z"),
+    *("2031-05-05T10:00:00.5Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2031-W19-1T10:00:00Z"),
+    "20310505T100000Z",
+]
+"""ISO forms that every version refuses."""
+NO_DATE: Values = [*NO_DATE_TEXT, *ZONED, *WRONG_ISO, *NO_TEXT, 2**31, 20310505, ["now"], {"date": "now"}]
+NO_ADDRESS: Values = [
+    *(None, "", "x", "203.0.113.256", "203.0.113.0/24", "203.0.113.210\n", "::g", "x" * 65, "٢٠٣.0.113.210"),
+    *NO_TEXT,
+]
+NO_PROPERTY: Values = ["x" * 16_001, *OBJECTS]
+WORD = ["x", "1", 1]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A field: its request, its location in the body, the values that must be refused, and its name in the error."""
+
+    method: str
+    path: str
+    body: dict[str, Any]
+    steps: tuple[str | int, ...]
+    wrong: Values
+    named: str = ""
+
+    @property
+    def field(self) -> str:
+        """Return the name of the field in errors, by default its location."""
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
+        return self.named or text.removeprefix(".")
+
+    def __str__(self) -> str:
+        """Return an id for pytest."""
+        return f"{self.method} {self.path} {self.field}"
+
+    def with_value(self, value: Any, key: str | None = None) -> dict[str, Any]:
+        """Return the request's body with the value in this place, or at another key of the same object."""
+        body: Any = copy.deepcopy(self.body)
+        inner = body
+        for step in self.steps[:-1]:
+            inner = inner[step]
+        inner[self.steps[-1] if key is None else key] = value
+        return dict(body)
+
+
+def places(method: str, path: str, body: dict[str, Any], fields: Mapping[str, Values]) -> Iterator[Place]:
+    """Yield the place of each of these fields of a request."""
+    for name, wrong in fields.items():
+        yield Place(method, path, body, (name,), wrong)
+
+
+def reservation(asked: Mapping[str, Any], fields: Mapping[str, Values]) -> Iterator[Place]:
+    """Yield the places of a reservation in a new lease."""
+    body = {**VALID, "reservations": [asked]}
+    for name, wrong in fields.items():
+        yield Place("POST", LEASES, body, ("reservations", 0, name), wrong)
+
+
+def change(part: str, fields: Mapping[str, Values]) -> Iterator[Place]:
+    """Yield the places of a reservation in a change of the lease."""
+    for name, wrong in fields.items():
+        yield Place("PUT", LEASE, {"reservations": [{"id": part}]}, ("reservations", 0, name), wrong)
+
+
+def properties(method: str, path: str, body: dict[str, Any], wrong: Values) -> Iterator[Place]:
+    """Yield the places of properties on a path of any resource type; errors name the property alone."""
+    yield from places(method, path, body, {"properties": [None, *WORD, True, [], [1]]})
+    yield Place(method, path, {**body, "properties": {}}, ("properties", "rack"), wrong, named="rack")
+
+
+REQUIRED_DATE: Values = [None, "", *NO_DATE]
+DATES = {"start_date": REQUIRED_DATE, "end_date": REQUIRED_DATE, "before_end_date": NO_DATE}
+IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST}
+IN_CHANGE = {"name": NO_NAME, "start_date": NO_DATE, "end_date": NO_DATE, "before_end_date": NO_DATE}
+EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
+OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}
+OF_INSTANCES = {
+    "amount": NO_AMOUNT,
+    **dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), NO_SIZE),
+    "affinity": NO_AFFINITY,
+    "resource_properties": NO_EXPRESSION,
+}
+OF_FLAVORS = {"flavor_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "affinity": NO_AFFINITY}
+OF_ADDRESSES = {"network_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "required_floatingips": [None, *NO_LIST]}
+NEW_HOST, NEW_ADDRESS = {"name": "gpu-03"}, {"floating_ip_address": "203.0.113.210"}
+NETWORK = {"floating_network_id": seed.NETWORK_ID}
+NO_NETWORK: Values = [None, "", "x", "x" * 256, *NO_TEXT]
+
+PLACES: list[Place] = [
+    *places("POST", LEASES, VALID, {**IN_LEASE, "events": NO_LIST}),
+    Place("POST", LEASES, {**VALID, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
+    Place("POST", LEASES, {**VALID, "events": [{}]}, ("events", 0), NO_OBJECT),
+    Place("POST", LEASES, {**VALID, "events": [{}]}, ("events", 0, "event_type"), ["x" * 67, *NO_TEXT]),
+    Place("POST", LEASES, {**VALID, "reservations": [hosts(), hosts()]}, ("reservations", 1, "max"), NO_AMOUNT),
+    *reservation(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "physical", "x" * 67, *NO_TEXT]}),
+    *reservation(hosts(), {"before_end": [None, "email", "x" * 10_000, *NO_TEXT]}),
+    *reservation(instances(), OF_INSTANCES),
+    *reservation(flavors(), {**OF_FLAVORS, "affinity": [*NO_AFFINITY, True, "False"]}),
+    *reservation(floating_ips(), OF_ADDRESSES),
+    *places("PUT", LEASE, {}, {**IN_CHANGE, "reservations": NO_LIST}),
+    Place("PUT", LEASE, {"reservations": [{}]}, ("reservations", 0), NO_OBJECT),
+    Place("PUT", LEASE, {"reservations": [{}]}, ("reservations", 0, "id"), ["", "x", *NO_TEXT]),
+    *change("{hosts}", OF_HOSTS),
+    *change("{instances}", OF_INSTANCES),
+    *change("{flavors}", OF_FLAVORS),
+    *change("{addresses}", {**OF_ADDRESSES, "network_id": ["x", *NO_IDENTIFIER]}),
+    *change("{addresses}", {"required_floatingips": [["203.0.113.200"]]}),
+    *places("POST", HOSTS, NEW_HOST, {"name": ["x" * 256, *NO_TEXT], "rack": [None, *NO_PROPERTY]}),
+    *places("POST", HOSTS, {}, {"id": [1.5, True, "x" * 256, *OBJECTS]}),
+    *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),
+    *places("PATCH", f"{PROPERTIES}/{{name}}", {}, {"private": NO_BOOLEAN}),
+    *places("POST", ADDRESSES, NEW_ADDRESS, {"floating_network_id": NO_NETWORK}),
+    *places("POST", ADDRESSES, NETWORK, {"floating_ip_address": NO_ADDRESS}),
+    *places("POST", TYPE, {}, {"name": [None, 1.5, True, "x" * 256, *OBJECTS]}),
+    *properties("POST", TYPE, NEW_HOST, [None, *NO_PROPERTY]),
+    *places("POST", ADDRESS_TYPE, NEW_ADDRESS, {"floating_network_id": NO_NETWORK}),
+    *places("POST", ADDRESS_TYPE, NETWORK, {"floating_ip_address": NO_ADDRESS}),
+    *properties("PUT", RESOURCE, {}, NO_PROPERTY),
+    *places("PATCH", f"{TYPE}/properties/{{name}}", {}, {"private": NO_BOOLEAN}),
+]

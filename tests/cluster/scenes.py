@@ -8,21 +8,23 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import requests
-import sqlalchemy as sa
+from sqlalchemy import make_url
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID
-from leasehold.db.engine import open_engine, reading
+from leasehold.db.engine import open_engine
 from tests.cluster import guide
+from tests.harness.tables import dump
+from tests.harness.verdict import audit_findings
+from tests.harness.visitor import Asked
 from tests.processes import wait_for
 from tests.race.fleet import work_done
 from tests.race.report import OUTAGE, StormReport
 from tests.race.storm import SEED, storm
-from tests.race.verdict import audit_findings
-from tests.race.visitor import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.harness.tables import Dump
     from tests.race.fleet import Fleet, Member
     from tests.servers.galera import GaleraCluster
     from tests.servers.standby import PrimaryAndStandby
@@ -161,7 +163,7 @@ def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None
 
 def galera_urls(cluster: GaleraCluster) -> list[str]:
     """Create an empty database and return its URL on each node, in the form of the guide."""
-    places = [sa.make_url(url) for url in cluster.create_database()]
+    places = [make_url(url) for url in cluster.create_database()]
     return [guide.connection(GALERA, "root", str(at.database), f"{at.host}:{at.port}") for at in places]
 
 
@@ -187,18 +189,13 @@ def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage
         assert audit_findings(url) == [], f"seed {report.seed}: {url}"
 
 
-def all_rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all rows of a node, by table, in key order; the node first catches up with the others."""
+def all_rows(url: str) -> Dump:
+    """Return all rows of a node, by table; the node first catches up with the others."""
     engine = open_engine(url)
-    metadata = sa.MetaData()
-    with reading(engine) as connection:
-        metadata.reflect(connection)
-        rows = {
-            table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by(*table.primary_key))]
-            for table in metadata.sorted_tables
-        }
-    engine.dispose()
-    return rows
+    try:
+        return dump(engine, lambda _table: True)
+    finally:
+        engine.dispose()
 
 
 # ---------------------------------------------------------------- PostgreSQL

@@ -13,10 +13,11 @@ import requests
 
 from tests.cluster import guide
 from tests.cluster.scenes import GALERA, all_rows
+from tests.harness.database_checks import database_problems
+from tests.harness.tables import read_tables
+from tests.harness.visitor import ANSWERED_WITHIN, Asked, Visitor
 from tests.processes import prepare_database
 from tests.race.fleet import fleet
-from tests.race.ledger import read_ledger
-from tests.race.visitor import ANSWERED_WITHIN, Asked, Visitor
 from tests.race.wanted import ANYTHING
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def test_the_last_host_goes_to_exactly_one_every_time(node_urls: list[str]) -> N
             asked = list(threads.map(lambda number: ask_in_every_round(number, site, barrier), range(CLIENTS)))
     for answers in zip(*asked, strict=True):
         assert sorted(answer.status for answer in answers) == [201] + [409] * (CLIENTS - 1)
-    ledger = read_ledger(node_urls[2])
-    assert ledger.problems() == []
-    assert len(ledger.live()) == ROUNDS
+    tables = read_tables(node_urls[2])
+    assert database_problems(tables, datetime.now(UTC)) == []
+    assert len(tables.allocated()) == ROUNDS
     assert all_rows(node_urls[0]) == all_rows(node_urls[1]) == all_rows(node_urls[2])
 
 

@@ -17,12 +17,12 @@ import requests
 
 from tests.cluster import guide
 from tests.cluster.scenes import BACK_WITHIN, POSTGRESQL, standby_url, well
+from tests.harness.verdict import audit_findings
+from tests.harness.visitor import Asked, Visitor
 from tests.processes import prepare_database, wait_for
 from tests.race import wanted
 from tests.race.fleet import fleet
 from tests.race.storm import enrol, wait_until_idle
-from tests.race.verdict import audit_findings
-from tests.race.visitor import Asked, Visitor
 from tests.race.wanted import Span, Times
 from tests.servers import SERVERS, server_of_kind
 from tests.servers.standby import PrimaryAndStandby

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import requests
 
-from tests.race.visitor import ANSWERED_WITHIN, Visitor
+from tests.harness.visitor import ANSWERED_WITHIN, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.harness.visitor import Asked
     from tests.race.conftest import Site
-    from tests.race.visitor import Asked
 
 CLIENTS = 64
 Made = TypeVar("Made")

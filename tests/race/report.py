@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.race.verdict import problems
-from tests.race.visitor import NO_ANSWER
+from tests.harness.verdict import problems
+from tests.harness.visitor import NO_ANSWER
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from tests.race.visitor import Asked
+    from tests.harness.visitor import Asked
 
 EXPECTED = frozenset(
     {("POST", 201), ("POST", 400), ("POST", 409)}

@@ -22,13 +22,13 @@ import requests
 from sqlalchemy.exc import DBAPIError
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID
+from tests.harness.tables import read_tables
+from tests.harness.verdict import open_work
+from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
 from tests.processes import prepare_database
 from tests.race import wanted
 from tests.race.fleet import fleet, work_done
-from tests.race.ledger import read_ledger
 from tests.race.report import StormReport
-from tests.race.verdict import open_work
-from tests.race.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
 from tests.race.wanted import Known, Times
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def wait_until_idle(urls: Sequence[str], within: float) -> float:
     while time.monotonic() < begun + within:
         for url in urls:
             with suppress(DBAPIError):
-                left = open_work(read_ledger(url))
+                left = open_work(read_tables(url))
                 break
         if not left:
             return time.monotonic() - begun

@@ -14,12 +14,12 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import open_engine
+from tests.harness.tables import read_tables
+from tests.harness.verdict import audit_findings
 from tests.processes import prepare_database, wait_for
 from tests.race import wanted
 from tests.race.fleet import fleet
-from tests.race.ledger import read_ledger
 from tests.race.storm import wait_until_idle
-from tests.race.verdict import audit_findings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -81,12 +81,12 @@ def lease(site: Fleet) -> str:
 
 
 def statuses(url: str, lease_ids: Collection[str]) -> list[str]:
-    return [row["status"] for row in read_ledger(url).rows["leases"] if row["id"] in lease_ids]
+    return [row.status for row in read_tables(url)["leases"] if row.id in lease_ids]
 
 
 def kill_the_one_at_work(site: Fleet, url: str, lease_id: str) -> None:
     """Kill the manager that waits for the slow call; restart it if it was the only one."""
-    (claimer,) = [row["claimed_by"] for row in read_ledger(url).rows["tasks"] if row["subject"] == lease_id]
+    (claimer,) = [row.claimed_by for row in read_tables(url)["tasks"] if row.subject == lease_id]
     (stuck,) = [each for each in site.managers if each.program and f":{each.program.process.pid}:" in claimer]
     stuck.kill()
     if len(site.managers) == 1:

@@ -13,16 +13,17 @@ import pytest
 
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.db.engine import open_engine
+from tests.harness.database_checks import database_problems
+from tests.harness.tables import read_tables
 from tests.processes import running, wait_for
 from tests.race.conftest import ANYTHING, HOSTS, VCPUS
 from tests.race.crowd import CLIENTS, all_at_once, statuses
-from tests.race.ledger import read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.harness.visitor import Asked, Visitor
     from tests.race.conftest import Site
-    from tests.race.visitor import Asked, Visitor
 
 pytestmark = pytest.mark.slow
 
@@ -63,13 +64,14 @@ def window(start: float, hours: float) -> dict[str, str]:
 
 def check_answers_kept(site: Site, answers: Sequence[Asked]) -> None:
     """Compare the tables with the answers that the clients got; raise AssertionError on a difference."""
-    ledger = read_ledger(site.database_url)
-    assert ledger.problems() == []
+    tables = read_tables(site.database_url)
+    assert database_problems(tables, datetime.now(UTC)) == []
+    names = {row.name for row in tables["leases"]}
     asked = [answer for answer in answers if answer.method == "POST"]
     granted = {answer.name for answer in asked if answer.status == 201}
     refused = {answer.name for answer in asked} - granted
-    assert granted <= ledger.names
-    assert not refused & ledger.names
+    assert granted <= names
+    assert not refused & names
 
 
 def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
@@ -82,7 +84,7 @@ def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
             assert answer.body["details"]["largest"] == 0
             assert answer.body["details"]["nearest"], answer.body
     check_answers_kept(site, answers)
-    assert len(read_ledger(site.database_url).live({won.body["lease"]["id"]})) == 1
+    assert len(read_tables(site.database_url).allocated({won.body["lease"]["id"]})) == 1
 
 
 def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> None:
@@ -202,10 +204,9 @@ def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None
 
 def nothing_is_due(site: Site) -> bool:
     """Return whether the managers are idle: no work is due, and none of the leases that begin at once remains."""
-    ledger = read_ledger(site.database_url)
-    busy = [row for row in ledger.rows["tasks"] if row["claimed_by"] is not None]
-    soon = (datetime.now(UTC) + timedelta(hours=1)).replace(tzinfo=None).isoformat(sep=" ")
-    return not busy and all(row["due_at"] is None or str(row["due_at"]) > soon for row in ledger.rows["tasks"])
+    soon = datetime.now(UTC) + timedelta(hours=1)
+    tasks = read_tables(site.database_url)["tasks"]
+    return all(row.claimed_by is None and (row.due_at is None or row.due_at > soon) for row in tasks)
 
 
 def check_cloud(site: Site) -> None:

@@ -15,8 +15,8 @@ from sqlalchemy.exc import DBAPIError
 
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.seed import HostSpec
+from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, Visitor
 from tests.race.storm import PAUSE, ask_once
-from tests.race.visitor import ANSWERED_WITHIN, NO_ANSWER, Visitor
 
 if TYPE_CHECKING:
     from leasehold.cloud.sandbox.cloud import SandboxCloud

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.seed import add_hosts
 from leasehold.db.engine import open_engine
+from tests.harness.cloud_checks import misplaced_servers
+from tests.harness.tables import read_tables
 from tests.processes import prepare_database
 from tests.race.fleet import answers, fleet, work_done
 from tests.race.report import OUTAGE, StormReport
@@ -24,12 +26,12 @@ from tests.race.storm import Crowd, enrol, wait_until_idle
 from tests.race.wanted import Times
 from tests.servers import server_of_kind
 from tests.soak.disturbances import Disturber
-from tests.soak.leftovers import left_over, lost
 from tests.soak.people import SPARE, People
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from leasehold.cloud.ports import Server as CloudServer
     from tests.servers import Server
 
 CLIENTS = 10
@@ -48,11 +50,12 @@ class SoakReport:
     disturbances: Mapping[str, int]
     rounds: int
     running: Mapping[str, str]
+    servers: Sequence[CloudServer]
 
     def check(self, url: str) -> None:
         """Raise AssertionError, with the seed, when database, cloud and answers disagree or too little happened."""
         self.storm.check(url, tolerated=OUTAGE, shared=False)
-        wrong = [*left_over(url), *lost(url, self.running)]
+        wrong = list(misplaced_servers(read_tables(url), self.servers, self.running))
         assert not wrong, f"seed {self.storm.seed}: " + "\n".join(wrong[:20])
         asked = {(kind.split()[0], status) for kind, status in self.storm.statuses()}
         missing = [f"{kind} {status}" for kind, status in REQUESTS if (kind, status) not in asked]
@@ -105,6 +108,7 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakR
         disturber.make_good()
         rest = wait_until_idle([url], IDLE_WITHIN)
         work = [work_done(manager) if answers(manager) else {} for manager in site.managers]
+    servers = cloud.servers.all()
     engine.dispose()
     return SoakReport(
         StormReport(seed, crowd.answers, took, rest, work),
@@ -112,4 +116,5 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> SoakR
         disturber.counts,
         disturber.rounds,
         people.running,
+        servers,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,9 @@ from sqlalchemy import text
 
 from leasehold.cloud.sandbox import seed
 from leasehold.db.engine import open_engine, reading
+from tests.harness.database_checks import database_problems
+from tests.harness.tables import read_tables
 from tests.processes import as_text, prepare_database, running, wait_for
-from tests.race.ledger import read_ledger
 from tests.upgrade.clients import VERSION, WITHIN, clients
 from tests.upgrade.next_version import make_next_version
 
@@ -98,7 +100,7 @@ def test_nothing_fails_and_nothing_is_lost_while_versions_run_side_by_side(datab
     assert crowd.kept
     assert crowd.deleted
     assert notes(database_url) == {None, "new"}
-    assert read_ledger(database_url).problems() == []
+    assert database_problems(read_tables(database_url), datetime.now(UTC)) == []
     assert manage(config, newer, "audit") == "No differences between the database and the cloud.\n"
 
 

@@ -1,0 +1,203 @@
+"""The invariants of the database, checked by brute force on plain rows.
+
+The checks follow the contract and use neither the calendar nor the use cases, so they are independent of both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from tests.harness.tables import Row, Tables, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+# By lease status: the allowed statuses of its reservations, start event and end event (contract lifecycle §1.1). Beyond
+# the contract, a lease may end, or fail to end, without having started; the start event is then ERROR.
+COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
+    "PENDING": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
+    "STARTING": ({"pending", "active", "error"}, {"IN_PROGRESS"}, {"UNDONE"}),
+    "ACTIVE": ({"active"}, {"DONE"}, {"UNDONE"}),
+    "TERMINATING": (
+        {"pending", "active", "deleted", "error"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+        {"IN_PROGRESS"},
+    ),
+    "TERMINATED": ({"deleted"}, {"DONE", "ERROR"}, {"DONE"}),
+    "ERROR": ({"pending", "active", "deleted", "error"}, {"DONE", "ERROR"}, {"UNDONE", "ERROR", "DONE"}),
+    "DELETING": (
+        {"pending", "active", "deleted", "error"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+        {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
+    ),
+}
+RUNNING = ("PENDING", "STARTING", "ACTIVE")
+"""Statuses in which a lease must have the allocations that it requested."""
+SLOTS = ("virtual:instance", "flavor:instance")
+
+
+def database_problems(tables: Tables, now: datetime) -> list[str]:
+    """Return a sentence for each broken invariant."""
+    found: list[str] = []
+    for check in (_check_capacity, _check_rows, _check_generations, _check_tasks, _check_released):
+        found += said_by(check, tables)
+    for lease in tables.leases():
+        found += said_by(_check_statuses, tables, lease)
+        found += said_by(_check_promises, tables, lease, now)
+        found += said_by(_check_work, tables, lease, now)
+    return found
+
+
+def said_by(check: Callable[..., None], *arguments: object) -> Iterator[str]:
+    """Run a check and return what it found; a row that is missing or double makes a check fail to unpack it."""
+    try:
+        check(*arguments)
+    except (AssertionError, ValueError) as error:
+        yield str(error)
+
+
+def _check_capacity(tables: Tables) -> None:
+    """At every instant, past or future, the allocations of a resource fit its capacity."""
+    by_resource: dict[int, list[Row]] = defaultdict(list)
+    for row in tables.allocated():
+        by_resource[row.resource_number].append(row)
+    for number, held in by_resource.items():
+        capacity = tables.resource(number).capacity
+        for instant in {row.starts_at for row in held}:
+            at_once = [row for row in held if row.starts_at <= instant < row.ends_at]
+            if any(row.demand is None for row in at_once):
+                assert len(at_once) == 1, f"resource {number} is promised whole and otherwise at {instant}: {at_once}"
+                continue
+            taken: Counter[str] = Counter()
+            for row in at_once:
+                for name, amount in row.demand.items():
+                    taken[name] += row.slots * amount
+            for name, amount in taken.items():
+                has = capacity.get(name, 0)
+                assert amount <= has, f"resource {number} has {has} {name} and has promised {amount}: {at_once}"
+
+
+def _check_rows(tables: Tables) -> None:
+    """Every row belongs to a lease, and every lease has all its rows: transactions are atomic."""
+    leases = {row.id for row in tables["leases"]}
+    for table in ("reservations", "allocations", "events", "outbox"):
+        unknown = {row.lease_id for row in tables[table]} - leases
+        assert not unknown, f"{table} holds rows of the unknown leases {unknown}"
+    for table in ("events", "outbox"):
+        missing = leases - {row.lease_id for row in tables[table]}
+        assert not missing, f"the leases {missing} have no row in {table}"
+    empty = {row.id for row in tables["reservations"]} - {row.reservation_id for row in tables["allocations"]}
+    assert not empty, f"the reservations {empty} were never promised anything"
+
+
+def _check_generations(tables: Tables) -> None:
+    """No allocation may have a generation that its pool has not reached."""
+    generations = {row.name: row.generation for row in tables["pools"]}
+    ahead = [row for row in tables["allocations"] if row.generation > generations[row.pool]]
+    assert not ahead, f"allocations are ahead of the generations {generations} of their pools: {ahead}"
+
+
+def _check_tasks(tables: Tables) -> None:
+    """Each lease has exactly one task, so that two managers never work on the same lease."""
+    subjects = Counter(row.subject for row in tables["tasks"] if row.kind == "lease")
+    leases = {row.id for row in tables["leases"]}
+    assert set(subjects) == leases, f"tasks without a lease, or leases without a task: {set(subjects) ^ leases}"
+    assert set(subjects.values()) <= {1}, f"leases with two tasks: {subjects}"
+
+
+def _check_released(tables: Tables) -> None:
+    """All allocations of terminated leases, and of deleted leases without work left, are released."""
+    idle = {row.subject for row in tables["tasks"] if row.due_at is None}
+    over = {row.id for row in tables["leases"] if row.status == "TERMINATED" or (row.deleted_at and row.id in idle)}
+    kept = [row for row in tables["allocations"] if row.lease_id in over and row.released_at is None]
+    assert not kept, f"ended leases still hold {kept}"
+
+
+def _check_statuses(tables: Tables, lease: Row) -> None:
+    start, end = tables.event(lease, "start_lease"), tables.event(lease, "end_lease")
+    parts = {part.status for part in tables.parts(lease)}
+    allowed = COMBINATIONS[lease.status]
+    found = f"lease {lease.id} is {lease.status} with {parts}, {start}, {end}: {lease.status_reason}"
+    assert parts <= allowed[0], found
+    assert start.status in allowed[1], found
+    assert end.status in allowed[2], found
+    assert (start.time, end.time) == (lease.start_at, lease.end_at), found
+    if lease.status == "ERROR":
+        assert lease.status_reason, found
+        assert (end.status == "DONE") <= (parts <= {"deleted"}), found
+    if lease.status in ("TERMINATED", "ACTIVE") and start.status == "ERROR":
+        assert lease.status == "TERMINATED", found
+    assert "internal error" not in (lease.status_reason or ""), found
+    warnings = [row for row in tables["events"] if row.lease_id == lease.id and row.type == "before_end_lease"]
+    assert all(lease.start_at <= row.time <= lease.end_at for row in warnings), found
+    assert lease.degraded >= any(part.resources_changed for part in tables.parts(lease)), found
+    assert lease.degraded >= any(part.missing_resources for part in tables.parts(lease)), found
+
+
+def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
+    """Each lease has the requested allocations, from now or its start to its end, or reports missing resources."""
+    if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= now:
+        return
+    for part in tables.parts(lease):
+        held = tables.live(lease, part)
+        for row in held:
+            assert row.ends_at == seconds(lease.end_at), (lease, row)
+            assert row.starts_at <= max(seconds(lease.start_at), seconds(now)), (lease, row)
+            if lease.start_at > now:
+                assert row.starts_at == seconds(lease.start_at), (lease, row)
+        slots = sum(row.slots for row in held)
+        least, most = _bounds(part)
+        found = f"reservation {part.id} asked for {least} to {most} and holds {slots}: {lease}, {held}"
+        assert slots <= most, found
+        assert slots >= least or part.missing_resources, found
+        _check_places(tables, part, held)
+
+
+def _bounds(part: Row) -> tuple[int, int]:
+    if part.resource_type == "physical:host":
+        return part.request["min"], part.request["max"]
+    return part.request["amount"], part.request["amount"]
+
+
+def _check_places(tables: Tables, part: Row, held: Sequence[Row]) -> None:
+    numbers = [row.resource_number for row in held]
+    for row in held:
+        resource = tables.resource(row.resource_number)
+        floating = part.resource_type == "virtual:floatingip"
+        assert resource.type == ("virtual:floatingip" if floating else "physical:host"), (part, resource)
+        assert resource.deleted_at is None, (part, resource)
+        assert (row.demand is None) == (part.resource_type not in SLOTS), (part, row)
+    if part.resource_type not in SLOTS:
+        assert len(set(numbers)) == len(numbers), (part, held)
+        return
+    affinity = part.request["affinity"]
+    if affinity is True:
+        assert len(set(numbers)) <= 1, (part, held)
+    if affinity is False:
+        assert max(Counter(numbers).values(), default=0) <= 1, (part, held)
+        assert all(row.slots == 1 for row in held), (part, held)
+    instance = part.resource_type == "virtual:instance"
+    demand: dict[str, Any] = {"VCPU": part.request.get("vcpus")} if instance else part.request["demand"]
+    for row in held:
+        assert demand.items() <= row.demand.items(), (part, row)
+
+
+def _check_work(tables: Tables, lease: Row, now: datetime) -> None:
+    """An unfinished lease has a scheduled task, due no later than its next start or end event."""
+    (task,) = [row for row in tables["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
+    moments = [
+        row.time
+        for row in tables["events"]
+        if row.lease_id == lease.id
+        and row.type in ("start_lease", "end_lease")
+        and row.status in ("UNDONE", "IN_PROGRESS")
+    ]
+    if lease.status == "DELETING":
+        moments.append(now)
+    if not moments:
+        return
+    assert task.due_at is not None, (lease, task)
+    if min(moments) > now:
+        assert task.due_at <= min(moments), (lease, task)

@@ -1,0 +1,94 @@
+"""The verdict on a storm detects every kind of error: the test forges a copy of the database with one statement."""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from tests.harness.tables import Row, Tables
+from tests.harness.verdict import open_work, problems
+from tests.harness.visitor import Outcome
+from tests.race.storm import SEED, storm
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.race.report import StormReport
+
+pytestmark = pytest.mark.slow
+
+PENDING = "SELECT id FROM leases WHERE deleted_at IS NULL AND status = 'PENDING' AND start_at < end_at"
+PART = "SELECT reservation_id FROM allocations JOIN sandbox_flavors ON sandbox_flavors.id = reservation_id"
+FORGERIES = {
+    "left leases": "UPDATE leases SET status_reason = :refused WHERE deleted_at IS NOT NULL",
+    "end_date is": "UPDATE leases SET end_at = '2040-01-01 00:00:00' WHERE id = :lease",
+    "was promised": "UPDATE leases SET name = 'another' WHERE id = :lease",
+    "holds 0": "UPDATE allocations SET ends_at = starts_at WHERE lease_id = :lease",
+    "is ERROR": "UPDATE leases SET status = 'ERROR' WHERE id = :lease",
+    "is promised whole and otherwise": "UPDATE allocations SET demand = NULL, starts_at = 0 WHERE lease_id = :lease",
+    "leases without a task": "UPDATE tasks SET subject = 'another' WHERE subject = :lease",
+    "leasehold-manage audit left with 1": "UPDATE events SET status = 'DONE' WHERE lease_id = :lease",
+    "the free pool has": "DELETE FROM sandbox_aggregate_hosts",
+    "was deleted and is still there": "UPDATE leases SET deleted_at = NULL WHERE deleted_at IS NOT NULL",
+    "and it is gone": "UPDATE leases SET deleted_at = created_at WHERE id = :lease",
+    "and has promised": "UPDATE allocations SET slots = 1000 WHERE demand IS NOT NULL AND ends_at > starts_at",
+    "are ahead of the generations": "UPDATE allocations SET generation = 1000000 WHERE lease_id = :lease",
+    "rows of the unknown leases": "UPDATE outbox SET lease_id = 'another' WHERE lease_id = :lease",
+    "have no row in outbox": "DELETE FROM outbox WHERE lease_id = :lease",
+    "were never promised anything": "DELETE FROM allocations WHERE lease_id = :lease",
+    "start_lease": "UPDATE events SET time = '2040-01-01 00:00:00' WHERE type = 'start_lease' AND lease_id = :lease",
+    "and holds 0": "UPDATE allocations SET released_at = '2020-01-01 00:00:00' WHERE lease_id = :lease",
+    "ended leases still hold": "UPDATE allocations SET released_at = NULL WHERE released_at IS NOT NULL",
+    "due_at=None": "UPDATE tasks SET due_at = NULL WHERE subject = :lease",
+    "is due at": "UPDATE tasks SET due_at = '2020-01-01 00:00:00' WHERE subject = :lease",
+    "aggregates are wrong": "DELETE FROM sandbox_aggregates WHERE name = :part",
+    "flavors are wrong": "DELETE FROM sandbox_flavors WHERE id = :part",
+    "is open to": "INSERT INTO sandbox_flavor_access VALUES (:part, 'another')",
+    "resource classes are wrong": "INSERT INTO sandbox_resource_classes VALUES ('CUSTOM_RESERVATION_LEFT')",
+    "addresses are": "INSERT INTO sandbox_floating_ips SELECT 'x', network_id, id, '203.0.113.9', 'demo', NULL "
+    "FROM sandbox_subnets LIMIT 1",
+}
+"""A text that the verdict must contain, and the statement that causes it."""
+
+
+@pytest.mark.timeout(600)
+def test_a_forgery_of_any_kind_is_found(tmp_path: Path) -> None:
+    report = storm([f"sqlite:///{tmp_path}/true.db"], apis=1, managers=1, clients=8, requests_wanted=150)
+    report.check(f"sqlite:///{tmp_path}/true.db")
+
+    def found(number: int, said: str) -> bool:
+        url = f"sqlite:///{shutil.copy(tmp_path / 'true.db', tmp_path / f'{number}.db')}"
+        _forge(url, FORGERIES[said], report)
+        return any(said in problem for problem in problems(url, report.answers))
+
+    with ThreadPoolExecutor(2) as threads:
+        noticed = list(threads.map(found, range(len(FORGERIES)), FORGERIES))
+    unnoticed = [said for said, seen in zip(FORGERIES, noticed, strict=True) if not seen]
+    assert not unnoticed, f"seed {SEED}"
+
+
+def _forge(url: str, statement: str, report: StormReport) -> None:
+    refused = next(each.name for each in report.answers if each.method == "POST" and each.outcome is Outcome.REFUSED)
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        lease, part = (connection.execute(sa.text(query)).scalars().first() for query in (PENDING, PART))
+        known = {"refused": refused, "lease": lease, "part": part}
+        values = {name: value for name, value in known.items() if f":{name}" in statement}
+        assert connection.execute(sa.text(statement), values).rowcount, statement
+    engine.dispose()
+
+
+def test_looking_for_servers_on_a_failed_host_is_no_unfinished_work() -> None:
+    due = {"id": 1, "kind": "lease", "subject": "a", "due_at": datetime.now(UTC), "attempts": 18, "last_error": None}
+    left = Row(lease_id="a", left_at=datetime.now(UTC), released_at=None)
+    gone = Row(lease_id="a", left_at=datetime.now(UTC), released_at=datetime.now(UTC))
+    idle, busy = Row(**due, claimed_by=None), Row(**due, claimed_by="manager")
+    refused = Row(**{**due, "last_error": "The cloud refused: no"}, claimed_by=None)
+    cases = [(idle, left), (idle, gone), (busy, left), (refused, left)]
+    found = [open_work(Tables({"tasks": [task], "allocations": [held], "leases": []})) for task, held in cases]
+    assert list(map(bool, found)) == [False, True, True, True]

@@ -14,6 +14,9 @@ from bench.row import Point, Row
 if TYPE_CHECKING:
     from pathlib import Path
 
+# The plots need matplotlib, and its import takes longer than the tests do.
+pytestmark = pytest.mark.slow
+
 MISSED = Row(
     "list 1,000 leases, MariaDB, p50", 169.0, "ms", 150.0, 0.7, "trivial requests", point=Point("list", "GET", 1_000)
 )

@@ -9,9 +9,7 @@ import pytest
 
 from leasehold.db.engine import open_engine
 from tests.contract.lab import Lab, SandboxLab, new_sandbox
-from tests.contract.openstack_lab import OpenStackLab
-from tests.openstack.cloud import READY_WITHIN, having_cloud
-from tests.openstack.leasehold import configuration
+from tests.openstack.ready import READY_WITHIN
 from tests.processes import as_text
 
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud
     from tests.conftest import Databases
+    from tests.contract.openstack_lab import OpenStackLab
 
 
 class SandboxDatabases:
@@ -56,6 +55,11 @@ def sandbox_databases(databases: Databases, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="session")
 def openstack_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStackLab]:
     """Yield the real services; start them unless they run."""
+    # Not loaded where `-m` excludes the real services.
+    from tests.contract.openstack_lab import OpenStackLab  # noqa: PLC0415
+    from tests.openstack.cloud import having_cloud  # noqa: PLC0415
+    from tests.openstack.leasehold import configuration  # noqa: PLC0415
+
     with having_cloud() as cloud:
         file = tmp_path_factory.mktemp("openstack") / "leasehold.conf"
         file.write_text(as_text(configuration(cloud, "sqlite://", {})))

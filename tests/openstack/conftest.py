@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.openstack.cloud import READY_WITHIN, RunningCloud, having_cloud
+from tests.openstack.ready import READY_WITHIN
+from tests.selection import excluded_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.openstack.cloud import RunningCloud
+
 _HERE = Path(__file__).parent
+
+
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Do not import the tests of this folder if `-m` excludes all of them."""
+    return "openstack" in excluded_marks(config.option.markexpr) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,5 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[RunningCloud]:
     """Yield our running cloud, or else a fresh one, which is stopped at the end."""
+    from tests.openstack.cloud import having_cloud  # noqa: PLC0415 - not loaded where `-m` excludes these tests.
+
     with having_cloud() as here:
         yield here

@@ -12,11 +12,7 @@ from tests.openstack.cloud.home import find_home
 from tests.openstack.cloud.lifecycle import having_cloud, running, start, stop, wipe
 from tests.openstack.cloud.running import RunningCloud
 
-READY_WITHIN = 900
-"""Seconds that the first test may wait for the cloud, which may have to be installed first."""
-
 __all__ = [
-    "READY_WITHIN",
     "CloudError",
     "RunningCloud",
     "find_home",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import TABLE, ForbiddenTransitionError, Trigger, can, check, move
 from leasehold.model.windows import Window
-from tests.stateful.audit import COMBINATIONS
+from tests.harness.database_checks import COMBINATIONS
 from tests.stateful.moves import ALLOWED
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def steps(before: Lease) -> Iterator[Lease]:
                 yield move(before, trigger, done=done, refused=refused)
 
 
+@cache
 def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[str]]]:
     """Return every combination of statuses that `follow` leads to, with the states that follow it at once."""
     found: dict[tuple[object, ...], tuple[Lease, set[str]]] = {}
@@ -62,25 +64,22 @@ def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[st
     return list(found.values())
 
 
-FOUND = walk(steps)
-
-
 def test_a_lease_moves_between_states_as_the_contract_says() -> None:
     moves: dict[str, set[str]] = {}
-    for here, after in FOUND:
+    for here, after in walk(steps):
         moves.setdefault(here.status.value, set()).update(after - {here.status.value})
     assert moves == {name: set(text.split()) for name, text in ALLOWED["leases"].items()}
 
 
 def test_every_row_is_taken_from_some_combination() -> None:
-    taken = {row_of(here, trigger) for here, _ in FOUND for trigger in Trigger}
+    taken = {row_of(here, trigger) for here, _ in walk(steps) for trigger in Trigger}
     assert taken - {None} == set(range(len(TABLE)))
 
 
 @pytest.mark.parametrize("trigger", Trigger)
 def test_what_a_row_does_may_be_saved(trigger: Trigger) -> None:
     saved = 0
-    for here, _ in FOUND:
+    for here, _ in walk(steps):
         if row_of(here, trigger) is not None:
             check(here, move(here, trigger, done=("a",), refused=("b",)))
             saved += 1

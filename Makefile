@@ -1,7 +1,9 @@
 # The one place that says how this tree is worked on. `make` alone lists what there is.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins format clean lint runtime-environment check-environment test-environment
+linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits
+.PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
+	format clean lint $(linters) runtime-environment check-environment test-environment
 
 bin := .venv/bin
 # Every program that the suite starts would otherwise compile all that it imports: seven seconds each.
@@ -15,11 +17,9 @@ help: ## List these targets
 run: runtime-environment ## Start the whole service on its built-in sandbox cloud
 	@exec $(bin)/leasehold-standalone
 
-# The tests on an OpenStack share one cloud, so that they run one after the other, and after all that is quicker.
 test: test-environment ## Everything: lint, types and the whole test suite, on every database and on an OpenStack
 	@$(MAKE) --no-print-directory lint
-	$(bin)/pytest -m "not openstack" -n $(workers)
-	$(bin)/pytest -m openstack
+	$(bin)/python tools/run_tests.py $(workers)
 
 check: check-environment ## What to run before a commit: lint, types and the quick tests
 	@$(MAKE) --no-print-directory lint
@@ -71,12 +71,24 @@ clean: ## Remove what was built or measured here, the environment and the local 
 	rm -rf .venv .state .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist bench/out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# All at the same time, each with its output in one piece; --keep-going shows what every tool has found.
 lint:
+	@$(MAKE) --no-print-directory --jobs --output-sync=target --keep-going $(linters)
+
+lint-ruff:
 	$(bin)/ruff check .
 	$(bin)/ruff format --check .
+
+lint-mypy:
 	$(bin)/mypy
+
+lint-imports:
 	$(bin)/lint-imports
+
+lint-dependencies:
 	$(bin)/python tools/audit_dependencies.py
+
+lint-commits:
 	$(bin)/python tools/check_commits.py
 
 runtime-environment:

@@ -31,8 +31,8 @@ CI = os.environ.get("CI") == "true"
 # a deadline, because the time that one example takes on a busy machine says nothing about the code.
 settings.register_profile("ci", derandomize=True, print_blob=True, deadline=None)
 settings.register_profile("dev", deadline=None)
-# `make check` has a minute for all property tests, so it tries fewer examples than `make test`.
-settings.register_profile("quick", deadline=None, max_examples=25)
+# `make check` has a few seconds for all property tests, so it tries fewer examples than `make test`, which tries 100.
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if CI else "dev")
 
 

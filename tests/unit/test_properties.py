@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.calendar.index import AllocationColumns, Calendar
+from leasehold.calendar.index import Calendar
 from leasehold.model.errors import MalformedExpressionError
 from leasehold.model.properties import (
     ANYTHING,
@@ -27,8 +27,10 @@ from leasehold.model.properties import (
     names,
     parse,
 )
-from leasehold.model.resource import HOST, HOST_POOL, Resource
+from leasehold.model.resource import HOST_POOL, Resource
 from leasehold.model.windows import from_seconds
+from tests.unit.calendar.oracle import columns
+from tests.unit.calendar.strategies import resource
 
 FIELD = "hypervisor_properties"
 
@@ -251,13 +253,8 @@ def test_what_is_written_is_what_is_read(expression: Expression) -> None:
 @st.composite
 def resources(draw: st.DrawFn) -> list[Resource]:
     return [
-        Resource(
-            number=number,
-            id=str(number),
-            type=HOST,
-            pool=HOST_POOL,
-            capacity={},
-            max_unit={},
+        resource(
+            number,
             attributes=draw(st.dictionaries(keys, values, max_size=3)),
             properties=draw(st.dictionaries(keys, literals, max_size=3)),
         )
@@ -265,7 +262,7 @@ def resources(draw: st.DrawFn) -> list[Resource]:
     ]
 
 
-NOTHING = AllocationColumns((), (), (), (), (), (), (), ())
+NOTHING = columns(())
 
 
 @given(resources(), resources(), st.lists(expressions, min_size=1, max_size=3))
@@ -287,9 +284,9 @@ def test_the_calendar_matches_as_the_reference_does(
 
 def test_values_that_are_gone_are_forgotten() -> None:
     calendar = Calendar(HOST_POOL)
-    host = Resource(1, "1", HOST, HOST_POOL, {}, {}, {})
+    host = resource(1)
     for moment in range(500):
-        calendar.update(moment, [Resource(1, "1", HOST, HOST_POOL, {}, {}, {"updated_at": moment})], NOTHING)
+        calendar.update(moment, [resource(1, attributes={"updated_at": moment})], NOTHING)
     snapshot = calendar.snapshot(from_seconds(0))
     assert snapshot.matching(Comparison("==", "updated_at", ("499",))).all()
     assert not snapshot.matching(Comparison("<", "updated_at", ("499",))).any()

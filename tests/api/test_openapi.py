@@ -1,7 +1,10 @@
-"""The OpenAPI description covers every route, and the answers match it."""
+"""Contract http-api §5 to §7, clients §2: the objects of every route, and the OpenAPI document that describes them."""
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,39 +12,197 @@ from jsonschema import Draft202012Validator
 
 from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
+from tests.factory import hosts
 
 if TYPE_CHECKING:
     from falcon import testing
 
     from tests.api.conftest import Client
 
+WIRE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
+RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+OPTIONAL = (str, type(None))
+MADE: dict[str, Any] = {"id": str, "created_at": OPTIONAL, "updated_at": OPTIONAL}
+EVENT = {**MADE, "lease_id": str, "event_type": str, "time": OPTIONAL, "status": OPTIONAL}
+RESERVATION = {
+    **MADE,
+    "lease_id": str,
+    "resource_id": str,
+    "resource_type": str,
+    "status": str,
+    "missing_resources": bool,
+    "resources_changed": bool,
+    "min": int,
+    "max": int,
+    "hypervisor_properties": str,
+    "resource_properties": str,
+    "before_end": str,
+}
 LEASE = {
+    **MADE,
+    "name": str,
+    "user_id": str,
+    "project_id": str,
+    "trust_id": type(None),
+    "status": str,
+    "start_date": str,
+    "end_date": str,
+    "degraded": bool,
+    "reservations": list,
+    "events": list,
+}
+HOST = {
+    **MADE,
+    "hypervisor_hostname": str,
+    "hypervisor_type": str,
+    "hypervisor_version": int,
+    "service_name": str,
+    "vcpus": int,
+    "cpu_info": str,
+    "memory_mb": int,
+    "local_gb": int,
+    "availability_zone": OPTIONAL,
+    "reservable": bool,
+    "status": type(None),
+    "trust_id": type(None),
+    "rack": str,
+}
+ADDRESS = {
+    **MADE,
+    "floating_network_id": str,
+    "subnet_id": str,
+    "floating_ip_address": str,
+    "reservable": bool,
+}
+RESOURCE = {
+    **MADE,
+    "resource_type": str,
+    "name": str,
+    "attributes": dict,
+    "properties": dict,
+    "capacity": dict,
+    "traits": list,
+    "reservable": bool,
+    "health": str,
+}
+DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
+"""Of each object every key, with the type of its values."""
+
+
+def check_fields(shown: dict[str, Any], fields: dict[str, Any]) -> None:
+    assert shown.keys() == fields.keys()
+    assert [name for name, kind in fields.items() if not isinstance(shown[name], kind)] == []
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection: its path, the variable of its paths and the key of its answers, what is made, and a change."""
+
+    path: str
+    variable: str
+    one: str
+    body: dict[str, Any]
+    fields: dict[str, Any]
+    change: dict[str, Any] | None = None
+    ids: dict[str, Any] = field(default_factory=dict)
+
+
+NEW_LEASE = {
     "name": "n",
     "start_date": "2031-05-01 10:00",
     "end_date": "2031-05-01 12:00",
     "events": [{"event_type": "notify"}],
-    "reservations": [
-        {"resource_type": "physical:host", "min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
-    ],
+    "reservations": [hosts()],
 }
+NEW_HOST = {"name": "cmp-01", "rack": "r7"}
+NEW_ADDRESS = {"floating_network_id": NETWORK_ID, "floating_ip_address": SUGGESTED_FLOATING_IPS[0]}
+TYPE = "/v1/resources/{resource_type}"
+NEW_RESOURCE = {"name": "cmp-01", "properties": {"rack": 7}}
+CHANGED_RESOURCE = {"properties": {"rack": None, "row": "b"}}
+LEASES = Collection("/v1/leases", "lease_id", "lease", NEW_LEASE, LEASE, {"name": "x"})
+V1 = [
+    Collection("/v1/os-hosts", "host_id", "host", NEW_HOST, HOST, {"rack": "r8"}),
+    Collection("/v1/floatingips", "floatingip_id", "floatingip", NEW_ADDRESS, ADDRESS),
+]
+PUBLIC = ("/", "/versions", "/healthcheck", "/v1/openapi.json")
+V1_2 = [
+    Collection(TYPE, "resource_id", "resource", body, RESOURCE, CHANGED_RESOURCE, {"resource_type": name})
+    for name, body in (
+        ("physical:host", NEW_RESOURCE),
+        ("virtual:floatingip", {**NEW_ADDRESS, "properties": {"rack": 7}}),
+    )
+]
+
+
+@dataclass
+class Walk:
+    """An administrator whose every answer is checked against the document."""
+
+    caller: Client
+    document: dict[str, Any]
+    asked: set[tuple[str, str]] = field(default_factory=set)
+
+    def ask(self, method: str, path: str, body: Any = None, query: str = "", status: int = 200, **words: Any) -> Any:
+        """Send a request, check the answer's status and that the document allows it, and return its body."""
+        answer = self.caller.ask(method, path.format(**words), body, query_string=query)
+        assert answer.status_code == status, answer.text
+        self.asked.add((method, path))
+        self.check(answer, method, path)
+        return answer.json if answer.content else None
+
+    def check(self, answer: testing.Result, method: str, path: str) -> None:
+        responses = self.document["paths"][path][method.lower()]["responses"]
+        status = str(answer.status_code)
+        response = responses.get(status) or responses[f"{status[0]}XX"]
+        if "content" not in response:
+            assert answer.content == b""
+            assert "content-type" not in answer.headers
+            return
+        schema = {**response["content"]["application/json"]["schema"], "components": self.document["components"]}
+        Draft202012Validator(schema).validate(answer.json)
+
+    def make(self, kind: Collection) -> dict[str, Any]:
+        """Make a member of a collection; it is shown and listed with the same fields."""
+        made = self.ask("POST", kind.path, kind.body, status=201, **kind.ids)[kind.one]
+        newer = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
+        check_fields(made, kind.fields | newer)
+        ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
+        shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]
+        assert RECORD.fullmatch(shown["created_at"])
+        # Of floating IPs alone v1 shows the date of the creation in another format at first (contract http-api §7).
+        assert (WIRE if kind.one == "floatingip" else RECORD).fullmatch(made["created_at"])
+        assert {**made, "created_at": shown["created_at"]} == shown
+        assert self.ask("GET", kind.path, **kind.ids) == {f"{kind.one}s": [shown]}
+        return dict(shown)
+
+    def change_and_remove(self, kind: Collection, ident: str) -> None:
+        """Change a member, unless the collection allows no change, and remove it."""
+        one = f"{kind.path}/{{{kind.variable}}}"
+        ids: dict[str, Any] = {**kind.ids, kind.variable: ident}
+        if kind.change is not None:
+            changed = self.ask("PUT", one, kind.change, **ids)
+            assert self.ask("GET", one, **ids) == changed
+            if "properties" in kind.change:
+                assert changed[kind.one]["properties"] == {"row": "b"}
+            else:
+                assert changed[kind.one].items() >= kind.change.items()
+        self.ask("DELETE", one, status=204, **ids)
+        self.ask("GET", one, status=404, **ids)
+
+    def properties(self, path: str, **ids: Any) -> None:
+        """List the properties of a type, and change one: `rack`."""
+        assert self.ask("GET", path, **ids) == {"resource_properties": [{"property": "rack"}]}
+        (shown,) = self.ask("GET", path, query="detail=1", **ids)["resource_properties"]
+        assert (shown["private"], shown["values"]) in ((False, ["r7"]), (False, ["7"]))
+        definition = self.ask("PATCH", f"{path}/{{name}}", {"private": False}, name="rack", **ids)["resource_property"]
+        check_fields(definition, DEFINITION)
+        assert (definition["property_name"], definition["private"]) == ("rack", False)
 
 
 @pytest.fixture
 def document(client: Client) -> dict[str, Any]:
     found: dict[str, Any] = client.web.simulate_get("/v1/openapi.json").json
     return found
-
-
-def check(document: dict[str, Any], answer: testing.Result, method: str, path: str) -> None:
-    """Fail unless the document allows this answer for the operation."""
-    responses = document["paths"][path][method.lower()]["responses"]
-    status = str(answer.status_code)
-    response = responses.get(status) or responses[f"{status[0]}XX"]
-    if "content" not in response:
-        assert answer.content == b""
-        return
-    schema = {**response["content"]["application/json"]["schema"], "components": document["components"]}
-    Draft202012Validator(schema).validate(answer.json)
 
 
 def test_every_route_is_described_once(document: dict[str, Any]) -> None:
@@ -62,42 +223,66 @@ def test_reservations_are_described_by_their_types(document: dict[str, Any]) -> 
     assert kinds == {"physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"}
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_what_is_served_is_what_is_described(admin: Client, document: dict[str, Any], version: str) -> None:
-    caller = admin.but(version=version)
-
-    def ask(method: str, path: str, body: Any = None, query: str = "", **words: str) -> Any:
-        answer = caller.ask(method, path.format(**words), body, query_string=query)
-        check(document, answer, method, path)
-        return answer.json if answer.content else None
-
-    ask("GET", "/")
-    ask("GET", "/healthcheck")
-    host = ask("POST", "/v1/os-hosts", {"name": "cmp-01", "rack": "r7"})["host"]["id"]
-    lease = ask("POST", "/v1/leases", LEASE)["lease"]["id"]
-    address = {"floating_network_id": NETWORK_ID, "floating_ip_address": SUGGESTED_FLOATING_IPS[0]}
-    floating_ip = ask("POST", "/v1/floatingips", address)["floatingip"]["id"]
-    for path in (
-        "/v1/leases",
-        "/v1/os-hosts",
-        "/v1/os-hosts/allocations",
-        "/v1/os-hosts/properties",
-        "/v1/floatingips",
-    ):
-        ask("GET", path)
-    ask("GET", "/v1/os-hosts/properties", query="detail=1")
-    ask("PATCH", "/v1/os-hosts/properties/{name}", {"private": False}, name="rack")
-    ask("GET", "/v1/leases/{lease_id}", lease_id=lease)
-    ask("PUT", "/v1/leases/{lease_id}", {"name": "x"}, lease_id=lease)
-    ask("GET", "/v1/os-hosts/{host_id}", host_id=host)
-    ask("PUT", "/v1/os-hosts/{host_id}", {"rack": "r8"}, host_id=host)
-    ask("GET", "/v1/os-hosts/{host_id}/allocation", host_id=host)
-    ask("GET", "/v1/floatingips/{floatingip_id}", floatingip_id=floating_ip)
-    ask("DELETE", "/v1/leases/{lease_id}", lease_id=lease)
-    ask("DELETE", "/v1/os-hosts/{host_id}", host_id=host)
-    ask("DELETE", "/v1/floatingips/{floatingip_id}", floatingip_id=floating_ip)
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_every_answer_is_described(admin: Client, document: dict[str, Any], version: str) -> None:
+    """Each route's answer has the fields that clients read, each of its type, and matches the document."""
+    walk = Walk(admin.but(version=version), document)
+    for path in PUBLIC:
+        walk.ask("GET", path, status=300 if path in {"/", "/versions"} else 200)
+    host, address = map(walk.make, V1)
+    assert (host["id"], host["rack"], json.loads(host["cpu_info"])["arch"]) == ("1", "r7", "x86_64")
+    assert address.items() >= NEW_ADDRESS.items()
+    lease = walk.make(LEASES)
+    check_lease(lease)
+    (found,) = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
+    entry = {"id": lease["reservations"][0]["id"], "lease_id": lease["id"]}
+    dates = {"start_date": "2031-05-01T10:00:00.000000", "end_date": "2031-05-01T12:00:00.000000"}
+    assert found == {"resource_id": "1", "reservations": [{**entry, **dates}]}
+    assert walk.ask("GET", "/v1/os-hosts/{host_id}/allocation", host_id="1") == {"allocation": found}
+    walk.properties("/v1/os-hosts/properties")
+    for kind, shown in zip((LEASES, *V1), (lease, host, address), strict=True):
+        walk.change_and_remove(kind, shown["id"])
+    if version == "1.2":
+        walk_resources(walk)
+    routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
+    assert walk.asked == routes
     # Errors of each shape.
-    ask("GET", "/v1/leases/{lease_id}", lease_id="none-such")
-    ask("POST", "/v1/leases", {})
-    ask("POST", "/v1/leases", [])
-    ask("POST", "/v1/leases", {**LEASE, "reservations": [{**LEASE["reservations"][0], "min": 9, "max": 9}]})  # type: ignore[dict-item]
+    walk.ask("POST", "/v1/leases", {}, status=400)
+    walk.ask("POST", "/v1/leases", [], status=400)
+    walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [hosts(9)]}, status=409)
+
+
+def check_lease(lease: dict[str, Any]) -> None:
+    """Check a lease of a host with an event of its client."""
+    assert (lease["user_id"], lease["project_id"], lease["degraded"]) == ("admin", "demo", False)
+    assert (lease["start_date"], lease["end_date"]) == ("2031-05-01T10:00:00.000000", "2031-05-01T12:00:00.000000")
+    (reservation,) = lease["reservations"]
+    check_fields(reservation, RESERVATION)
+    times = {event["event_type"]: event["time"] for event in lease["events"]}
+    assert times.keys() == {"start_lease", "before_end_lease", "end_lease", "notify"}
+    assert [kind for kind, time in times.items() if time is None or not WIRE.fullmatch(time)] == ["notify"]
+    for part in (reservation, *lease["events"]):
+        assert part["lease_id"] == lease["id"]
+    for event in lease["events"]:
+        check_fields(event, EVENT)
+
+
+def walk_resources(walk: Walk) -> None:
+    """Ask every route of `/v1/resources`."""
+    listed = walk.ask("GET", "/v1/resources")["resource_types"]
+    assert {each["resource_type"]: each["enrolled"] for each in listed} == {
+        "flavor:instance": False,
+        "physical:host": True,
+        "virtual:floatingip": True,
+        "virtual:instance": False,
+    }
+    for kind in V1_2:
+        made = walk.make(kind)
+        name = kind.body.get("name") or kind.body["floating_ip_address"]
+        assert (made["name"], made["properties"], made["health"]) == (name, {"rack": "7"}, "healthy")
+        found = {"resource_id": made["id"], "reservations": []}
+        assert walk.ask("GET", f"{TYPE}/allocations", **kind.ids) == {"allocations": [found]}
+        one = f"{TYPE}/{{resource_id}}/allocation"
+        assert walk.ask("GET", one, resource_id=made["id"], **kind.ids) == {"allocation": found}
+        walk.properties(f"{TYPE}/properties", **kind.ids)
+        walk.change_and_remove(kind, made["id"])

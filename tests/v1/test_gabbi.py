@@ -19,17 +19,6 @@ def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
     assert cloud_world.get("/leases")["leases"] == []
 
 
-def test_clients_1_2_hosts_gabbi(cloud_world: World) -> None:
-    """Enrol, list and remove the first hypervisor."""
-    name = cloud_world.cloud.hypervisors.list()[0].hypervisor_hostname
-    assert cloud_world.ask("POST", "/os-hosts", {"name": name}).status_code == 201
-    hosts = cloud_world.get("/os-hosts")["hosts"]
-    assert len(hosts) == 1
-    removed = cloud_world.ask("DELETE", f"/os-hosts/{hosts[0]['id']}")
-    assert (removed.status_code, removed.content) == (204, b"")
-    assert cloud_world.get("/os-hosts")["hosts"] == []
-
-
 def test_clients_1_2_allocations_gabbi(cloud_world: World) -> None:
     """Two leases at different hours are allocated to one host; `lease_id` filters the reservations, not the hosts."""
     host = cloud_world.ask("POST", "/os-hosts", {"name": "cmp-01"}).json["host"]["id"]

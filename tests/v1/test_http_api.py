@@ -64,10 +64,11 @@ def test_http_api_4_dates_out_have_six_fraction_digits(cloud_world: World) -> No
 
 
 def test_http_api_5_3_events_in_the_shape_of_the_command_line(cloud_world: World) -> None:
-    """An event with `event_type` and `event_date` is accepted, shown without a time, and never run."""
-    events = [{"event_type": "notification", "event_date": cloud_world.date(minutes=1)}]
+    """An event with `event_type` and `event_date` is accepted, shown without a time, and never run; {} is no event."""
+    events: list[dict[str, Any]] = [{"event_type": "notification", "event_date": cloud_world.date(minutes=1)}, {}]
     lease = cloud_world.lease(events=events)
     cloud_world.wait(minutes=5)
+    assert len(lease["events"]) == 4
     shown = event(cloud_world.show(lease), "notification")
     assert (shown["time"], shown["status"]) == (None, None)
     assert cloud_world.show(lease)["status"] == "ACTIVE"

@@ -11,7 +11,7 @@ from sqlalchemy import update
 from leasehold.api.app import make_app
 from leasehold.db.tables import reservations
 from leasehold.resource_types.registry import load_types
-from tests.api.test_leases import HOST, made, make
+from tests.factory import hosts
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from tests.api.conftest import Client
 
 
+DATES = {"start_date": "2031-05-01 10:00", "end_date": "2031-05-01 12:00"}
+LEASE = {"name": "n", **DATES, "reservations": [hosts()]}
+
+
 @pytest.fixture
 def lease(client: Client, host: str) -> dict[str, Any]:
     """Return a host lease that was created while hosts were switched on."""
     assert host
-    return made(client, reservations=[HOST])
+    made: dict[str, Any] = client.ask("POST", "/v1/leases", LEASE).json["lease"]
+    return made
 
 
 @pytest.fixture
@@ -39,7 +44,7 @@ def test_a_lease_of_a_type_that_is_switched_off_is_like_any_other(after: Client,
     path = f"/v1/leases/{lease['id']}"
     assert after.ask("GET", "/v1/leases").json == {"leases": [lease]}
     assert after.ask("PUT", path, {"end_date": "2031-05-01 13:00"}).status_code == 200
-    refused = make(after, name="other", reservations=[HOST])
+    refused = after.ask("POST", "/v1/leases", {**LEASE, "name": "other"})
     assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].resource_type")
     assert "is switched off; use one of virtual:floatingip." in refused.json["error_message"]
     assert after.ask("DELETE", path).status_code == 204

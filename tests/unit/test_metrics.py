@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.metrics.cloud import TRANSIENT, count_call
 from leasehold.metrics.decision import decision
 from leasehold.metrics.request import count_request
@@ -70,13 +69,13 @@ def test_what_breaks_in_a_decision_is_our_fault() -> None:
 
 
 def test_a_start_is_done_or_tried_again_or_fails(world: World) -> None:
-    world.cloud.faults.set(Fault("*", error="before"))
+    world.break_down()
     world.lease(hosts(), start=0, end=5)
     assert tasks(world, "start", "retried") == 1
     world.cloud.faults.clear()
     world.clock.advance(minutes=2)
     assert tasks(world, "start", "done") == 1
-    world.cloud.faults.set(Fault("aggregates.*", error="before", permanent=True))
+    world.refuse("aggregates.*")
     world.lease(hosts(), start=0.1, end=5)
     world.clock.advance(hours=1)
     assert tasks(world, "start", "retried") == 1

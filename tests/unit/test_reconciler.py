@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import REGISTRY
 
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.clock import utc_now
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.manager.reconciler import AUDIT_LOCK, Reconciler
@@ -66,7 +65,7 @@ def test_a_turn_that_another_manager_has_is_left_to_it(world: World) -> None:
 
 
 def test_a_cloud_that_is_down_ends_the_round_and_the_next_one_comes(world: World) -> None:
-    world.cloud.faults.set(Fault("aggregates.list", error="before"))
+    world.break_down("aggregates.list")
     done, failed = rounds("done"), rounds("failed")
     with at_work(world):
         wait_for(lambda: rounds("failed") > failed)

@@ -32,8 +32,7 @@ def owner(world: World) -> str | None:
 
 def leased(world: World, end: float = 1) -> Lease:
     """Return an active lease of the address by the project demo, from hour 0 on."""
-    lease = world.lease(floating_ips(required_floatingips=[ADDRESS]), start=0, end=end)
-    run_manager(world)
+    lease = world.active(floating_ips(required_floatingips=[ADDRESS]), start=0, end=end)
     assert owner(world) == "demo"
     return lease
 
@@ -145,8 +144,7 @@ def test_an_address_that_a_stranger_has_is_the_operators_to_decide(
     """No lease gave the address to that project, so it stays there; the lease's owner is not told whose it is."""
     caplog.set_level(logging.WARNING)
     put(world, "stranger")
-    lease = world.lease(floating_ips(required_floatingips=[ADDRESS]), start=0, end=1)
-    run_manager(world)
+    lease = world.active(floating_ips(required_floatingips=[ADDRESS]), start=0, end=1)
     reason = world.get(lease).status_reason
     assert reason == f"Waiting for the cloud: address {ADDRESS} is still in use by somebody else."
     assert any("project stranger" in message for message in caplog.messages)
@@ -180,6 +178,5 @@ def test_who_names_anothers_reservation_in_a_tag_does_not_get_in_its_way(world: 
 
 def test_one_address_that_somebody_has_holds_up_no_other(world: World) -> None:
     put(world, "stranger")
-    world.lease(floating_ips(2, required_floatingips=[ADDRESS]), start=0, end=1)
-    run_manager(world)
+    world.active(floating_ips(2, required_floatingips=[ADDRESS]), start=0, end=1)
     assert (owner(world), at(world, "203.0.113.201") is not None) == ("stranger", True)

@@ -12,16 +12,13 @@ from sqlalchemy import event
 
 from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.db.history import purge
-from leasehold.leasing.audit.db import audit_database
 from leasehold.model.errors import NotEnoughError
 from tests.factory import Clock, hosts, make_service, open_service, run_for, run_manager
+from tests.unit.leasing.looking import in_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from leasehold.model.finding import Finding
-    from tests.factory import World
 
 
 @contextmanager
@@ -30,11 +27,6 @@ def backed_up(folder: Path) -> Iterator[Callable[[], None]]:
     with closing(sqlite3.connect(":memory:")) as copy, closing(sqlite3.connect(folder / "leasehold.db")) as live:
         live.backup(copy)
         yield lambda: copy.backup(live)
-
-
-def findings(world: World) -> list[Finding]:
-    with world.service.db.reading() as connection:
-        return list(audit_database(connection, world.now()))
 
 
 def test_a_process_that_slept_through_a_purge_forgets_what_was_purged(tmp_path: Path) -> None:
@@ -121,7 +113,7 @@ def test_a_process_forgets_what_a_restored_database_does_not_know(tmp_path: Path
         # The time of the four lost leases is free again.
         assert one.holds(one.lease(hosts(), start=1, end=5)) == {"cmp-01": 1}
         assert all(other.holds(each) == {"cmp-01": 1} for each in promised)
-        assert findings(one) == []
+        assert in_database(one) == []
         other.engine.dispose()
 
 

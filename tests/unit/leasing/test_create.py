@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.conf.settings import LeaseSettings
 from leasehold.model.errors import (
     ConflictError,
     InvalidDateError,
@@ -30,18 +29,15 @@ if TYPE_CHECKING:
 
 
 def with_leases(world: World, **settings: Any) -> World:
-    """Return the same service with other lease settings."""
-    wanted = replace(Settings(), leases=LeaseSettings(**settings))
-    return open_service(str(world.engine.url), clock=world.clock, settings=wanted)
+    return world.with_settings(leases=LeaseSettings(**settings))
 
 
 # ---------------------------------------------------------------- all or none
 
 
 def test_reservations_of_every_type_are_granted_together(world: World) -> None:
-    lease = world.lease(hosts(2), instances(3), flavors(2), floating_ips(2), start=0, end=2)
-    run_manager(world)
-    assert world.get(lease).status == "ACTIVE"
+    lease = world.active(hosts(2), instances(3), flavors(2), floating_ips(2), start=0, end=2)
+    assert world.status(lease) == "ACTIVE"
     audit(world)
     exclusive = set(world.holds(lease, 0))
     assert not exclusive & (set(world.holds(lease, 1)) | set(world.holds(lease, 2)))
@@ -81,39 +77,31 @@ def test_touching_leases_share_a_host(world: World) -> None:
 # ---------------------------------------------------------------- feature C10: the cleaning margin
 
 
-def test_the_margin_is_kept_free_on_both_sides(world: World) -> None:
+@pytest.fixture
+def clean(world: World) -> World:
+    """Return the service with a margin of 15 minutes, and a lease of all hosts from hour 2 to 3."""
     world = with_leases(world, cleaning_time=timedelta(minutes=15))
-    world.lease(hosts(5), start=2, end=3)
+    lease = world.lease(hosts(5), start=2, end=3)
+    assert lease.window == Window(world.hour(2), world.hour(3)), "the margin is no part of the lease"
+    return world
+
+
+def test_the_margin_is_kept_free_on_both_sides_and_by_the_nearest_window(clean: World) -> None:
     for start, end in ((1, 2), (1, 1.8), (3, 4), (3.2, 4)):
-        with pytest.raises(NotEnoughError):
-            world.lease(hosts(1), start=start, end=end)
-    assert world.lease(hosts(5), start=1, end=1.75)
-    assert world.lease(hosts(5), start=3.25, end=4)
+        with pytest.raises(NotEnoughError) as refused:
+            clean.lease(hosts(1), start=start, end=end)
+        nearest = refused.value.refusal.nearest
+        assert nearest is not None
+        assert nearest.start == clean.hour(3.25)
+    assert clean.lease(hosts(5), start=1, end=1.75)
+    assert clean.lease(hosts(5), start=3.25, end=4)
 
 
-def test_the_nearest_window_keeps_the_margin(world: World) -> None:
-    world = with_leases(world, cleaning_time=timedelta(minutes=15))
-    world.lease(hosts(5), start=2, end=3)
-    with pytest.raises(NotEnoughError) as refused:
-        world.lease(hosts(1), start=2, end=3)
-    nearest = refused.value.refusal.nearest
-    assert nearest is not None
-    assert nearest.start == world.hour(3.25)
-
-
-def test_the_margin_is_kept_when_a_lease_is_prolonged(world: World) -> None:
-    world = with_leases(world, cleaning_time=timedelta(minutes=15))
-    lease = world.lease(hosts(5), start=1, end=2)
-    world.lease(hosts(5), start=3, end=4)
+def test_the_margin_is_kept_when_a_lease_is_prolonged(clean: World) -> None:
+    lease = clean.lease(hosts(5), start=0.5, end=1)
     with pytest.raises(NotEnoughError):
-        world.amend(lease, end=2.9)
-    assert world.amend(lease, end=2.75).window.end == world.hour(2.75)
-
-
-def test_the_margin_is_no_part_of_the_lease(world: World) -> None:
-    world = with_leases(world, cleaning_time=timedelta(minutes=15))
-    lease = world.lease(hosts(), start=1, end=2)
-    assert (lease.window.start, lease.window.end) == (world.hour(1), world.hour(2))
+        clean.amend(lease, end=1.9)
+    assert clean.amend(lease, end=1.75).window.end == clean.hour(1.75)
 
 
 # ---------------------------------------------------------------- dates, events and limits
@@ -147,9 +135,8 @@ def test_a_window_that_is_over_or_empty_is_refused(world: World, start: float, e
 
 def test_now_is_the_current_minute(world: World) -> None:
     world.clock.advance(seconds=40)
-    lease = world.lease(hosts(5), start=0, end=1)
-    run_manager(world)
-    assert world.get(lease).status == "ACTIVE"
+    lease = world.active(hosts(5), start=0, end=1)
+    assert world.status(lease) == "ACTIVE"
 
 
 @pytest.mark.parametrize("late", [0, 1, 59.9, 60, 119.9])
@@ -160,7 +147,7 @@ def test_a_start_that_was_now_when_it_was_written_is_granted_in_the_next_minute(
     promised = {held.window.start for part in world.get(lease).reservations for held in part.allocations}
     assert promised == {world.now().replace(microsecond=0)}
     run_manager(world)
-    assert world.get(lease).status == "ACTIVE"
+    assert world.status(lease) == "ACTIVE"
     audit(world)
 
 
@@ -172,14 +159,13 @@ def test_a_start_that_is_longer_ago_than_a_minute_is_refused(world: World, late:
 
 
 def test_a_start_in_the_last_minute_is_no_way_to_time_that_was_somebody_elses(world: World) -> None:
-    before = world.lease(hosts(5), start=0, end=1 / 60)
-    run_manager(world)
+    before = world.active(hosts(5), start=0, end=1 / 60)
     world.clock.advance(seconds=59)
     with pytest.raises(NotEnoughError):
         world.lease(hosts(5), start=0, end=1)
     world.clock.advance(seconds=2)
     run_manager(world)
-    assert world.get(before).status == "TERMINATED"
+    assert world.status(before) == "TERMINATED"
     assert world.lease(hosts(5), start=0, end=1).window.start == world.hour(0)
 
 

@@ -9,7 +9,6 @@ from sqlalchemy import delete
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.cloud.sandbox.tables import hypervisors
-from leasehold.db.engine import writing
 from leasehold.leasing.queries import list_allocations
 from leasehold.model.errors import CloudUnavailableError, DuplicateError, InUseError, NotFoundError
 from leasehold.model.resource import HOST
@@ -34,8 +33,7 @@ def test_a_removed_host_leaves_the_free_pool_and_its_provider_goes(world: World)
 
 
 def test_a_host_whose_hypervisor_is_gone_is_still_tidied_up(world: World) -> None:
-    with writing(world.engine) as connection:
-        connection.execute(delete(hypervisors).where(hypervisors.c.id == 1))
+    world.execute(delete(hypervisors).where(hypervisors.c.id == 1))
     remove_host(world.service, "1")
     run_manager(world)
     assert "cmp-01" not in world.members("freepool")
@@ -67,8 +65,7 @@ def test_a_promised_host_is_not_removed(world: World) -> None:
 
 def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> None:
     """The servers belong to the lease, so the message must not tell the operator to move them away."""
-    lease = world.lease(hosts(), start=0, end=1)
-    run_manager(world)
+    lease = world.active(hosts(), start=0, end=1)
     server = world.cloud.servers.boot("inside", "demo", "m1.small", [lease.reservations[0].id])
     assert server.status == "ACTIVE"
     with pytest.raises(InUseError, match="is allocated to leases"):
@@ -78,7 +75,7 @@ def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> No
 def test_a_host_is_removed_once_the_last_lease_has_left_it(world: World) -> None:
     world.lease(hosts(5), start=0, end=1)
     run_until(world, world.hour(0.9))
-    world.cloud.faults.set(Fault("*", error="before"))
+    world.break_down()
     run_until(world, world.hour(1.1))
     world.cloud.faults.clear()
     with pytest.raises(InUseError):
@@ -135,7 +132,7 @@ def test_what_a_lease_had_that_has_ended_is_not_listed(world: World) -> None:
     world.clock.advance(hours=1)
     world.amend(lease, end=1)
     run_manager(world)
-    assert world.get(lease).status == "TERMINATED"
+    assert world.status(lease) == "TERMINATED"
     assert [listed(world, lease, **way) for way in ways] == [{}] * len(ways)
 
 

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.store import Database
 from leasehold.leasing.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
 from leasehold.model.resource import HOST
 from leasehold.resource_types.slots.names import child_provider
-from tests.factory import TYPES, claim_one, enrol_host, hosts, remove_host, run_for, run_manager
+from tests.factory import TYPES, at_call, claim_one, enrol_host, hosts, remove_host, run_for, run_manager, work_once
 from tests.stateful.audit import audit_cloud as second_opinion
 from tests.unit.leasing.looking import findings
 
@@ -33,26 +32,6 @@ def at_each(name: str, calls: range) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(name, [*slow, calls[-1]])
 
 
-def at_call(world: World, number: int, work: Callable[[], Any], during: Callable[[], Any]) -> int:
-    """Run `work`, and run `during` at its cloud call with this number; return how many cloud calls `work` made."""
-    calls: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        calls.append(seconds)
-        if len(calls) == number:
-            world.cloud.faults.clear()
-            during()
-            world.cloud.faults.set(Fault("*", latency_ms=1))
-
-    world.cloud.faults.set(Fault("*", latency_ms=1))
-    world.cloud.faults._sleep = sleep
-    try:
-        work()
-    finally:
-        world.cloud.faults.clear()
-    return len(calls)
-
-
 def before_commit(world: World, during: Callable[[], Any]) -> World:
     """Return the world with a database that runs `during` before its first call of `transact`."""
 
@@ -65,12 +44,6 @@ def before_commit(world: World, during: Callable[[], Any]) -> World:
 
     waited: list[bool] = []
     return replace(world, service=replace(world.service, db=Late(world.engine)))
-
-
-def work_once(world: World) -> None:
-    claim = claim_one(world)
-    assert claim is not None
-    run_task(world.service, claim)
 
 
 def enrol(world: World) -> None:

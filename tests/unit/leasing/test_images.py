@@ -13,31 +13,21 @@ from sqlalchemy import select
 from leasehold.cloud.ports import COMPLETE, FAILED, SAVING
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox
-from leasehold.leasing.audit.cloud import Pace, audit_cloud
-from leasehold.leasing.audit.db import audit_database
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
-from tests.factory import hosts, open_service, run_for, run_manager, run_until
+from tests.factory import hosts, run_for, run_manager, run_until
+from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
-    from leasehold.cloud.ports import Image, Server
+    from leasehold.cloud.ports import Image
     from leasehold.model.lease import Lease
     from tests.factory import World
 
 WAIT = timedelta(minutes=30)
-AT_ONCE = Pace(between_looks=0, wait=lambda _: None)
 
 
 def copied(world: World) -> Lease:
     """Return an active lease of one host with images, from hour 0 to 3; its warning is at hour 2."""
-    lease = world.lease(hosts(before_end="snapshot"), start=0, end=3)
-    run_manager(world)
-    return lease
-
-
-def boot(world: World, lease: Lease, name: str = "web") -> Server:
-    server = world.cloud.servers.boot(name, lease.project_id, "m1.small", [lease.reservations[0].id])
-    assert server.service_host is not None, world.cloud.servers.fault(server.id)
-    return server
+    return world.active(hosts(before_end="snapshot"), end=3)
 
 
 def images(world: World, lease: Lease) -> list[Image]:
@@ -49,9 +39,7 @@ def statuses(world: World, lease: Lease) -> list[str]:
 
 
 def warning(world: World, lease: Lease) -> EventStatus | None:
-    event = world.get(lease).event(EventType.BEFORE_END)
-    assert event is not None
-    return event.status
+    return world.event(lease, EventType.BEFORE_END).status
 
 
 def there(world: World) -> set[str]:
@@ -64,37 +52,33 @@ def told(world: World) -> list[str]:
 
 
 def audited(world: World) -> list[str]:
-    with world.service.db.reading() as connection:
-        found = audit_database(connection, world.now())
-    return [each.what for each in (*found, *audit_cloud(world.service, AT_ONCE))]
+    return [each.what for each in (*in_database(world), *findings(world))]
 
 
 @pytest.fixture
 def patient(world: World) -> World:
     """Return the world with a manager that waits half an hour for images."""
-    settings = world.service.settings
-    settings = replace(settings, cloud=replace(settings.cloud, snapshot_wait=WAIT))
-    return open_service(str(world.engine.url), clock=world.clock, settings=settings)
+    return world.with_settings(cloud=replace(world.service.settings.cloud, snapshot_wait=WAIT))
 
 
 def test_a_lease_extended_after_its_warning_has_images_of_the_new_end(world: World) -> None:
     lease = copied(world)
-    boot(world, lease)
+    world.boot(lease)
     run_until(world, world.hour(2.5))
     assert statuses(world, lease) == [COMPLETE]
     world.amend(lease, end=5)
-    boot(world, lease, "later")
+    world.boot(lease, name="later")
     run_until(world, world.hour(5.5))
     warnings = sorted((image.metadata["leasehold_warning"], image.name) for image in images(world, lease))
     first, second = world.hour(2).isoformat(), world.hour(4).isoformat()
-    assert warnings == [(first, "reserved_web"), (second, "reserved_later"), (second, "reserved_web")]
+    assert warnings == [(first, "reserved_server"), (second, "reserved_later"), (second, "reserved_server")]
     assert world.get(lease).status is LeaseStatus.TERMINATED
     assert not there(world)
 
 
 def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete(world: World) -> None:
     lease = copied(world)
-    boot(world, lease)
+    world.boot(lease)
     world.cloud.images.take_to_upload(600)
     run_until(world, world.hour(2))
     assert told(world)[-1] == "lease.event.before_end_lease"
@@ -110,7 +94,7 @@ def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete
 
 def test_an_image_that_fails_is_made_again_while_the_warning_stands(world: World) -> None:
     lease = copied(world)
-    boot(world, lease)
+    world.boot(lease)
     world.cloud.images.take_to_upload(600)
     run_until(world, world.hour(2.1))
     world.cloud.images.fail(images(world, lease)[0].id)
@@ -123,7 +107,7 @@ def test_an_image_that_fails_is_made_again_while_the_warning_stands(world: World
 
 def test_one_refusal_does_not_end_the_making_of_images(world: World) -> None:
     lease = copied(world)
-    boot(world, lease)
+    world.boot(lease)
     world.cloud.faults.set(Fault("images.snapshot", error="before", permanent=True, remaining=3))
     run_until(world, world.hour(2.5))
     assert (statuses(world, lease), warning(world, lease)) == ([COMPLETE], EventStatus.DONE)
@@ -131,7 +115,7 @@ def test_one_refusal_does_not_end_the_making_of_images(world: World) -> None:
 
 def test_a_server_of_which_no_image_can_be_made_holds_up_no_warning(world: World) -> None:
     lease = copied(world)
-    server = boot(world, lease)
+    server = world.boot(lease)
     world.cloud.servers.take_to_delete(3600 * 24)
     world.cloud.servers.delete(server.id)
     run_until(world, world.hour(2))
@@ -140,11 +124,11 @@ def test_a_server_of_which_no_image_can_be_made_holds_up_no_warning(world: World
 
 def test_the_end_waits_for_an_image_that_is_being_uploaded(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(3600 + 600)
     run_until(patient, patient.hour(3) + timedelta(minutes=5))
     now = patient.get(lease)
-    assert (now.status, there(patient), statuses(patient, lease)) == (LeaseStatus.TERMINATING, {"web"}, [SAVING])
+    assert (now.status, there(patient), statuses(patient, lease)) == (LeaseStatus.TERMINATING, {"server"}, [SAVING])
     assert now.status_reason is not None
     assert "1 images of servers are still being uploaded; the end waits until 2031-05-01 12:30 UTC" in now.status_reason
     assert not audited(patient)
@@ -156,14 +140,14 @@ def test_the_end_waits_for_an_image_that_is_being_uploaded(patient: World) -> No
 
 def test_meanwhile_servers_with_a_complete_image_go_and_the_host_stays(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease, "quick")
+    patient.boot(lease, name="quick")
     run_until(patient, patient.hour(1.9))
     patient.cloud.images.take_to_upload(3600 + 600)
     run_until(patient, patient.hour(2))
     slow = images(patient, lease)[0]
     assert slow.status == SAVING
     patient.cloud.images.take_to_upload(0)
-    boot(patient, lease, "booted after the warning")
+    patient.boot(lease, name="booted after the warning")
     run_until(patient, patient.hour(3) + timedelta(minutes=1))
     assert there(patient) == {"quick"}
     assert patient.members(lease.reservations[0].id)
@@ -174,11 +158,11 @@ def test_the_end_goes_on_without_images_in_the_end_and_says_so(
 ) -> None:
     caplog.set_level(logging.WARNING)
     lease = copied(patient)
-    server = boot(patient, lease)
+    server = patient.boot(lease)
     following = patient.lease(hosts(5), start=3, end=4)
     patient.cloud.images.take_to_upload(3600 * 24)
     run_until(patient, patient.hour(3) + WAIT - timedelta(seconds=1))
-    assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATING, {"web"})
+    assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATING, {"server"})
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=3))
     now = patient.get(lease)
     assert (now.status, warning(patient, lease), there(patient)) == (LeaseStatus.TERMINATED, EventStatus.ERROR, set())
@@ -194,21 +178,21 @@ def test_the_end_goes_on_without_images_in_the_end_and_says_so(
 def test_an_end_that_was_decided_goes_on_without_waiting_again(patient: World) -> None:
     """The decision, stored before the first server is deleted, survives a crash between two deletions."""
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(3600 * 24)
     patient.cloud.servers.take_to_delete(120)
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=10))
     assert patient.get(lease).status is LeaseStatus.TERMINATED
-    assert "without 1 of the images" in (patient.get(lease).status_reason or "")
+    assert "without 1 of the images" in patient.reason(lease)
 
 
 def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(300)
     patient.clock.set(patient.hour(5))
     run_manager(patient)
-    assert (there(patient), statuses(patient, lease)) == ({"web"}, [SAVING])
+    assert (there(patient), statuses(patient, lease)) == ({"server"}, [SAVING])
     run_for(patient, minutes=10)
     assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATED, set())
     assert statuses(patient, lease) == [COMPLETE]
@@ -216,32 +200,32 @@ def test_a_manager_that_was_away_at_the_warning_takes_the_images_at_the_end(pati
 
 def test_a_deletion_waits_for_what_is_being_uploaded_and_starts_no_more(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(600)
     run_until(patient, patient.hour(2.05))
-    boot(patient, lease, "not copied")
+    patient.boot(lease, name="not copied")
     patient.delete(lease)
     run_for(patient, minutes=1)
-    assert (there(patient), patient.get(lease).status) == ({"web"}, LeaseStatus.DELETING)
+    assert (there(patient), patient.get(lease).status) == ({"server"}, LeaseStatus.DELETING)
     run_for(patient, minutes=10)
     assert (patient.exists(lease), there(patient), statuses(patient, lease)) == (False, set(), [COMPLETE])
 
 
 def test_a_deletion_waits_no_longer_than_an_end_does(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(3600 * 24)
     run_until(patient, patient.hour(2.05))
     patient.delete(lease)
     run_for(patient, seconds=WAIT.total_seconds() - 30)
-    assert there(patient) == {"web"}
+    assert there(patient) == {"server"}
     run_for(patient, minutes=3)
     assert (patient.exists(lease), there(patient)) == (False, set())
 
 
 def test_a_deletion_before_the_warning_waits_for_nothing(patient: World) -> None:
     lease = copied(patient)
-    boot(patient, lease)
+    patient.boot(lease)
     patient.cloud.images.take_to_upload(600)
     patient.delete(lease)
     run_manager(patient)

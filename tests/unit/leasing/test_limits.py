@@ -8,8 +8,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
-from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.db.tables import leases
 from leasehold.enforcement.base import FILTERS, UnknownFilterError, load_filters
 from leasehold.model.errors import (
     AmendmentDeniedError,
@@ -21,7 +23,7 @@ from leasehold.model.errors import (
     TooMuchAskedError,
     TooMuchHeldError,
 )
-from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, open_service, run_for, run_manager
+from tests.factory import ALT, World, flavors, floating_ips, hosts, instances, run_for, run_manager
 from tests.stateful.audit import audit, dump
 from tests.unit.leasing.badges import without
 
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 def limited(world: World, **limits: Any) -> World:
     """Return the same service with these limits and every filter on."""
-    leases = LeaseSettings(enforcement_filters=tuple(FILTERS), limits=LimitSettings(**limits))
-    return open_service(str(world.engine.url), clock=world.clock, settings=replace(Settings(), leases=leases))
+    wanted = LeaseSettings(enforcement_filters=tuple(FILTERS), limits=LimitSettings(**limits))
+    return world.with_settings(leases=wanted)
 
 
 def refused(world: World, error: type[LeaseholdError], work: Callable[[], object]) -> LeaseholdError:
@@ -49,8 +51,8 @@ def refused(world: World, error: type[LeaseholdError], work: Callable[[], object
 
 def test_an_over_long_lease_may_be_shortened_and_changed_but_not_prolonged(world: World) -> None:
     lease = world.lease(hosts(), start=1, end=9)
-    leases = LeaseSettings(enforcement_filters=tuple(FILTERS), max_duration=timedelta(hours=4))
-    world = open_service(str(world.engine.url), clock=world.clock, settings=replace(Settings(), leases=leases))
+    wanted = LeaseSettings(enforcement_filters=tuple(FILTERS), max_duration=timedelta(hours=4))
+    world = world.with_settings(leases=wanted)
     assert world.amend(lease, end=8).window.end == world.hour(8)
     assert world.amend(lease, reservations=({"id": lease.reservations[0].id, "max": 2},)).generation > lease.generation
     assert world.amend(lease, start=2, end=9).window.duration == timedelta(hours=7)
@@ -74,33 +76,28 @@ def test_a_project_has_so_many_leases_open_and_no_more(world: World) -> None:
     assert world.lease(start=7, end=8, caller=ALT)
 
 
-def test_what_has_ended_or_is_deleted_is_not_open(world: World) -> None:
+@pytest.mark.parametrize("status", ["TERMINATED", "DELETING", "gone"])
+def test_what_has_ended_or_is_deleted_is_not_open(world: World, status: str) -> None:
     world = limited(world, open_leases=1)
-    lease = world.lease(hosts(), start=0, end=1)
-    run_for(world, hours=2)
-    assert world.get(lease).status == "TERMINATED"
-    second = world.lease(start=3, end=4)
+    lease = world.active(hosts(), end=1)
     refused(world, TooManyLeasesError, lambda: world.lease(start=3, end=4))
-    world.delete(second)
+    if status == "TERMINATED":
+        run_for(world, hours=2)
+    else:
+        world.delete(lease)
+    if status == "gone":
+        run_manager(world)
+        assert not world.exists(lease)
+    else:
+        assert world.status(lease) == status
     assert world.lease(start=3, end=4)
     audit(world)
-
-
-def test_a_lease_that_is_being_deleted_is_not_open(world: World) -> None:
-    world = limited(world, open_leases=1)
-    lease = world.lease(hosts(), start=0, end=1)
-    run_manager(world)
-    world.delete(lease)
-    assert world.get(lease).status == "DELETING"
-    assert world.lease(start=3, end=4)
 
 
 def test_a_failed_lease_is_open_until_it_is_gone(world: World) -> None:
     world = limited(world, open_leases=1)
     lease = world.lease(hosts(), start=0, end=1)
-    world.service.db.transact(
-        lambda connection: connection.exec_driver_sql("UPDATE leases SET status = 'ERROR'").rowcount
-    )
+    world.execute(update(leases).values(status="ERROR"))
     refused(world, TooManyLeasesError, lambda: world.lease(start=3, end=4))
     world.delete(lease)
     assert world.lease(start=3, end=4)
@@ -256,9 +253,9 @@ def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:
     world = limited(world, open_leases=3, totals={"hosts": 4})
     for _ in range(10):
         world.delete(world.lease(hosts(2), start=1, end=2))
-    leases = [world.lease(hosts(2), start=1, end=2) for _ in range(2)]
+    made = [world.lease(hosts(2), start=1, end=2) for _ in range(2)]
     refused(world, TooMuchHeldError, lambda: world.lease(hosts(1), start=1, end=2))
-    world.delete(leases[0])
+    world.delete(made[0])
     assert world.lease(hosts(2), start=1, end=2)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.calendar.index import Calendar
-from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
+from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.offer import MINUTE, Offering
 from leasehold.model.budget import Budget
@@ -19,7 +19,7 @@ from leasehold.model.errors import NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from tests.factory import TYPES, floating_ips, hosts, instances, open_service, run_manager, run_until
+from tests.factory import TYPES, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import dump
 from tests.unit.calendar.oracle import Row, columns
 from tests.unit.resource_types.pool import DAY, NETWORK, address, host
@@ -265,8 +265,7 @@ def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> No
 
 
 def with_leases(world: World, **leases: Any) -> World:
-    made = replace(Settings(), leases=LeaseSettings(**leases))
-    return open_service(str(world.engine.url), clock=world.clock, settings=made)
+    return world.with_settings(leases=LeaseSettings(**leases))
 
 
 def test_what_the_limits_on_leases_forbid_is_not_offered(world: World) -> None:
@@ -289,33 +288,29 @@ class Ticking:
         return self.seconds
 
 
-def test_a_decision_that_takes_too_long_is_refused_and_leaves_no_trace(world: World) -> None:
-    slow = with_leases(world, decision_seconds=3.5)
-    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
+def slow(world: World, **leases: Any) -> World:
+    """Return the world with these limits on the time of a decision, and a clock that ticks."""
+    limited = with_leases(world, **leases)
+    return replace(limited, service=replace(limited.service, steady=Ticking()))
+
+
+@pytest.mark.parametrize("way", ["create", "amend"])
+def test_a_decision_that_takes_too_long_is_refused_and_leaves_no_trace(world: World, way: str) -> None:
+    lease = world.lease(*[hosts(1)] * 4, start=3, end=4)
+    hurried = slow(world, decision_seconds=3.5)
     before = dump(world.engine)
     with pytest.raises(TakesTooLongError) as caught:
-        slow.lease(*[hosts(1)] * 5, start=1, end=2)
+        hurried.amend(lease, end=5) if way == "amend" else hurried.lease(*[hosts(1)] * 5, start=1, end=2)
     assert (caught.value.code, caught.value.status) == ("leasehold.decision.too_long", 409)
     assert "Ask for less" in caught.value.message
     assert dump(world.engine) == before
-    assert slow.lease(*[hosts(1)] * 2, start=1, end=2)
-
-
-def test_an_amendment_that_takes_too_long_is_refused_and_leaves_no_trace(world: World) -> None:
-    lease = world.lease(*[hosts(1)] * 4, start=1, end=2)
-    slow = with_leases(world, decision_seconds=3.5)
-    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
-    before = dump(world.engine)
-    with pytest.raises(TakesTooLongError):
-        slow.amend(lease, end=3)
-    assert dump(world.engine) == before
+    assert hurried.lease(*[hosts(1)] * 2, start=1, end=2)
 
 
 def test_an_offer_that_is_not_found_in_time_is_not_made(world: World) -> None:
     world.lease(hosts(5), start=0, end=2)
-    slow = with_leases(world, decision_seconds=100.0, explanation_seconds=0.5)
-    slow = replace(slow, service=replace(slow.service, steady=Ticking()))
-    refusal = refused(lambda: slow.lease(hosts(1), start=1, end=2))
+    hurried = slow(world, decision_seconds=100.0, explanation_seconds=0.5)
+    refusal = refused(lambda: hurried.lease(hosts(1), start=1, end=2))
     assert (refusal.nearest, refusal.no_window) == (None, NoWindow.TIME)
     assert refusal.as_details()["no_window"] == "time"
     assert "ran out of time" in refusal.sentence

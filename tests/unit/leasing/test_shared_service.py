@@ -12,9 +12,9 @@ from leasehold.db import tables
 from leasehold.db.engine import writing
 from leasehold.model.errors import SharedServiceHostError
 from leasehold.resource_types.slots.names import child_provider
-from tests.factory import enrol_host, hosts, make_service, remove_host, run_manager
+from tests.factory import at_call, enrol_host, hosts, make_service, remove_host, run_manager
 from tests.unit.leasing.looking import findings
-from tests.unit.leasing.test_host_interleaved import ENROLLING, at_call
+from tests.unit.leasing.test_host_interleaved import ENROLLING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,8 +72,7 @@ def test_the_second_hypervisor_of_a_service_is_refused_and_nothing_is_touched(ir
 def test_of_two_enrolments_at_once_one_is_refused_whatever_runs_between_what(ironic: World, call: int) -> None:
     def first() -> None:
         ironic.enrol(FIRST)
-        lease = ironic.lease(hosts(), start=0, end=1)
-        run_manager(ironic)
+        lease = ironic.active(hosts(), start=0, end=1)
         assert ironic.members(lease.reservations[0].id) == {FIRST}
 
     with pytest.raises(SharedServiceHostError):

@@ -57,22 +57,14 @@ REPLACED = pytest.mark.parametrize(
 
 
 @REPLACED
-def test_the_end_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("way", ["end", "delete"])
+def test_the_end_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...], way: str) -> None:
     """The removal needs neither a later lease of the address nor the audit."""
-    leased(world)
-    put(world, "demo", *tags)
-    run_until(world, world.hour(1.01))
-    assert at(world) is None
-
-
-@REPLACED
-def test_a_deletion_removes_an_address_whose_tags_were_replaced(world: World, tags: tuple[str, ...]) -> None:
     lease = leased(world)
     put(world, "demo", *tags)
-    world.delete(lease)
+    world.delete(lease) if way == "delete" else world.clock.set(world.hour(1))
     run_manager(world)
-    assert not world.exists(lease)
-    assert at(world) is None
+    assert (world.exists(lease), at(world)) == (way == "end", None)
 
 
 @REPLACED

@@ -31,7 +31,7 @@ bench: test-environment ## Run the benchmarks, or those that are named: make ben
 seconds ?= 600
 database ?= mariadb
 soak: test-environment ## Everything at once for ten minutes: `make soak seconds=60 database=postgresql`
-	$(bin)/python -m tests.soak --seconds $(seconds) --database $(database)
+	$(bin)/python -m tests.harness soak --seconds $(seconds) --database $(database)
 
 cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 	@$(bin)/python -m tests.openstack.cloud start

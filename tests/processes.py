@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,10 @@ from leasehold.db.engine import open_engine
 from tests.servers import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
+Options = Mapping[str, Mapping[str, object]]
+"""Options by section."""
 BIN = Path(sys.executable).parent
 _START_WITHIN = 60.0
 _STOP_WITHIN = 60.0
@@ -71,7 +74,7 @@ def running(
     name: str,
     *,
     database_url: str | None = None,
-    options: Mapping[str, Mapping[str, object]] | None = None,
+    options: Options | None = None,
     environment: Mapping[str, str] | None = None,
     healthy: bool = True,
 ) -> Iterator[Program]:
@@ -82,16 +85,9 @@ def running(
     """
     with tempfile.TemporaryDirectory(prefix="leasehold-") as folder:
         port = free_port()
-        sections: dict[str, dict[str, object]] = {"DEFAULT": {"host": "127.0.0.1", "port": port}}
-        if name != "leasehold-standalone":
-            sections["api"] = {"auth_strategy": "none"}
-            sections["cloud"] = {"driver": "sandbox"}
-        if database_url is not None:
-            sections["database"] = {"connection": database_url}
-        for section, values in (options or {}).items():
-            sections.setdefault(section, {}).update(values)
+        alone = name == "leasehold-standalone"
         config = Path(folder) / "leasehold.conf"
-        config.write_text(as_text(sections))
+        config.write_text(as_text(merged(own_options(port, database_url, alone=alone), options or {})))
         log = Path(folder) / "log"
         with log.open("wb") as output:
             process = subprocess.Popen(
@@ -113,7 +109,20 @@ def running(
             _end(program)
 
 
-def as_text(sections: Mapping[str, Mapping[str, object]]) -> str:
+def own_options(port: int, database_url: str | None, *, alone: bool = False) -> Options:
+    """Return the options of every program of ours; `leasehold-standalone` has its own authentication and cloud."""
+    sections: dict[str, dict[str, object]] = {"DEFAULT": {"host": "127.0.0.1", "port": port}}
+    if not alone:
+        sections |= {"api": {"auth_strategy": "none"}, "cloud": {"driver": "sandbox"}}
+    return sections if database_url is None else {**sections, "database": {"connection": database_url}}
+
+
+def merged(first: Options, second: Options) -> dict[str, dict[str, object]]:
+    """Return the options of both; `second` overrides `first`."""
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in {**first, **second}}
+
+
+def as_text(sections: Options) -> str:
     lines: list[str] = []
     for section, values in sections.items():
         lines += [f"[{section}]", *(f"{key} = {value}" for key, value in values.items())]

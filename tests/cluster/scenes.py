@@ -13,19 +13,18 @@ from sqlalchemy import make_url
 from leasehold.cloud.sandbox.seed import NETWORK_ID
 from leasehold.db.engine import open_engine
 from tests.cluster import guide
+from tests.harness.storm import SEED, storm
 from tests.harness.tables import dump
 from tests.harness.verdict import audit_findings
-from tests.harness.visitor import Asked
+from tests.harness.visitor import Asked, Visitor
 from tests.processes import wait_for
-from tests.race.fleet import work_done
-from tests.race.report import OUTAGE, StormReport
-from tests.race.storm import SEED, storm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tests.harness.programs import Fleet, Program
+    from tests.harness.report import Report
     from tests.harness.tables import Dump
-    from tests.race.fleet import Fleet, Member
     from tests.servers.galera import GaleraCluster
     from tests.servers.standby import PrimaryAndStandby
 
@@ -41,32 +40,39 @@ BACK_WITHIN = 60.0
 class Seen:
     """The answers that a client of the affected API got, and the durations in seconds, by name."""
 
-    answers: list[tuple[str, int, str | None]] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
     took: dict[str, float] = field(default_factory=dict)
-    creations: list[Asked] = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[tuple[str, int, str | None]]:
+        """The names, statuses and Retry-After of the answers."""
+        return [(each.kind, each.status, each.headers.get("Retry-After")) for each in self.asked]
+
+    @property
+    def creations(self) -> list[Asked]:
+        """The answers to requests for a lease."""
+        return [each for each in self.asked if each.method == "POST"]
 
     def create(self, what: str, url: str, body: dict[str, Any]) -> str:
         """Request a lease; return its id, or "" when it was refused."""
-        answer = self.ask(what, "POST", f"{url}/leases", json=body)
-        lease_id = answer.json()["lease"]["id"] if answer.ok else ""
-        told = Asked("POST", what, body["name"], answer.status_code, answer.json(), lease_id, body, generation=1)
-        self.creations.append(told)
-        return lease_id
+        return self._ask(what, url, "POST", "/leases", body).lease_id
 
-    def ask(self, what: str, method: str, url: str, **more: Any) -> requests.Response:
-        """Send a request and record its answer."""
-        begun = time.monotonic()
-        headers = {"OpenStack-API-Version": "reservation 1.1"}
-        answer = requests.request(method, url, timeout=90, headers=headers, **more)
-        self.took[what] = round(time.monotonic() - begun, 2)
-        self.answers.append((what, answer.status_code, answer.headers.get("Retry-After")))
+    def read(self, what: str, url: str, path: str) -> None:
+        """Read something."""
+        self._ask(what, url, "GET", path)
+
+    def _ask(self, what: str, url: str, method: str, path: str, body: dict[str, Any] | None = None) -> Asked:
+        with requests.Session() as session:
+            answer = Visitor(0, session, url).ask(method, path, body, what)
+        self.took[what] = round(answer.seconds, 2)
+        self.asked.append(answer)
         return answer
 
     def wait_for_health(self, what: str, url: str, status: int) -> None:
         """Wait until the health check, which a periodic thread updates, returns this status; record its answer."""
         begun = time.monotonic()
         wait_for(lambda: requests.get(health(url), timeout=90).status_code == status, within=BACK_WITHIN)
-        self.ask(what, "GET", health(url))
+        self.read(what, *_health(url))
         self.took[what] = round(time.monotonic() - begun, 2)
 
 
@@ -84,17 +90,21 @@ def well(url: str) -> bool:
 
 def health(url: str) -> str:
     """Return the URL of an API's health check, which a load balancer polls."""
-    return f"{url.removesuffix('/v1')}/healthcheck"
+    return "".join(_health(url))
 
 
-def work_again(manager: Member, seen: Seen, api: str) -> None:
+def _health(url: str) -> tuple[str, str]:
+    return url.removesuffix("/v1"), "/healthcheck"
+
+
+def work_again(manager: Program, seen: Seen, api: str) -> None:
     """Create work until this manager has done some of it; raise AssertionError when it does none in time."""
-    before = sum(work_done(manager).values())
+    before = sum(manager.work_done().values())
 
     def worked() -> bool:
         # A lease without resources is always granted, and a manager processes it at once.
         seen.create("create, again", api, lease_far_ahead() | {"reservations": []})
-        return sum(work_done(manager).values()) > before
+        return sum(manager.work_done().values()) > before
 
     wait_for(worked, within=BACK_WITHIN)
 
@@ -120,7 +130,7 @@ def kill_a_node(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None]:
         time.sleep(1)  # Let the storm create leases and work first.
         node.kill()
         seen.wait_for_health("health, dead", api, 503)
-        seen.ask("read, dead", "GET", f"{api}/leases")
+        seen.read("read, dead", api, "/leases")
         seen.create("create, dead", api, lease_far_ahead())
         begun = time.monotonic()
         node.start()
@@ -141,21 +151,21 @@ def cut_a_node_off(cluster: GaleraCluster, seen: Seen) -> Callable[[Fleet], None
         node.cut_off()
         # The other nodes decide without it, maybe after a pause; the isolated node must not answer from stale data.
         lease = seen.create("create, on the others", other, lease_far_ahead())
-        seen.ask("read, cut off", "GET", f"{api}/leases/{lease}")
+        seen.read("read, cut off", api, f"/leases/{lease}")
         seen.create("create, cut off", api, lease_far_ahead())
         begun = time.monotonic()
         node.wait_until(synced=False)
         seen.took["node knows"] = round(time.monotonic() - begun, 1)
         seen.wait_for_health("health, cut off", api, 503)
-        seen.ask("read, known", "GET", f"{api}/leases/{lease}")
+        seen.read("read, known", api, f"/leases/{lease}")
         seen.create("create, known", api, lease_far_ahead())
-        seen.ask("health, the others", "GET", health(other))
+        seen.read("health, the others", *_health(other))
         begun = time.monotonic()
         node.reconnect()
         node.wait_until(synced=True)
         seen.took["node back"] = round(time.monotonic() - begun, 1)
         wait_for(lambda: well(api), within=BACK_WITHIN)
-        seen.ask("read, back", "GET", f"{api}/leases/{lease}")
+        seen.read("read, back", api, f"/leases/{lease}")
         work_again(site.managers[CUT_OFF], seen, api)
 
     return meanwhile
@@ -173,16 +183,16 @@ def galera_storm(
     seconds: float,
     seed: int = SEED,
     meanwhile: Callable[[Fleet], None] | None = None,
-) -> StormReport:
+) -> Report:
     """Run a storm with an API and a manager on every node."""
     nodes = len(urls)
     return storm(urls, apis=nodes, managers=nodes, seconds=seconds, seed=seed, meanwhile=meanwhile, idle_within=120.0)
 
 
-def check_galera(report: StormReport, seen: Seen, urls: Sequence[str], *, outage: bool) -> None:
+def check_galera(report: Report, seen: Seen, urls: Sequence[str], *, outage: bool) -> None:
     """Compare the database with every answer, and every node with the first; raise AssertionError on a difference."""
     report = replace(report, answers=[*report.answers, *seen.creations])
-    report.check(urls[0], tolerated=OUTAGE if outage else (), shared=not outage)
+    report.check(urls[0], outage=outage)
     first = all_rows(urls[0])
     for url in urls[1:]:
         assert all_rows(url) == first, f"seed {report.seed}: {url} differs"
@@ -230,7 +240,7 @@ def standby_url(pair: PrimaryAndStandby) -> str:
 
 def standby_storm(
     url: str, *, seconds: float, seed: int = SEED, meanwhile: Callable[[Fleet], None] | None = None
-) -> StormReport:
+) -> Report:
     """Run a storm on whichever server accepts writes."""
     return storm(
         [url],
@@ -245,7 +255,7 @@ def standby_storm(
     )
 
 
-def check_standby(report: StormReport, seen: Seen, url: str) -> None:
+def check_standby(report: Report, seen: Seen, url: str) -> None:
     """Compare the database of the promoted server with every answer; raise AssertionError on a difference."""
     report = replace(report, answers=[*report.answers, *seen.creations])
-    report.check(url, tolerated=OUTAGE, shared=False)
+    report.check(url, outage=True)

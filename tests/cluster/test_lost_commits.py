@@ -6,7 +6,6 @@ No process may decide anything from cached state that includes the lost commits.
 from __future__ import annotations
 
 import random
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,20 +16,21 @@ import requests
 
 from tests.cluster import guide
 from tests.cluster.scenes import BACK_WITHIN, POSTGRESQL, standby_url, well
+from tests.harness import mix
+from tests.harness.mix import Span, Times
+from tests.harness.programs import fleet
+from tests.harness.storm import enrol, wait_until_idle
 from tests.harness.verdict import audit_findings
-from tests.harness.visitor import Asked, Visitor
+from tests.harness.visitor import Asked, Visitor, all_at_once
 from tests.processes import prepare_database, wait_for
-from tests.race import wanted
-from tests.race.fleet import fleet
-from tests.race.storm import enrol, wait_until_idle
-from tests.race.wanted import Span, Times
 from tests.servers import SERVERS, server_of_kind
 from tests.servers.standby import PrimaryAndStandby
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.race.fleet import Fleet, Options
+    from tests.harness.programs import Fleet
+    from tests.processes import Options
 
 pytestmark = [pytest.mark.slow, pytest.mark.servers, pytest.mark.timeout(600)]
 
@@ -55,7 +55,7 @@ def ahead(days: int) -> Span:
 
 def ask_for_hosts(site: Fleet, api: int, days: int, amount: int = 1) -> Asked:
     """Request this many hosts through one of the APIs, for a day that begins in `days` days."""
-    part = {"resource_type": "physical:host", "min": amount, "max": amount, **wanted.ANYTHING}
+    part = {"resource_type": "physical:host", "min": amount, "max": amount, **mix.ANYTHING}
     with requests.Session() as session:
         body = {"name": uuid4().hex, "reservations": [part], **ahead(days).body}
         return Visitor(api, session, site.apis[api].url).create(body)
@@ -74,24 +74,19 @@ def lose_three_leases(site: Fleet) -> None:
 def check_nothing_is_promised_twice(site: Fleet, url: str) -> None:
     """Send both APIs the same requests, then random ones; raise AssertionError for any double allocation."""
     wait_until_well(site)
-    everything = len(wanted.HOSTS)
+    everything = len(mix.HOSTS)
     assert [ask_for_hosts(site, 1, 200, everything).status, ask_for_hosts(site, 0, 200).status] == [201, 409]
     assert [ask_for_hosts(site, 0, 100, everything).status, ask_for_hosts(site, 1, 100).status] == [201, 409]
-    with ThreadPoolExecutor(CLIENTS) as threads:
-        statuses = {
-            status for seen in threads.map(lambda number: _storm(site, number), range(CLIENTS)) for status in seen
-        }
+    statuses = set().union(*all_at_once(site, _ask, CLIENTS))
     assert {201, 409} <= statuses <= {201, 400, 409}
     wait_until_idle([url], within=120)
     assert audit_findings(url) == []
     assert all(member.alive for member in site.members)
 
 
-def _storm(site: Fleet, number: int) -> set[int]:
-    rng = random.Random(number)  # noqa: S311 - a workload wants repeatable numbers
-    with requests.Session() as session:
-        visitor = Visitor(number, session, site.url(number))
-        return {visitor.create(wanted.creation(rng, Times())[1]).status for _ in range(REQUESTS)}
+def _ask(visitor: Visitor) -> set[int]:
+    rng = random.Random(visitor.number)  # noqa: S311 - a workload wants repeatable numbers
+    return {visitor.create(mix.creation(rng, Times())[1]).status for _ in range(REQUESTS)}
 
 
 @pytest.mark.parametrize("kind", SERVERS)

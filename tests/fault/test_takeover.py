@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from tests.fault.program import launched
-from tests.fault.scenes import HOUR, grant, is_active, is_gone, lease_of
-from tests.fault.stage import RIGHT_WITHIN, Stage, new_stage
-from tests.fault.steps import Moment, Place, Plan
+from tests.harness.programs import launched
+from tests.harness.scenes import grant, is_active, is_gone, lease_of
+from tests.harness.stage import RIGHT_WITHIN, Stage, new_stage
+from tests.harness.steps import Moment, Place, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ IN_THE_MIDDLE = Moment(9, Place.AFTER)
 def stage(tmp_path: Path) -> Iterator[Stage]:
     """Yield a stage with a lease whose manager, on default settings, was killed in the middle of its start."""
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as made:
-        grant(made, start=0 * HOUR, end=5 * HOUR)
+        grant(made.world, 0, 5)
         plan = Plan(tmp_path / "doomed.steps", IN_THE_MIDDLE, signal.SIGKILL)
         with launched("leasehold-manager", tmp_path, made.url, plan) as doomed:
             doomed.wait_for_death()
@@ -56,7 +56,7 @@ def test_a_lease_whose_manager_died_while_it_started_can_be_deleted_at_once(stag
 
 def test_a_manager_that_runs_already_takes_over_within_a_minute_of_the_kill(tmp_path: Path) -> None:
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
-        grant(stage, start=0 * HOUR, end=5 * HOUR)
+        grant(stage.world, 0, 5)
         plan = Plan(tmp_path / "doomed.steps", IN_THE_MIDDLE, signal.SIGSTOP)
         with launched("leasehold-manager", tmp_path, stage.url, plan) as doomed:
             doomed.wait_for_stop()

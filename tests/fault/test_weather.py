@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from leasehold.cloud.ports import CloudError
-from leasehold.cloud.sandbox.cloud import SandboxCloud
-from leasehold.cloud.sandbox.faults import ERRORS
+from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.model.errors import LeaseholdError
 from tests.factory import flavors, floating_ips, hosts, instances, make_service, run_for, run_manager
-from tests.fault.weather import Weather
+from tests.harness.faults import with_chosen_faults
+from tests.harness.stage import HOSTS
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -24,18 +23,33 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+READS = frozenset(
+    {"get", "list", "list_floating_ips", "on_host", "on_hosts", "with_flavor", "names", "classes", "inventories"}
+)
+SHARE_REFUSED = 0.5
+"""The share of refusals among the calls that fail without an effect."""
 LIVES = 12
 TURNS = 40
 
 
-def stormy(world: World, seed: int) -> tuple[World, Weather]:
-    """Return the world with random faults in its cloud."""
-    weather = Weather(world.engine, seed, sleep=lambda seconds: world.clock.advance(seconds=seconds))
-    for name in ("hypervisors", "aggregates", "flavors", "servers", "images", "providers", "networks"):
-        getattr(world.cloud, name).faults = weather
-    cloud = replace(world.cloud, faults=weather)
-    assert isinstance(cloud, SandboxCloud)
-    return replace(world, cloud=cloud), weather
+class Weather:
+    """Chooses faults at a rate from 0 to 1: calls may be slow, fail, be refused, half-done or lost."""
+
+    def __init__(self, seed: int) -> None:
+        """Start without faults."""
+        self._dice = random.Random(seed)  # noqa: S311  repeatable, not secret
+        self.rate = 0.0
+        self.struck = dict.fromkeys(ERRORS, 0)
+
+    def __call__(self, verb: str, number: int) -> Fault | None:
+        if self._dice.random() >= self.rate:
+            return None
+        error = self._dice.choice(ERRORS)
+        if error == "half" and verb.partition(".")[2] in READS:
+            error = "before"
+        self.struck[error] += 1
+        refused = error == "before" and self._dice.random() < SHARE_REFUSED
+        return Fault(verb, latency_ms=self._dice.choice((0, 0, 500, 5000)), error=error, permanent=refused)
 
 
 def turn(world: World, dice: random.Random, leases: list[Lease]) -> None:
@@ -59,10 +73,10 @@ def turn(world: World, dice: random.Random, leases: list[Lease]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(LIVES))
 def test_everything_comes_right_when_the_faults_stop(tmp_path: Path, seed: int) -> None:
-    with make_service(
-        tmp_path, hosts=("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03"), addresses=range(200, 205)
-    ) as fair:
-        world, weather = stormy(fair, seed)
+    with make_service(tmp_path, hosts=HOSTS, addresses=range(200, 205)) as fair:
+        weather = Weather(seed)
+        world, faults = with_chosen_faults(fair, sleep=lambda seconds: fair.clock.advance(seconds=seconds))
+        faults.begin(weather)
         dice = random.Random(seed)  # noqa: S311  repeatable, not secret
         leases: list[Lease] = []
         for _ in range(TURNS):

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from tests.harness.storm import SEED, storm
 from tests.harness.tables import Row, Tables
 from tests.harness.verdict import open_work, problems
 from tests.harness.visitor import Outcome
-from tests.race.storm import SEED, storm
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.race.report import StormReport
+    from tests.harness.report import Report
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def test_a_forgery_of_any_kind_is_found(tmp_path: Path) -> None:
     assert not unnoticed, f"seed {SEED}"
 
 
-def _forge(url: str, statement: str, report: StormReport) -> None:
+def _forge(url: str, statement: str, report: Report) -> None:
     refused = next(each.name for each in report.answers if each.method == "POST" and each.outcome is Outcome.REFUSED)
     engine = sa.create_engine(url)
     with engine.begin() as connection:

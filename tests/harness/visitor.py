@@ -1,22 +1,30 @@
-"""One client of a crowd, and its record of each request: enough to check the database against."""
+"""One client, and its record of each request: enough to check the database against."""
 
 from __future__ import annotations
 
 import re
+import threading
 import time
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tests.harness.programs import Fleet
 
 ANSWERED_WITHIN = 90.0
+CLIENTS = 64
+"""The number of clients of a race."""
 NO_ANSWER = 0
 """The status of a request whose connection broke: the change may or may not have been made."""
+Made = TypeVar("Made")
 _ETAG = re.compile(r'"(\d+)"')
 _UNSURE = "look whether the change is there"
 """The text of a 503 when the database failed during the commit. Any other 503 promises that nothing changed."""
@@ -43,6 +51,7 @@ class Asked:
     sent: Mapping[str, Any] | None = None
     generation: int = 0
     seconds: float = 0.0
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outcome(self) -> Outcome:
@@ -56,49 +65,75 @@ class Asked:
 
 
 class Visitor:
-    """One client of the crowd."""
+    """A client of one process, as over a connection through a load balancer."""
 
     def __init__(self, number: int, session: requests.Session, url: str) -> None:
-        """Use one process only, as over a connection through a load balancer."""
+        """Use this session for every request."""
         self.number = number
         self.url = url
         self._session = session
 
     def create(self, body: Mapping[str, Any], kind: str = "create", **headers: str) -> Asked:
-        return self._ask("POST", "", Asked("POST", kind, body["name"], NO_ANSWER, None, sent=body), headers)
+        return self.ask("POST", "/leases", body, kind, headers=headers)
 
     def amend(self, lease_id: str, body: Mapping[str, Any], kind: str = "amend") -> Asked:
-        asked = Asked("PUT", kind, body.get("name", ""), NO_ANSWER, None, lease_id, body)
-        return self._ask("PUT", f"/{lease_id}", asked, {})
+        return self.ask("PUT", f"/leases/{lease_id}", body, kind, lease_id)
 
     def delete(self, lease_id: str) -> Asked:
-        return self._ask("DELETE", f"/{lease_id}", Asked("DELETE", "delete", "", NO_ANSWER, None, lease_id), {})
+        return self.ask("DELETE", f"/leases/{lease_id}", None, "delete", lease_id)
 
-    def _ask(self, method: str, path: str, asked: Asked, headers: Mapping[str, str]) -> Asked:
-        """Send the request and return it with its answer, also when there is none."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        sent: Mapping[str, Any] | None = None,
+        kind: str = "",
+        lease_id: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> Asked:
+        """Send a request and return it with its answer, also when there is none."""
         begun = time.monotonic()
-        try:
+        version = {"OpenStack-API-Version": "reservation 1.1"}
+        status, body = NO_ANSWER, None
+        found: Mapping[str, str] = {}
+        with suppress(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
             answer = self._session.request(
-                method,
-                f"{self.url}/leases{path}",
-                json=asked.sent,
-                headers={"OpenStack-API-Version": "reservation 1.1", **headers},
-                timeout=ANSWERED_WITHIN,
+                method, f"{self.url}{path}", json=sent, headers={**version, **(headers or {})}, timeout=ANSWERED_WITHIN
             )
-            body = answer.json() if answer.content else None
-        except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
-            status, body, etag = NO_ANSWER, None, ""
-        else:
-            status, etag = answer.status_code, answer.headers.get("ETag", "")
-        found = _ETAG.fullmatch(etag)
+            status, body, found = answer.status_code, answer.json() if answer.content else None, answer.headers
+        etag = _ETAG.fullmatch(found.get("ETag", ""))
         return Asked(
             method,
-            asked.kind,
-            asked.name,
+            kind or f"{method} {path}",
+            (sent or {}).get("name", ""),
             status,
             body,
-            body["lease"]["id"] if body and status == HTTPStatus.CREATED else asked.lease_id,
-            asked.sent,
-            int(found[1]) if found else 0,
+            body["lease"]["id"] if body and status == HTTPStatus.CREATED and "lease" in body else lease_id,
+            sent,
+            int(etag[1]) if etag else 0,
             time.monotonic() - begun,
+            found,
         )
+
+
+def all_at_once(site: Fleet, act: Callable[[Visitor], Made], clients: int = CLIENTS) -> list[Made]:
+    """Run `act` for this many clients at the same moment, each in a thread; return their results."""
+    barrier = threading.Barrier(clients)
+
+    def visit(number: int) -> Made:
+        with requests.Session() as session:
+            # Connect before the start, so that only the race itself takes time.
+            session.get(site.url(number).removesuffix("v1") + "healthcheck", timeout=ANSWERED_WITHIN)
+            barrier.wait(ANSWERED_WITHIN)
+            return act(Visitor(number, session, site.url(number)))
+
+    with ThreadPoolExecutor(clients) as threads:
+        return list(threads.map(visit, range(clients)))
+
+
+def statuses(answers: Sequence[Asked]) -> dict[tuple[str, int], int]:
+    """Return the number of answers for each method and status."""
+    found: dict[tuple[str, int], int] = {}
+    for answer in answers:
+        found[answer.method, answer.status] = found.get((answer.method, answer.status), 0) + 1
+    return found

@@ -89,12 +89,12 @@ def ask(api: Program, number: int, *, starts: datetime | None = None) -> request
 
 
 class Crowd:
-    """Clients that send requests at the same time."""
+    """Clients that send requests at the same time, each on a separate connection."""
 
-    def __init__(self, api: Program) -> None:
+    def __init__(self, api: Program, threads: ThreadPoolExecutor) -> None:
         """Send all requests to this process."""
         self._api = api
-        self._threads = ThreadPoolExecutor(SIZE)
+        self._threads = threads
         self._asked: list[Future[requests.Response]] = []
 
     def ask(self, size: int) -> None:
@@ -102,23 +102,26 @@ class Crowd:
         first = len(self._asked)
         self._asked += [self._threads.submit(ask, self._api, first + number) for number in range(size)]
 
+    def delete(self, lease: str, size: int, **headers: str) -> None:
+        """Let `size` clients delete a lease."""
+        url = f"{self._api.url}/leases/{lease}"
+        more = (self._threads.submit(requests.delete, url, headers=headers, timeout=WITHIN) for _ in range(size))
+        self._asked += more
+
     def answered(self) -> list[requests.Response]:
         """Return the answers received so far; raises the exception of a client that failed."""
         return [each.result() for each in self._asked if each.done()]
+
+    def waiting(self) -> int:
+        """Return how many clients have no answer yet."""
+        return sum(not each.done() for each in self._asked)
 
     def statuses(self) -> list[int]:
         """Wait for all answers, and return their statuses, sorted."""
         return sorted(each.result(WITHIN).status_code for each in self._asked)
 
-    def close(self) -> None:
-        """Wait for the threads."""
-        self._threads.shutdown(wait=True)
-
 
 @contextlib.contextmanager
-def crowd(api: Program) -> Iterator[Crowd]:
-    clients = Crowd(api)
-    try:
-        yield clients
-    finally:
-        clients.close()
+def crowd(api: Program, size: int = SIZE) -> Iterator[Crowd]:
+    with ThreadPoolExecutor(size) as threads:
+        yield Crowd(api, threads)

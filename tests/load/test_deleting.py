@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from tests.load.conftest import SIZE, VERSION, WITHIN, serving, wanted
+from tests.load.conftest import SIZE, VERSION, WITHIN, crowd, serving, wanted
 from tests.processes import running, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from concurrent.futures import Future
 
     from tests.processes import Program
 
@@ -26,29 +25,6 @@ WAITS = THREADS // 4
 """The number of deletes that may wait in one process; one project may use half of it."""
 OPTIONS = {"threads": THREADS, "max_waiting": 0, "delete_wait_seconds": WITHIN, "metrics": "true"}
 REPEATER, BYSTANDER = {"X-Project-Id": "repeater"}, {"X-Project-Id": "bystander"}
-
-
-class Deletes:
-    """Concurrent DELETE requests, each on a separate connection."""
-
-    def __init__(self, api: Program, threads: ThreadPoolExecutor) -> None:
-        self._api = api
-        self._threads = threads
-        self._asked: list[Future[requests.Response]] = []
-
-    def ask(self, lease: str, project: dict[str, str], times: int) -> None:
-        url = f"{self._api.url}/leases/{lease}"
-        more = (self._threads.submit(requests.delete, url, headers=project, timeout=WITHIN) for _ in range(times))
-        self._asked += more
-
-    def answered(self) -> list[int]:
-        return [each.result().status_code for each in self._asked if each.done()]
-
-    def waiting(self) -> int:
-        return sum(not each.done() for each in self._asked)
-
-    def statuses(self) -> list[int]:
-        return [each.result(WITHIN).status_code for each in self._asked]
 
 
 @contextmanager
@@ -79,19 +55,18 @@ def sent_away(api: Program) -> list[str]:
 
 
 def test_a_deletion_that_takes_its_time_holds_no_place_of_another_request(file_url: str) -> None:
-    with stuck(file_url) as (api, leases), ThreadPoolExecutor(SIZE + 1) as threads:
-        deletes = Deletes(api, threads)
+    with stuck(file_url) as (api, leases), crowd(api, SIZE + 1) as deletes, ThreadPoolExecutor(THREADS) as threads:
         # More requests than threads: at most half of the wait slots are used, all others are answered at once.
         for _ in range(ROUNDS):
-            deletes.ask(leases[0], REPEATER, SIZE // ROUNDS)
+            deletes.delete(leases[0], SIZE // ROUNDS, **REPEATER)
             wait_for(lambda: deletes.waiting() <= WAITS // 2, within=WITHIN)
-        assert set(deletes.answered()) == {204}
+        assert {answer.status_code for answer in deletes.answered()} == {204}
         assert status(api, leases[0]) == "DELETING"
         # Meanwhile other requests are admitted: THREADS - 1 at a time, none of them shed.
         answers = [threads.submit(status, api, leases[1]) for _ in range(THREADS - 1)]
         assert [each.result(WITHIN) for each in answers] == ["ACTIVE"] * (THREADS - 1)
         # Another project's delete still gets a wait slot.
-        deletes.ask(leases[1], BYSTANDER, 1)
+        deletes.delete(leases[1], 1, **BYSTANDER)
         wait_for(lambda: status(api, leases[1]) == "DELETING", within=WITHIN)
         assert deletes.waiting() == WAITS // 2 + 1
         assert sent_away(api) == []

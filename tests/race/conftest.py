@@ -1,52 +1,27 @@
-"""Four API processes on one database, and a crowd of clients that send at the same moment."""
+"""Four API processes on one database of each kind, with the hosts of all races."""
 
 from __future__ import annotations
 
-import contextlib
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 import requests
 
 from leasehold.cloud.sandbox import seed
 from leasehold.db.engine import open_engine
-from tests.processes import prepare_database, running
-from tests.servers import KINDS
+from tests.conftest import Databases, server_database
+from tests.harness.programs import Fleet, fleet
+from tests.processes import prepare_database
+from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator
 
 PROCESSES = 4
 HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5}
 """The number of hosts of each test; a test selects its own hosts by the property `for`."""
 VCPUS = 32
-ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
-
-
-@dataclass(frozen=True)
-class Site:
-    """One database and several API processes; the client's number selects the process that answers."""
-
-    database_url: str
-    urls: Sequence[str]
-
-    def url(self, client: int) -> str:
-        return self.urls[client % len(self.urls)]
-
-
-@contextlib.contextmanager
-def database(kind: str, databases: Any, folder: Path) -> Iterator[str]:
-    if kind == "sqlite":
-        yield f"sqlite:///{folder}/leasehold.db"
-        return
-    url: str = databases.create(kind)
-    try:
-        yield url
-    finally:
-        databases.drop(kind, url)
 
 
 def build(url: str) -> None:
@@ -61,24 +36,21 @@ def build(url: str) -> None:
 
 @pytest.fixture(
     scope="module",
-    params=[kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
+    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
 )
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator[Site]:
-    """Yield a site on each database. The tests share it, because starting its processes takes longer than a race."""
-    with contextlib.ExitStack() as stack:
-        url = stack.enter_context(database(request.param, databases, tmp_path_factory.mktemp("race")))
+def site(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Databases
+) -> Iterator[Fleet]:
+    """Yield a site on each database; the tests share it."""
+    with ExitStack() as stack:
+        url = f"sqlite:///{tmp_path_factory.mktemp('race')}/leasehold.db"
+        if request.param in SERVERS:
+            url = stack.enter_context(server_database(databases, request.param))
         build(url)
-        # These threads live until the end: the kernel stops a process when the thread that started it ends.
-        starters = stack.enter_context(ThreadPoolExecutor(PROCESSES))
-        programs = [stack.enter_context(running("leasehold-api", database_url=url))]
-        others = [running("leasehold-api", database_url=url) for _ in range(PROCESSES - 1)]
-        for other, program in zip(others, starters.map(lambda each: each.__enter__(), others), strict=True):
-            stack.push(other)
-            programs.append(program)
+        made = stack.enter_context(fleet([url], apis=PROCESSES))
         for group, count in HOSTS.items():
             for number in range(count):
-                answer = requests.post(
-                    f"{programs[0].url}/os-hosts", json={"name": f"{group}-{number}", "for": group}, timeout=60
-                )
+                body = {"name": f"{group}-{number}", "for": group}
+                answer = requests.post(f"{made.url(0)}/os-hosts", json=body, timeout=60)
                 assert answer.status_code == 201, answer.text
-        yield Site(url, [program.url for program in programs])
+        yield made

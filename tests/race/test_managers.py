@@ -14,24 +14,24 @@ from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import open_engine
+from tests.harness import mix
+from tests.harness.programs import fleet
+from tests.harness.storm import wait_until_idle
 from tests.harness.tables import read_tables
 from tests.harness.verdict import audit_findings
 from tests.processes import prepare_database, wait_for
-from tests.race import wanted
-from tests.race.fleet import fleet
-from tests.race.storm import wait_until_idle
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tests.race.fleet import Fleet
+    from tests.harness.programs import Fleet
 
 pytestmark = pytest.mark.slow
 
 SLOW_MS = 120_000
 """Far longer than the other leases need, on any machine."""
 OTHERS = 10
-HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **wanted.ANYTHING}
+HOST = {"resource_type": "physical:host", "min": 1, "max": 1, **mix.ANYTHING}
 
 
 def test_a_slow_call_for_one_lease_holds_up_no_other_with_two_managers(database_url: str) -> None:
@@ -87,7 +87,7 @@ def statuses(url: str, lease_ids: Collection[str]) -> list[str]:
 def kill_the_one_at_work(site: Fleet, url: str, lease_id: str) -> None:
     """Kill the manager that waits for the slow call; restart it if it was the only one."""
     (claimer,) = [row.claimed_by for row in read_tables(url)["tasks"] if row.subject == lease_id]
-    (stuck,) = [each for each in site.managers if each.program and f":{each.program.process.pid}:" in claimer]
+    (stuck,) = [each for each in site.managers if f":{each.process.pid}:" in claimer]
     stuck.kill()
     if len(site.managers) == 1:
         stuck.start()

@@ -14,16 +14,18 @@ import pytest
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.db.engine import open_engine
 from tests.harness.database_checks import database_problems
+from tests.harness.mix import ANYTHING
+from tests.harness.programs import MANAGER, Fleet, launched
 from tests.harness.tables import read_tables
-from tests.processes import running, wait_for
-from tests.race.conftest import ANYTHING, HOSTS, VCPUS
-from tests.race.crowd import CLIENTS, all_at_once, statuses
+from tests.harness.visitor import CLIENTS, all_at_once, statuses
+from tests.processes import wait_for
+from tests.race.conftest import HOSTS, VCPUS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from tests.harness.visitor import Asked, Visitor
-    from tests.race.conftest import Site
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +64,7 @@ def window(start: float, hours: float) -> dict[str, str]:
     return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(hours=hours)).isoformat()}
 
 
-def check_answers_kept(site: Site, answers: Sequence[Asked]) -> None:
+def check_answers_kept(site: Fleet, answers: Sequence[Asked]) -> None:
     """Compare the tables with the answers that the clients got; raise AssertionError on a difference."""
     tables = read_tables(site.database_url)
     assert database_problems(tables, datetime.now(UTC)) == []
@@ -74,7 +76,7 @@ def check_answers_kept(site: Site, answers: Sequence[Asked]) -> None:
     assert not refused & names
 
 
-def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
+def test_the_last_host_goes_to_exactly_one(site: Fleet) -> None:
     answers = all_at_once(site, lambda visitor: visitor.create(lease(hosts("last"))))
     assert statuses(answers) == {("POST", 201): 1, ("POST", 409): CLIENTS - 1}
     (won,) = [answer for answer in answers if answer.status == 201]
@@ -87,7 +89,7 @@ def test_the_last_host_goes_to_exactly_one(site: Site) -> None:
     assert len(read_tables(site.database_url).allocated({won.body["lease"]["id"]})) == 1
 
 
-def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> None:
+def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Fleet) -> None:
     """Fifteen requests for one of five hosts: over three hours all fit, in one hour five do. Blazar granted ten."""
 
     def ask(hours: int) -> Callable[[Visitor], Asked]:
@@ -100,7 +102,7 @@ def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Site) -> 
     check_answers_kept(site, [*spread, *same])
 
 
-def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
+def test_slots_are_never_promised_beyond_what_a_host_has(site: Fleet) -> None:
     size = {"vcpus": 5, "memory_mb": 1024, "disk_gb": 1, "affinity": None}
     instances = {"resource_type": "virtual:instance", "amount": 1, **size, **only_for("slots")}
     fit = 2 * (VCPUS // 5)
@@ -109,7 +111,7 @@ def test_slots_are_never_promised_beyond_what_a_host_has(site: Site) -> None:
     check_answers_kept(site, answers)
 
 
-def test_one_idempotency_key_makes_one_lease(site: Site) -> None:
+def test_one_idempotency_key_makes_one_lease(site: Fleet) -> None:
     body, key = lease(hosts("retry")), uuid4().hex
     answers = all_at_once(site, lambda visitor: visitor.create(body, **{"Idempotency-Key": key}))
     assert statuses(answers) == {("POST", 201): CLIENTS}
@@ -117,7 +119,7 @@ def test_one_idempotency_key_makes_one_lease(site: Site) -> None:
     check_answers_kept(site, answers)
 
 
-def test_one_idempotency_key_for_different_requests_is_a_conflict(site: Site) -> None:
+def test_one_idempotency_key_for_different_requests_is_a_conflict(site: Fleet) -> None:
     key = uuid4().hex
     empty = {**lease(hosts("retry")), "reservations": []}
 
@@ -183,16 +185,16 @@ def check_answers(answers: Sequence[Asked], *also: tuple[str, int]) -> None:
         assert seen.get(wanted), f"seed {SEED}: {seen}"
 
 
-def test_random_creations_amendments_and_deletions_never_book_a_host_twice(site: Site) -> None:
+def test_random_creations_amendments_and_deletions_never_book_a_host_twice(site: Fleet) -> None:
     answers = [answer for each in all_at_once(site, Mixture("mixed", MIXED_SECONDS, far_away)) for answer in each]
     check_answers(answers)
     check_answers_kept(site, answers)
 
 
-def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None:
+def test_nor_do_they_while_managers_start_and_end_the_leases(site: Fleet, tmp_path: Path) -> None:
     with (
-        running("leasehold-manager", database_url=site.database_url),
-        running("leasehold-manager", database_url=site.database_url),
+        launched(MANAGER, tmp_path, site.database_url),
+        launched(MANAGER, tmp_path, site.database_url),
     ):
         answers = [answer for each in all_at_once(site, Mixture("busy", MIXED_SECONDS, at_once)) for answer in each]
         wait_for(lambda: nothing_is_due(site), within=60)
@@ -202,14 +204,14 @@ def test_nor_do_they_while_managers_start_and_end_the_leases(site: Site) -> None
     check_cloud(site)
 
 
-def nothing_is_due(site: Site) -> bool:
+def nothing_is_due(site: Fleet) -> bool:
     """Return whether the managers are idle: no work is due, and none of the leases that begin at once remains."""
     soon = datetime.now(UTC) + timedelta(hours=1)
     tasks = read_tables(site.database_url)["tasks"]
     return all(row.claimed_by is None and (row.due_at is None or row.due_at > soon) for row in tasks)
 
 
-def check_cloud(site: Site) -> None:
+def check_cloud(site: Fleet) -> None:
     """Check that every host is in the free pool and in no other aggregate, because no lease is active."""
     engine = open_engine(site.database_url)
     aggregates = sandbox(engine).aggregates.list()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.race.storm import storm
+from tests.harness.storm import storm
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -14,5 +14,4 @@ SECONDS = 6.0
 def test_after_a_storm_the_books_hold_exactly_what_was_answered(database_url: str) -> None:
     report = storm([database_url], apis=3, managers=2, seconds=SECONDS)
     report.check(database_url)
-    kinds = {(kind.split()[0], status) for kind, status in report.statuses()}
-    assert {("create", 201), ("create", 409), ("amend", 200), ("delete", 204)} <= kinds, report.table()
+    assert report.verbs() >= {("create", 201), ("create", 409), ("amend", 200), ("delete", 204)}, report.table()

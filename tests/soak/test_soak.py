@@ -1,12 +1,12 @@
-"""A short soak on every database; `python -m tests.soak --seconds 600` runs the long one with the same code."""
+"""A short soak on every database; `python -m tests.harness soak` runs the long one with the same code."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.race.storm import SEED
+from tests.harness.soak import place, soak
+from tests.harness.storm import SEED
 from tests.servers import KINDS
-from tests.soak.soak import place, soak
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -19,4 +19,4 @@ SECONDS = 10.0
 def test_whatever_fails_every_lease_ends_where_its_answers_say(kind: str) -> None:
     with place(kind) as (url, server):
         report = soak(url, server, seconds=SECONDS, seed=SEED)
-        report.check(url)
+        report.check(url, outage=True)

@@ -25,8 +25,8 @@ from tests.processes import wait_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tests.fault.program import Launched
-    from tests.fault.stage import Stage
+    from tests.harness.programs import Program
+    from tests.harness.stage import Stage
 
 SESSIONS = {
     "postgresql": ("SELECT * FROM pg_stat_activity WHERE datname = current_database()", "SELECT * FROM pg_locks"),
@@ -43,7 +43,7 @@ def evidence_folder() -> Path:
 
 
 @contextmanager
-def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Launched]) -> Iterator[None]:
+def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Program]) -> Iterator[None]:
     """Save the diagnostics when the block raises AssertionError, and add the folder's name to the message."""
     begun = time.time()
     try:
@@ -57,7 +57,7 @@ def kept_when_wrong(stage: Stage, name: str, programs: Sequence[Launched]) -> It
         raise AssertionError(message) from error
 
 
-def _keep(stage: Stage, folder: Path, programs: Sequence[Launched], begun: float) -> None:
+def _keep(stage: Stage, folder: Path, programs: Sequence[Program], begun: float) -> None:
     """Save tables and sessions first, because they keep changing."""
     (folder / "tables.json").write_text(json.dumps(stage.rows(), indent=1, default=str))
     (folder / "sessions.json").write_text(json.dumps(_sessions(stage), indent=1, default=str))
@@ -77,9 +77,9 @@ def _sessions(stage: Stage) -> list[list[dict[str, object]]]:
         return [[dict(row) for row in connection.execute(text(query)).mappings()] for query in queries]
 
 
-def _tell_stacks(program: Launched) -> None:
+def _tell_stacks(program: Program) -> None:
     """Make a running program write the stacks of its threads to its log; a stopped or dead one cannot."""
-    if program.process.exit_code is not None or program.stands_still():
+    if not program.alive or program.stands_still():
         return
     before = program.log.stat().st_size
     program.signal(signal.SIGUSR1)

@@ -23,10 +23,19 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
+    from tests.processes import Options
+
 RIGHT_WITHIN = 60.0
 """Seconds after a restart or a takeover within which the state must be correct again (from the requirement)."""
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = (200, 201, 202)
+SHORT_CLAIMS: Options = {
+    "DEFAULT": {"debug": True},
+    "manager": {"claim_seconds": 3, "poll_seconds": 0.05, "retry_first_seconds": 0.1, "workers": 1},
+    "api": {"auth_strategy": "none", "delete_wait_seconds": 0.2},
+    "physical:host": {"polling_interval": 3600},
+}
+"""A claim that expires soon, so that hundreds of kills take minutes. Another test covers the default."""
 _TABLES = (*db.metadata.sorted_tables, *cloud.metadata.sorted_tables)
 _SOON = timedelta(seconds=0.2)
 _LOOK_EVERY = 0.02
@@ -43,6 +52,10 @@ class RealClock(Clock):
     def now(self) -> datetime:
         """Return the machine's time minus the shift."""
         return datetime.now(UTC) - self.behind
+
+    def advance(self, **parts: float) -> None:
+        """Come nearer to the present."""
+        self.behind -= timedelta(**parts)
 
 
 Rows = dict[str, list[dict[str, Any]]]

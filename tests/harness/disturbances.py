@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox.faults import Fault
-from tests.race.wanted import HOSTS
+from tests.harness.mix import HOSTS
 
 if TYPE_CHECKING:
     import random
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.sandbox.cloud import SandboxCloud
     from leasehold.cloud.sandbox.faults import Moment
-    from tests.race.fleet import Fleet, Member
+    from tests.harness.programs import Fleet, Program
     from tests.servers import Server
 
 VERBS = ("*", "aggregates.*", "aggregates.add_host", "flavors.*", "providers.*", "networks.*", "servers.*")
@@ -32,32 +33,28 @@ DOWN_AT_ONCE = 2
 class Disturber:
     """Disturbs a site in rounds: every kind once per round, in an order that the seed fixes.
 
-    Processes are started from the calling thread, which has to outlive them.
+    `rounds` counts the rounds in which every kind took effect.
     """
 
-    site: Fleet
     cloud: SandboxCloud
     server: Server | None
     rng: random.Random
     counts: Counter[str] = field(default_factory=Counter)
+    rounds: int = 0
     _down: list[str] = field(default_factory=list)
     _deck: list[str] = field(default_factory=list)
 
-    def disturb(self) -> None:
+    def disturb(self, site: Fleet) -> None:
         """Cause the next disturbance and give it time to take effect."""
+        kinds = self._kinds(site)
         if not self._deck:
-            self._deck = [kind for kind in self._kinds if self.server is not None or kind != "restart the database"]
+            self._deck = list(kinds)
             self.rng.shuffle(self._deck)
         kind = self._deck.pop()
-        if self._kinds[kind]():
-            self.counts[kind] += 1
+        # A disturbance without an effect returns False.
+        self.counts[kind] += kinds[kind]() is not False
+        self.rounds = min(self.counts[each] for each in kinds)
         time.sleep(PAUSE)
-
-    @property
-    def rounds(self) -> int:
-        """The number of rounds in which every kind took effect."""
-        wanted = set(self._kinds) - ({"restart the database"} if self.server is None else set())
-        return min(self.counts[kind] for kind in wanted)
 
     def make_good(self) -> None:
         """Undo all lasting disturbances, so that the managers can become idle."""
@@ -66,32 +63,34 @@ class Disturber:
         for host in HOSTS:
             self.cloud.hypervisors.recover(host)
 
-    @property
-    def _kinds(self) -> dict[str, Callable[[], bool]]:
+    def _kinds(self, site: Fleet) -> dict[str, Callable[[], bool | None]]:
+        errors: dict[str, Moment] = {
+            "error before": "before",
+            "error after": "after",
+            "half-done call": "half",
+            "connection reset": "reset",
+        }
+        database = {} if self.server is None else {"restart the database": self._restart_database}
         return {
             "break a host": self._fail,
             "mend a host": self._recover,
             "slow cloud": lambda: self._fault(latency_ms=self.rng.randint(50, 1500)),
-            "error before": lambda: self._fault(error="before"),
-            "error after": lambda: self._fault(error="after"),
-            "half-done call": lambda: self._fault(error="half"),
-            "connection reset": lambda: self._fault(error="reset"),
-            "no faults": self._behave,
-            "slow deletion": lambda: self._slowly(self.rng.randint(1, 4)),
-            "quick deletion": lambda: self._slowly(0),
-            "kill an API": lambda: self._kill(self.rng.choice(self.site.apis)),
-            "kill a manager": lambda: self._kill(self.rng.choice(self.site.managers)),
-            "restart the database": self._restart_database,
+            **{kind: partial(self._fault, error) for kind, error in errors.items()},
+            "no faults": self.cloud.faults.clear,
+            "slow deletion": lambda: self.cloud.servers.take_to_delete(self.rng.randint(1, 4)),
+            "quick deletion": lambda: self.cloud.servers.take_to_delete(0),
+            "kill an API": lambda: self._kill(self.rng.choice(site.apis)),
+            "kill a manager": lambda: self._kill(self.rng.choice(site.managers)),
+            **database,
         }
 
-    def _fail(self) -> bool:
+    def _fail(self) -> None:
         up = [host for host in HOSTS if host not in self._down]
         if len(self._down) >= DOWN_AT_ONCE:
             self._recover()
         host = self.rng.choice(up)
         self.cloud.hypervisors.fail(host)
         self._down.append(host)
-        return True
 
     def _recover(self) -> bool:
         if not self._down:
@@ -99,31 +98,19 @@ class Disturber:
         self.cloud.hypervisors.recover(self._down.pop(0))
         return True
 
-    def _fault(self, error: Moment = "none", latency_ms: int = 0) -> bool:
+    def _fault(self, error: Moment = "none", latency_ms: int = 0) -> None:
         """Make some calls fail: those that match a pattern of verbs, a few times or until the faults are cleared."""
         remaining = self.rng.choice([None, 1, 3, 10])
         self.cloud.faults.set(Fault(self.rng.choice(VERBS), latency_ms, error, remaining=remaining))
-        return True
-
-    def _behave(self) -> bool:
-        self.cloud.faults.clear()
-        return True
-
-    def _slowly(self, seconds: int) -> bool:
-        self.cloud.servers.take_to_delete(seconds)
-        return True
 
     @staticmethod
-    def _kill(member: Member) -> bool:
+    def _kill(member: Program) -> None:
         member.kill()
         time.sleep(AWAY)
         member.start()
-        return True
 
-    def _restart_database(self) -> bool:
-        if self.server is None:
-            return False
+    def _restart_database(self) -> None:
+        assert self.server is not None
         self.server.kill()
         time.sleep(AWAY)
         self.server.start()
-        return True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.harness.verdict import problems
 from tests.harness.visitor import NO_ANSWER
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tests.harness.visitor import Asked
 
@@ -24,14 +25,16 @@ OUTAGE = frozenset((method, status) for method in ("POST", "PUT", "DELETE") for 
 
 
 @dataclass(frozen=True)
-class StormReport:
-    """The requests and answers, their durations, and the work of each manager."""
+class Report:
+    """The requests and answers, their durations, the work of each manager, and what else happened and went wrong."""
 
     seed: int
     answers: Sequence[Asked]
     seconds: float
     idle_after: float
     work: Sequence[Mapping[str, int]]
+    done: Mapping[str, int] = field(default_factory=dict)
+    wrong: Sequence[str] = ()
 
     @property
     def granted(self) -> int:
@@ -40,21 +43,22 @@ class StormReport:
 
     def statuses(self) -> dict[tuple[str, int], int]:
         """Return the number of answers by kind of request and status."""
-        found: dict[tuple[str, int], int] = {}
-        for answer in self.answers:
-            found[answer.kind, answer.status] = found.get((answer.kind, answer.status), 0) + 1
-        return dict(sorted(found.items()))
+        return dict(sorted(Counter((answer.kind, answer.status) for answer in self.answers).items()))
 
-    def check(self, url: str, *, tolerated: Collection[tuple[str, int]] = (), shared: bool = True) -> None:
+    def verbs(self) -> set[tuple[str, int]]:
+        """Return the answers by the first word of the kind of request, and status."""
+        return {(kind.split()[0], status) for kind, status in self.statuses()}
+
+    def check(self, url: str, *, outage: bool = False) -> None:
         """Raise AssertionError, with the seed, for unexpected answers and for contradictions with the database.
 
-        `tolerated` lists answers, by method and status, to allow besides `EXPECTED`; see `OUTAGE`. With `shared`
-        every manager must have done some of the work.
+        An `outage` explains more answers. Without one, every manager must have done some of the work.
         """
-        strange = [answer for answer in self.answers if (answer.method, answer.status) not in {*EXPECTED, *tolerated}]
+        allowed = EXPECTED | (OUTAGE if outage else frozenset())
+        strange = [answer for answer in self.answers if (answer.method, answer.status) not in allowed]
         found = [f"{answer.kind} was answered {answer.status}: {answer.body}" for answer in strange[:5]]
-        found += problems(url, self.answers)
-        if shared and not all(sum(done.values()) for done in self.work):
+        found += [*self.wrong, *problems(url, self.answers)]
+        if not outage and not all(sum(done.values()) for done in self.work):
             found.append(f"not every manager has done some of the work: {self.work}")
         assert not found, f"seed {self.seed}: {self.statuses()}\n" + "\n".join(found[:40])
 
@@ -62,20 +66,18 @@ class StormReport:
         """Return the requests by kind and status, and the rates, as text."""
         kinds = sorted({answer.kind for answer in self.answers})
         columns = sorted({answer.status for answer in self.answers})
-        counts = self.statuses()
         lines = [("request", *(str(status or "none") for status in columns), "all", "mean s")]
-        for kind in kinds:
-            row = [counts.get((kind, status), 0) for status in columns]
-            took = sum(answer.seconds for answer in self.answers if answer.kind == kind) / sum(row)
-            lines.append((kind, *map(str, row), str(sum(row)), f"{took:.2f}"))
-        total = [sum(counts.get((kind, status), 0) for kind in kinds) for status in columns]
-        took = sum(answer.seconds for answer in self.answers) / max(1, len(self.answers))
-        lines.append(("all", *map(str, total), str(len(self.answers)), f"{took:.2f}"))
+        for name, wanted in [*((kind, {kind}) for kind in kinds), ("all", set(kinds))]:
+            row = [answer for answer in self.answers if answer.kind in wanted]
+            counts = Counter(answer.status for answer in row)
+            took = sum(answer.seconds for answer in row) / max(1, len(row))
+            lines.append((name, *(str(counts[status]) for status in columns), str(len(row)), f"{took:.2f}"))
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         text = "\n".join("  ".join(map(_padded, line, widths)) for line in lines)
         rates = f"{len(self.answers) / self.seconds:.0f} requests/s, {self.granted / self.seconds:.1f} leases/s"
-        work = "\n".join(f"manager {number}: {dict(done)}" for number, done in enumerate(self.work, 1))
-        return f"{text}\n{self.seconds:.1f} s, {rates}, idle after {self.idle_after:.1f} s\n{work}"
+        work = [f"manager {number}: {dict(done)}" for number, done in enumerate(self.work, 1)]
+        done = [f"{kind:28}{count:6}" for kind, count in sorted(self.done.items())]
+        return "\n".join([text, f"{self.seconds:.1f} s, {rates}, idle after {self.idle_after:.1f} s", *work, *done])
 
 
 def _padded(cell: str, width: int) -> str:

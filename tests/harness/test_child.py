@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from tests.fault.child import Child
+from tests.harness.child import Child
 from tests.processes import wait_for
 
 THREADS = 8

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.conftest import server_database
-from tests.fault.evidence import kept_when_wrong
-from tests.fault.kills import SHORT_CLAIMS
-from tests.fault.program import launched
-from tests.fault.scenes import HOUR, grant
-from tests.fault.stage import new_stage
+from tests.harness.evidence import kept_when_wrong
+from tests.harness.programs import launched
+from tests.harness.scenes import grant
+from tests.harness.stage import SHORT_CLAIMS, new_stage
 from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.conftest import Databases
-    from tests.fault.stage import Stage
+    from tests.harness.stage import Stage
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +41,7 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) 
 
 
 def test_what_there_was_is_kept_in_the_folder_that_the_message_names(stage: Stage, tmp_path: Path) -> None:
-    lease = grant(stage, start=HOUR, end=2 * HOUR)
+    lease = grant(stage.world, 1, 2)
     folder = tmp_path / "kept" / "start-after-3-restarted"
     with launched("leasehold-manager", stage.folder, stage.url, options=SHORT_CLAIMS) as manager:
         with (
@@ -50,7 +49,7 @@ def test_what_there_was_is_kept_in_the_folder_that_the_message_names(stage: Stag
             kept_when_wrong(stage, "start after 3 restarted", [manager]),
         ):
             raise AssertionError("It hangs.")
-        assert manager.process.exit_code is None
+        assert manager.alive
     assert (folder / "trouble").read_text() == "It hangs.\n"
     tables = json.loads((folder / "tables.json").read_text())
     assert [row["id"] for row in tables["leases"]] == [lease.id]

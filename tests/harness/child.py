@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _forking = multiprocessing.get_context("forkserver")
-_forking.set_forkserver_preload(["tests.fault.program", "alembic.command"])
+_forking.set_forkserver_preload(["tests.harness.programs", "alembic.command"])
 _ASKING = Lock()
 """Serializes everything that makes multiprocessing poll exit codes."""
 

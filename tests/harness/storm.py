@@ -22,19 +22,20 @@ import requests
 from sqlalchemy.exc import DBAPIError
 
 from leasehold.cloud.sandbox.seed import NETWORK_ID
+from tests.harness import mix
+from tests.harness.mix import Known, Times
+from tests.harness.programs import fleet
+from tests.harness.report import Report
 from tests.harness.tables import read_tables
 from tests.harness.verdict import open_work
 from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
 from tests.processes import prepare_database
-from tests.race import wanted
-from tests.race.fleet import fleet, work_done
-from tests.race.report import StormReport
-from tests.race.wanted import Known, Times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.race.fleet import Fleet, Options
+    from tests.harness.programs import Fleet
+    from tests.processes import Options
 
 SEED = 20_261_121
 CLIENTS = 32
@@ -67,8 +68,9 @@ class Crowd:
         with self._lock:
             return rng.choice(self._known[-RECENT:] if rng.random() < 0.8 else self._known) if self._known else None
 
-    def note(self, answer: Asked) -> None:
-        """Record an answer, and update the known leases from it."""
+    def ask(self, visitor: Visitor, rng: random.Random) -> None:
+        """Send one request of the mix and record its answer; rest if it got none or a 503."""
+        answer = self._asked(visitor, rng)
         with self._lock:
             self.answers.append(answer)
             if answer.status in (200, 201):
@@ -76,35 +78,32 @@ class Crowd:
                 self._known = [each for each in self._known if each.lease_id != new.lease_id] + [new]
             elif answer.status in (204, 404):
                 self._known = [each for each in self._known if each.lease_id != answer.lease_id]
+        if answer.status in (NO_ANSWER, 503):
+            time.sleep(PAUSE)
 
-
-def ask_once(visitor: Visitor, crowd: Crowd, rng: random.Random) -> Asked:
-    """Send one request of the mix; return it with its answer."""
-    known, chance = crowd.pick(rng), rng.random()
-    if known is None or chance < 0.55:
-        kind, body = wanted.creation(rng, crowd.times)
-        return visitor.create(body, kind)
-    if chance < 0.8:
-        kind, body = wanted.amendment(known, rng, crowd.times)
-        return visitor.amend(known.lease_id, body, kind)
-    return visitor.delete(known.lease_id)
+    def _asked(self, visitor: Visitor, rng: random.Random) -> Asked:
+        known, chance = self.pick(rng), rng.random()
+        if known is None or chance < 0.55:
+            kind, body = mix.creation(rng, self.times)
+            return visitor.create(body, kind)
+        if chance < 0.8:
+            kind, body = mix.amendment(known, rng, self.times)
+            return visitor.amend(known.lease_id, body, kind)
+        return visitor.delete(known.lease_id)
 
 
 def _visit(number: int, crowd: Crowd, site: Fleet) -> None:
     rng = random.Random(crowd.seed * 1000 + number)  # noqa: S311 - a workload wants repeatable numbers
     with requests.Session() as session:
         while crowd.another():
-            answer = ask_once(Visitor(number, session, site.url(number)), crowd, rng)
-            crowd.note(answer)
-            if answer.status in (NO_ANSWER, 503):
-                time.sleep(PAUSE)
+            crowd.ask(Visitor(number, session, site.url(number)), rng)
 
 
 def enrol(site: Fleet) -> None:
     """Enrol the hosts and addresses that the clients compete for."""
-    things = [("os-hosts", {"name": name}) for name in wanted.HOSTS]
+    things = [("os-hosts", {"name": name}) for name in mix.HOSTS]
     network = {"floating_network_id": NETWORK_ID}
-    things += [("floatingips", {**network, "floating_ip_address": address}) for address in wanted.ADDRESSES]
+    things += [("floatingips", {**network, "floating_ip_address": address}) for address in mix.ADDRESSES]
     for noun, body in things:
         answer = requests.post(f"{site.url(0)}/{noun}", json=body, timeout=ANSWERED_WITHIN)
         assert answer.status_code == 201, answer.text
@@ -136,14 +135,15 @@ def storm(
     clients: int = CLIENTS,
     times: Times | None = None,
     options: Options | None = None,
+    visit: Callable[[int, Crowd, Fleet], None] = _visit,
     meanwhile: Callable[[Fleet], None] | None = None,
     idle_within: float = 60.0,
-) -> StormReport:
+) -> Report:
     """Run a storm on an empty database, which is prepared first; return the report once the managers are idle.
 
     The storm lasts `seconds`, or until the wanted number of requests was sent. The processes use `urls` in rotation.
-    `meanwhile` runs in this thread during the requests; the storm lasts at least until it returns. AssertionError is
-    raised when the managers do not become idle in time.
+    Each client runs `visit` in a thread. `meanwhile` runs in this thread during the requests; the storm lasts at least
+    until it returns. AssertionError is raised when the managers do not become idle in time.
     """
     prepare_database(urls[0])
     with fleet(urls, apis=apis, managers=managers, options=options) as site:
@@ -152,12 +152,11 @@ def storm(
         until = begun + (seconds if requests_wanted is None else 24 * 3600)
         crowd = Crowd(seed, times or Times(), until, requests_wanted)
         with ThreadPoolExecutor(clients) as threads:
-            visits = [threads.submit(_visit, number, crowd, site) for number in range(clients)]
+            visits = [threads.submit(visit, number, crowd, site) for number in range(clients)]
             if meanwhile is not None:
                 meanwhile(site)
-            for visit in visits:
-                visit.result()
+            for each in visits:
+                each.result()
         took = time.monotonic() - begun
         rest = wait_until_idle(urls, idle_within)
-        work = [work_done(manager) if manager.alive else {} for manager in site.managers]
-    return StormReport(seed, crowd.answers, took, rest, work)
+        return Report(seed, crowd.answers, took, rest, [manager.work_done() for manager in site.managers])

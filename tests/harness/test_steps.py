@@ -9,16 +9,16 @@ from sqlalchemy import select
 
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import tasks
-from tests.fault.kills import rehearse
-from tests.fault.program import launched
-from tests.fault.scenes import MANAGER_SCENES
-from tests.fault.stage import new_stage
+from tests.harness.kills import rehearse
+from tests.harness.programs import launched
+from tests.harness.scenes import MANAGER_SCENES
+from tests.harness.stage import new_stage
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.fault.stage import Stage
+    from tests.harness.stage import Stage
 
 
 def turn_taken(stage: Stage) -> bool:

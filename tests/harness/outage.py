@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,14 +15,15 @@ from sqlalchemy import select
 from leasehold.db.tables import leases
 from leasehold.model.errors import NotEnoughError, NotEnoughFloatingIpsError
 from tests.factory import floating_ips, instances
-from tests.fault.kills import SHORT_CLAIMS
-from tests.fault.program import launched
+from tests.harness.programs import launched
+from tests.harness.stage import SHORT_CLAIMS
+from tests.harness.visitor import Asked, Visitor
 
 if TYPE_CHECKING:
-    from tests.fault.stage import Stage
+    from tests.harness.stage import Stage
     from tests.servers import Server
 
-PATIENCE = 60.0
+FULL = (NotEnoughError.code, NotEnoughFloatingIpsError.code)
 LONGEST_ANSWER = 20.0
 """Seconds after which a request counts as hung."""
 LIFE = timedelta(seconds=6)
@@ -35,27 +37,20 @@ class Client:
     url: str
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def create(self, name: str) -> requests.Response:
+    def create(self, name: str) -> Asked:
         """Request a small lease that starts now and ends soon; the same name requests the same lease."""
-        body = self.asked.setdefault(
-            name,
-            {
-                "name": name,
-                "start_date": "now",
-                "end_date": _end(),
-                "reservations": [instances(), floating_ips()] if name.endswith("0") else [instances()],
-                "events": [],
-            },
-        )
-        headers = {"OpenStack-API-Version": "reservation 1.1", "Idempotency-Key": name}
-        return requests.post(f"{self.url}/leases", json=body, headers=headers, timeout=PATIENCE)
+        parts = [instances(), floating_ips()] if name.endswith("0") else [instances()]
+        new = {"name": name, "start_date": "now", "end_date": _end(), "reservations": parts, "events": []}
+        with requests.Session() as session:
+            visitor = Visitor(0, session, self.url)
+            return visitor.create(self.asked.setdefault(name, new), **{"Idempotency-Key": name})
 
 
 @dataclass(slots=True)
 class Verdict:
     """The answers that clients got, and the problems found in them or afterwards."""
 
-    answers: dict[int, int] = field(default_factory=dict)
+    answers: Counter[int] = field(default_factory=Counter)
     longest: float = 0.0
     right_after: float = 0.0
     trouble: list[str] = field(default_factory=list)
@@ -95,42 +90,36 @@ def _ask_on(client: Client, over: threading.Event, verdict: Verdict) -> None:
     number = 0
     while not over.wait(PAUSE):
         number += 1
-        begun = time.monotonic()
         answer = client.create(f"lease-{number}")
-        took = time.monotonic() - begun
-        verdict.longest = max(verdict.longest, took)
-        verdict.answers[answer.status_code] = verdict.answers.get(answer.status_code, 0) + 1
-        later = answer.status_code == requests.codes.unavailable and "Retry-After" in answer.headers
-        if _is_refusal(answer):
-            del client.asked[f"lease-{number}"]
-        elif answer.status_code != requests.codes.created and not later:
-            verdict.trouble.append(f"lease-{number} was answered {answer.status_code}: {answer.text}")
-        if took > LONGEST_ANSWER:
-            verdict.trouble.append(f"lease-{number} was answered after {took:.1f} s")
+        verdict.longest = max(verdict.longest, answer.seconds)
+        verdict.answers[answer.status] += 1
+        later = answer.status == 503 and "Retry-After" in answer.headers
+        _note(client, answer, verdict, allowed=later)
+        if answer.seconds > LONGEST_ANSWER:
+            verdict.trouble.append(f"{answer.name} was answered after {answer.seconds:.1f} s")
 
 
 def _ask_again(client: Client, verdict: Verdict) -> None:
     """Repeat every request with its key, as a client does after a 503."""
     for name, body in list(client.asked.items()):
         answer = client.create(name)
-        if answer.status_code == requests.codes.bad_request and "end" in answer.text:
+        if answer.status == 400 and "end" in answer.body["error_message"]:
             # Its window passed before it was granted, so send a new request for the present.
             body["end_date"] = _end()
             answer = client.create(name)
-        if _is_refusal(answer):
-            del client.asked[name]
-        elif answer.status_code != requests.codes.created:
-            verdict.trouble.append(f"{name} was answered {answer.status_code} when asked again: {answer.text}")
+        _note(client, answer, verdict)
+
+
+def _note(client: Client, answer: Asked, verdict: Verdict, *, allowed: bool = False) -> None:
+    """Drop the request if capacity was short: then no trace of the lease may exist, and nobody retries."""
+    if answer.status in (400, 409) and answer.body.get("code") in FULL:
+        del client.asked[answer.name]
+    elif answer.status != 201 and not allowed:
+        verdict.trouble.append(f"{answer.name} was answered {answer.status}: {answer.body}")
 
 
 def _end() -> str:
     return f"{datetime.now(UTC) + LIFE:%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _is_refusal(answer: requests.Response) -> bool:
-    """Return whether capacity was short: then no trace of the lease may exist, and nobody retries."""
-    full = (NotEnoughError.code, NotEnoughFloatingIpsError.code)
-    return answer.status_code in (400, 409) and answer.json().get("code") in full
 
 
 def _statuses(stage: Stage) -> list[tuple[str, str]]:

@@ -1,27 +1,46 @@
-"""Shutdown of an API: it answers every accepted request, and later clients are refused and use another API."""
+"""Shutdown of our programs: every accepted request is answered, tasks in progress are finished, the rest is released.
+
+A program that gets a stop signal during its start ends with 0 too, and leaves no claim.
+"""
 
 from __future__ import annotations
 
 import itertools
 import signal
 import threading
+import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import requests
+from sqlalchemy import select
 
-from tests.load.conftest import VERSION, WITHIN, crowd, no_decisions, serving, wanted
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.faults import Fault
+from leasehold.db.engine import open_engine, reading
+from leasehold.db.tables import leases, tasks
+from tests.load.conftest import VERSION, WITHIN, ask, crowd, no_decisions, serving, wanted
 from tests.processes import running, wait_for
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from tests.processes import Program
 
 pytestmark = pytest.mark.slow
 
 CLIENTS = 4
 ROUNDS = 2
+LEASES = 6
+FOREVER = 3600
+"""Seconds until a claim expires: longer than the test, so another manager gets only tasks that were released."""
+
+
+# ---------------------------------------------------------------- an API
 
 
 def refuses(api: Program) -> bool:
@@ -150,5 +169,76 @@ def test_a_rolling_restart_loses_nothing(url: str) -> None:
             visitor.stop.set()
             visitor.join()
         assert [visitor.trouble for visitor in visitors] == [[]] * CLIENTS
-        leases = requests.get(f"{apis[0].url}/leases", timeout=WITHIN).json()["leases"]
-    assert {lease["id"] for lease in leases} == {each for visitor in visitors for each in visitor.granted}
+        listed = requests.get(f"{apis[0].url}/leases", timeout=WITHIN).json()["leases"]
+    assert {lease["id"] for lease in listed} == {each for visitor in visitors for each in visitor.granted}
+
+
+# ---------------------------------------------------------------- a manager
+
+
+def claimed(engine: Engine) -> int:
+    with reading(engine) as connection:
+        return len(connection.execute(select(tasks.c.id).where(tasks.c.claimed_by.is_not(None))).all())
+
+
+def statuses(engine: Engine) -> list[str]:
+    with reading(engine) as connection:
+        return sorted(connection.execute(select(leases.c.status)).scalars())
+
+
+def taken(pid: int) -> bool:
+    """Return whether the process has no pending signal."""
+    return "\nShdPnd:\t0000000000000000\n" in Path(f"/proc/{pid}/status").read_text()
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize(("latency", "allowed"), [(60_000, 0.5), (1_000, 60.0)])
+def test_what_it_cannot_finish_is_taken_over_at_once(url: str, latency: int, allowed: float) -> None:
+    options = {"manager": {"workers": 2, "claim_seconds": FOREVER, "shutdown_seconds": allowed}}
+    engine = open_engine(url)
+    cloud = sandbox(engine)
+    with serving(url) as api:
+        starts = datetime.now(UTC)
+        assert [ask(api, number, starts=starts).status_code for number in range(LEASES)] == [201] * LEASES
+    cloud.faults.set(Fault("aggregates.ensure", latency_ms=latency))
+    with running("leasehold-manager", database_url=url, options=options) as first:
+        # Both workers are busy, and two more tasks are claimed but not begun.
+        wait_for(lambda: statuses(engine).count("STARTING") == 2 and claimed(engine) == 4, within=WITHIN)
+        for _ in range(2):  # Wait between the signals, or the kernel merges them.
+            first.process.send_signal(signal.SIGTERM)
+            wait_for(lambda: taken(first.process.pid))
+        assert first.process.wait(WITHIN) == 0
+        unfinished = "Stopped before the work was done" in first.log.read_text()
+    assert unfinished is (latency > 1000 * allowed)
+    assert claimed(engine) == 0
+    cloud.faults.clear()
+    with running("leasehold-manager", database_url=url, options=options):
+        wait_for(lambda: statuses(engine) == ["ACTIVE"] * LEASES, within=WITHIN)
+    engine.dispose()
+
+
+# ---------------------------------------------------------------- during the start
+
+
+def loads(program: Program) -> bool:
+    """Return whether the program has begun to load its imports."""
+    return "/sqlalchemy/" in Path(f"/proc/{program.process.pid}/maps").read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [*((signal.SIGTERM, after) for after in (0.0, 0.2, 0.5, 1.0, 2.0)), (signal.SIGINT, 0.2)],
+)
+@pytest.mark.parametrize("name", ["leasehold-api", "leasehold-manager", "leasehold-standalone"])
+def test_a_service_that_is_stopped_while_it_starts_ends_with_0(
+    name: str, number: signal.Signals, after: float, file_url: str
+) -> None:
+    """The delays are samples: on a slow machine all are within the start, on a fast one the last ones are not."""
+    with running(name, database_url=file_url, healthy=False) as program:
+        wait_for(lambda: loads(program), WITHIN)
+        time.sleep(after)
+        program.process.send_signal(number)
+        assert program.process.wait(WITHIN) == 0, program.log.read_text()
+    engine = open_engine(file_url)
+    assert claimed(engine) == 0
+    engine.dispose()

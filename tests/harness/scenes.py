@@ -1,0 +1,180 @@
+"""The scenes in which programs are killed: the state before, the program's work, and the required end state.
+
+Each scene has one lease with reservations of all four types, with a server in each type that runs servers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from leasehold.leasing.create import create_lease
+from leasehold.leasing.queries import list_leases
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.resource import HOST
+from leasehold.model.states import EventType
+from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
+from tests.harness.programs import MANAGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+    from tests.harness.programs import Program
+    from tests.harness.stage import Stage
+    from tests.processes import Options
+
+NAME = "lease"
+HOUR = timedelta(hours=1)
+BIG = '[">=", "$vcpus", "16"]'
+
+
+def wishes() -> tuple[dict[str, Any], ...]:
+    """Return the requested reservations, one of each type."""
+    return (hosts(before_end="snapshot"), instances(2, resource_properties=BIG), flavors(), floating_ips())
+
+
+def more_of(lease: Lease) -> tuple[dict[str, Any], ...]:
+    """Return a change that asks for more of every reservation that an active lease may grow."""
+    return (
+        {"id": lease.reservations[0].id, "min": 2, "max": 2},
+        {"id": lease.reservations[1].id, "amount": 3},
+        {"id": lease.reservations[3].id, "amount": 2},
+    )
+
+
+def boot_in(world: World, lease: Lease) -> None:
+    """Boot a server in each reservation that runs servers."""
+    for part in lease.reservations[:3]:
+        flavor, hints = ("m1.small", [part.id]) if part.resource_type == HOST else (part.id, [])
+        server = world.cloud.servers.boot(f"on-{part.resource_type}", "demo", flavor, hints)
+        assert server.service_host is not None, world.cloud.servers.fault(server.id)
+
+
+def is_warned(world: World, lease: Lease) -> bool:
+    """Return whether the `before_end` event is done and exactly the image of this warning exists."""
+    event = lease.event(EventType.BEFORE_END)
+    images = [image.name for server in world.cloud.servers.all() for image in world.cloud.images.of_server(server.id)]
+    return event is not None and event.status == "DONE" and images == ["reserved_on-physical:host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Work of a program: what `setting` prepares, and `right`, which tells whether the lease is as the work leaves it.
+
+    The setting lasts `age` hours of the world's clock. A manager does its work unprompted.
+    """
+
+    name: str
+    setting: Callable[[World], object]
+    right: Callable[[World], bool]
+    age: float = 0
+    options: Options = field(default_factory=dict)
+    program: str = MANAGER
+
+    def set_up(self, stage: Stage) -> None:
+        """Create the state before the program starts; it begins in the past and ends now."""
+        stage.clock.behind = self.age * HOUR
+        self.setting(stage.world)
+        assert not stage.clock.behind
+
+    def act(self, stage: Stage, program: Program) -> None:
+        """Let the program do all the work, and wait until it finished."""
+        self.finish(stage, None, [program])
+        stage.check()
+
+    def begin(self, _stage: Stage, _program: Program) -> Any:
+        """Let the program start the work; the return value is passed to `finish`."""
+
+    def finish(self, stage: Stage, begun: Any, others: Sequence[Program]) -> float:
+        """Wait until the state is correct, check the client's answer, and return the seconds it took."""
+        return stage.wait_until(self.right)
+
+
+def lease_of(world: World) -> Lease | None:
+    """Return the lease of the scene, or None after its deletion."""
+    found = list_leases(world.service, None)
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def grant(world: World, start: float, end: float, before_end: float | None = None) -> Lease:
+    """Grant the lease; the times are hours from the world's present."""
+    now = world.now().replace(microsecond=0)
+    warning = None if before_end is None else now + before_end * HOUR
+    draft = LeaseDraft(NAME, now + start * HOUR, now + end * HOUR, warning, wishes(), fingerprint="a")
+    return create_lease(world.service, DEMO, draft)
+
+
+def pending(world: World) -> None:
+    grant(world, 1, 5)
+
+
+def _due(world: World) -> None:
+    grant(world, 1, 5)
+    run_manager(world)
+    world.clock.advance(hours=2)
+
+
+def active(world: World, before_end: float | None = None) -> Lease:
+    """Start the lease, boot servers in it, and let an hour pass."""
+    lease = grant(world, 0, 5, before_end)
+    run_manager(world)
+    assert is_active(world), lease_of(world)
+    boot_in(world, lease)
+    world.clock.advance(hours=1)
+    return lease
+
+
+def _amended(world: World) -> None:
+    """Request more of everything an active lease may grow, and a later end."""
+    lease = active(world)
+    world.amend(lease, end=lease.window.end + HOUR, reservations=more_of(lease))
+
+
+def _failed(world: World) -> None:
+    """Break the host of the host reservation; no manager has noticed it yet."""
+    (label,) = world.holds(active(world))
+    world.cloud.hypervisors.fail(label)
+
+
+def _ending(world: World) -> None:
+    world.amend(active(world), end=world.now())
+
+
+def _is(status: str) -> Callable[[World], bool]:
+    def right(world: World) -> bool:
+        lease = lease_of(world)
+        return lease is not None and lease.status == status
+
+    return right
+
+
+def is_gone(world: World) -> bool:
+    return lease_of(world) is None
+
+
+def _healed(world: World) -> bool:
+    lease = lease_of(world)
+    return lease is not None and lease.status == "ACTIVE" and lease.degraded
+
+
+def _warned(world: World) -> bool:
+    lease = lease_of(world)
+    return lease is not None and is_warned(world, lease) and is_active(world)
+
+
+is_active = _is("ACTIVE")
+
+MANAGER_SCENES = (
+    Scene("prepare", pending, _is("PENDING")),
+    Scene("start", _due, is_active, 2),
+    Scene("start now", lambda world: grant(world, 0, 5), is_active),
+    Scene("amend", _amended, is_active, 1),
+    Scene("heal", _failed, _healed, 1, {"physical:host": {"polling_interval": 1, "failure_grace": 0}}),
+    Scene("before_end", lambda world: active(world, before_end=0.5), _warned, 1),
+    Scene("end", _ending, _is("TERMINATED"), 1),
+    Scene("delete", lambda world: world.delete(active(world)), is_gone, 1),
+)

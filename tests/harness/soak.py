@@ -1,0 +1,156 @@
+"""All kinds of work in parallel for a while, while hosts, cloud, processes and database fail.
+
+Afterwards all faults are undone, the managers must become idle within a minute, and the answers are checked.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import requests
+from sqlalchemy.exc import DBAPIError
+
+from leasehold.cloud.ports import CloudError
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.seed import HostSpec, add_hosts
+from leasehold.db.engine import open_engine
+from tests.harness.cloud_checks import misplaced_servers
+from tests.harness.disturbances import Disturber
+from tests.harness.mix import Times
+from tests.harness.storm import storm
+from tests.harness.tables import read_tables
+from tests.harness.visitor import Visitor
+from tests.servers import server_of_kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leasehold.cloud.sandbox.cloud import SandboxCloud
+    from tests.harness.mix import Known
+    from tests.harness.programs import Fleet
+    from tests.harness.report import Report
+    from tests.harness.storm import Crowd
+    from tests.servers import Server
+
+CLIENTS = 10
+SPARE = tuple(HostSpec(100 + n, f"spare-{n}", f"spare-{n}", 1, 1024, 20) for n in range(3))
+"""Hosts that the admin enrols and removes again; few leases ask for hosts that small."""
+THINKING = 0.05
+PROJECT = "demo"
+USUAL = ("server booted", "server deleted by its user", "host enrolled: 201", "host removed: 204")
+"""What must have happened besides requests and disturbances for the mix to be valid."""
+REQUESTS = {("create", 201), ("create", 409), ("amend", 200), ("delete", 204)}
+
+
+@dataclass
+class People:
+    """The users: clients with leases and their servers in the cloud, and an admin, until they are told to stop.
+
+    `done` counts the actions that are not lease requests. `running` maps the ids of the servers that were booted and
+    not deleted by their user to their reservations.
+    """
+
+    cloud: SandboxCloud
+    done: Counter[str] = field(default_factory=Counter)
+    running: dict[str, str] = field(default_factory=dict)
+    stop: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def visit(self, number: int, crowd: Crowd, site: Fleet) -> None:
+        """Request, change and delete leases, and boot servers in them; the last client is the admin."""
+        rng = random.Random(crowd.seed * 1000 + number)  # noqa: S311 - a workload wants repeatable numbers
+        with requests.Session() as session:
+            while not self.stop.wait(4 * THINKING if number == CLIENTS else THINKING):
+                visitor = Visitor(number, session, site.url(number))
+                if number == CLIENTS:
+                    self._administer(visitor, rng)
+                elif rng.random() < 0.15:
+                    self._boot(crowd.pick(rng), rng)
+                else:
+                    crowd.ask(visitor, rng)
+
+    def _boot(self, known: Known | None, rng: random.Random) -> None:
+        """Boot a server in some lease, named after its reservation, with the reservation's own flavor if it has one."""
+        if known is None:
+            return
+        part = rng.choice(known.parts)
+        flavor = part["id"] if part["resource_type"] in ("virtual:instance", "flavor:instance") else "m1.small"
+        hints = [part["id"]] if part["resource_type"] == "physical:host" else []
+        with suppress(CloudError, DBAPIError):
+            server = self.cloud.servers.boot(part["id"], PROJECT, flavor, hints)
+            self._count("server booted" if server.status == "ACTIVE" else "server found no host")
+            if rng.random() < 0.2:
+                self.cloud.servers.delete(server.id)
+                self._count("server deleted by its user")
+            elif server.status == "ACTIVE":
+                with self._lock:
+                    self.running[server.id] = part["id"]
+
+    def _administer(self, visitor: Visitor, rng: random.Random) -> None:
+        """Enrol a spare host or take one out of service; count the API's answers."""
+        if rng.random() < 0.5:
+            answer = visitor.ask("POST", "/os-hosts", {"name": rng.choice(SPARE).hypervisor_hostname})
+            self._count(f"host enrolled: {answer.status}")
+            return
+        listed, spare = visitor.ask("GET", "/os-hosts"), {spec.hypervisor_hostname for spec in SPARE}
+        hosts = listed.body["hosts"] if listed.status == 200 else []
+        if found := [host["id"] for host in hosts if host["hypervisor_hostname"] in spare]:
+            self._count(f"host removed: {visitor.ask('DELETE', f'/os-hosts/{rng.choice(found)}').status}")
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.done[what] += 1
+
+
+@contextmanager
+def place(kind: str) -> Iterator[tuple[str, Server | None]]:
+    """Yield the URL of an empty database, and its server if it has one to restart."""
+    with ExitStack() as stack:
+        if kind == "sqlite":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="leasehold-soak-"))
+            yield f"sqlite:///{Path(folder) / 'leasehold.db'}", None
+        else:
+            server = stack.enter_context(server_of_kind(kind))
+            yield server.create_database(), server
+
+
+def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Report:
+    """Run all users for `seconds`, and at least until every disturbance happened once; then wait until all is idle."""
+    engine = open_engine(url)
+    cloud = sandbox(engine, faults_in_force=False)
+    people, disturber = People(cloud), Disturber(cloud, server, random.Random(seed))  # noqa: S311 - repeatable
+
+    def disturb(site: Fleet) -> None:
+        add_hosts(engine, SPARE)
+        until = time.monotonic() + seconds
+        try:
+            while time.monotonic() < until or not disturber.rounds:
+                disturber.disturb(site)
+        finally:
+            people.stop.set()
+        disturber.make_good()
+
+    report = storm(
+        [url],
+        apis=2,
+        managers=2,
+        seed=seed,
+        clients=CLIENTS + 1,
+        times=Times(soon=0.5, stays=0.15),
+        visit=people.visit,
+        meanwhile=disturb,
+    )
+    wrong = list(misplaced_servers(read_tables(url), cloud.servers.all(), people.running))
+    engine.dispose()
+    missing = [*(REQUESTS - report.verbs()), *(kind for kind in USUAL if not people.done[kind])]
+    if missing:
+        wrong.append(f"this never happened: {missing}\n{report.table()}")
+    return replace(report, done=people.done + disturber.counts, wrong=wrong)

@@ -202,6 +202,7 @@ def test_memory_is_bounded_and_whoever_was_seen_last_stays() -> None:
         buckets.take(f"passing-{number}")
         assert buckets.take("regular") == (0.0 if number < 2 else 30.0)
     assert len(buckets) == 100
+    assert [buckets.take("passing-9999") for _ in range(2)] == [0.0, 30.0]
 
 
 def test_a_bucket_is_never_fuller_than_full() -> None:

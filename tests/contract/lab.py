@@ -22,21 +22,37 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
-    from leasehold.cloud.ports import Cloud, Hypervisor, Server
+    from leasehold.cloud.ports import Aggregate, Cloud, Hypervisor, Server
+    from leasehold.cloud.sandbox.cloud import SandboxCloud
 
 
 class Lab(Protocol):
     """A cloud with at least two idle hosts, two projects, a small public flavor, and a network with free addresses."""
 
-    @property
-    def cloud(self) -> Cloud:
-        """The ports under test."""
-
+    cloud: Cloud
+    """The ports under test."""
     projects: tuple[str, str]
     flavor_id: str
     network_id: str
     subnet_id: str
     addresses: tuple[str, ...]
+
+    @property
+    def host(self) -> str:
+        """The service host of the first of `hosts`."""
+        return self.hosts()[0].service_host
+
+    def aggregate(self, name: str) -> Aggregate:
+        """Return an aggregate that exists."""
+        found = self.cloud.aggregates.get(name)
+        assert found is not None, name
+        return found
+
+    def flavor(self, ident: str) -> Flavor:
+        """Return a flavor that exists."""
+        found = self.cloud.flavors.get(ident)
+        assert found is not None, ident
+        return found
 
     def hosts(self) -> Sequence[Hypervisor]:
         """Return two hosts of the lab that are up and have no servers."""
@@ -51,9 +67,10 @@ class Lab(Protocol):
         """Return when no operation on the server, such as an image upload, is in progress."""
 
 
-class SandboxLab:
+class SandboxLab(Lab):
     """The sandbox in its initial state."""
 
+    cloud: SandboxCloud
     projects = (seed.PROJECTS[0], seed.PROJECTS[1])
     flavor_id = "m1.small"
     network_id = seed.NETWORK_ID

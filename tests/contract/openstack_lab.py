@@ -10,7 +10,7 @@ from openstack import exceptions
 from leasehold import conf
 from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.ports import CloudPermanentError
-from tests.contract.lab import unique
+from tests.contract.lab import Lab, unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _WITHIN = 60.0
 _POLL_EVERY = 0.2
 
 
-class OpenStackLab:
+class OpenStackLab(Lab):
     """Nova, Placement and Neutron through our own ports, and users through the SDK."""
 
     def __init__(self, conf_file: Path, connect: Callable[[str], Connection]) -> None:

@@ -53,18 +53,14 @@ def test_hosts_join_and_leave_any_number_of_times(lab: Lab) -> None:
     for _ in range(2):
         aggregates.add_host(name, first)
     aggregates.add_host(name, second)
-    found = aggregates.get(name)
-    assert found is not None
-    assert found.hosts == {first, second}
+    assert lab.aggregate(name).hosts == {first, second}
     for _ in range(2):
         aggregates.remove_host(name, first)
-    found = aggregates.get(name)
-    assert found is not None
-    assert found.hosts == {second}
+    assert lab.aggregate(name).hosts == {second}
 
 
 def test_a_host_may_be_in_several_aggregates(lab: Lab) -> None:
-    host, names = lab.hosts()[0].service_host, [unique("aggregate"), unique("aggregate")]
+    host, names = lab.host, [unique("aggregate"), unique("aggregate")]
     for name in names:
         lab.cloud.aggregates.ensure(name, None, {})
         lab.cloud.aggregates.add_host(name, host)
@@ -72,7 +68,7 @@ def test_a_host_may_be_in_several_aggregates(lab: Lab) -> None:
 
 
 def test_a_host_cannot_be_in_two_zones(lab: Lab) -> None:
-    aggregates, host = lab.cloud.aggregates, lab.hosts()[0].service_host
+    aggregates, host = lab.cloud.aggregates, lab.host
     one, two = unique("zone"), unique("zone")
     aggregates.ensure(one, one, {})
     aggregates.ensure(two, two, {})
@@ -84,7 +80,7 @@ def test_a_host_cannot_be_in_two_zones(lab: Lab) -> None:
 
 
 def test_a_zone_cannot_be_changed_into_a_second_one_of_a_member(lab: Lab) -> None:
-    aggregates, host = lab.cloud.aggregates, lab.hosts()[0].service_host
+    aggregates, host = lab.cloud.aggregates, lab.host
     one, two = unique("zone"), unique("zone")
     aggregates.ensure(one, one, {})
     aggregates.ensure(two, None, {})
@@ -96,7 +92,7 @@ def test_a_zone_cannot_be_changed_into_a_second_one_of_a_member(lab: Lab) -> Non
 
 def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
     """Nova 2024.1 and later: a server cannot change its zone, so its host cannot either."""
-    aggregates, host = lab.cloud.aggregates, lab.hosts()[0].service_host
+    aggregates, host = lab.cloud.aggregates, lab.host
     name = unique("reservation")
     aggregates.ensure(name, f"blazar_{name}", {"blazar:owner": lab.projects[0]})
     aggregates.add_host(name, host)
@@ -115,7 +111,7 @@ def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
 def test_nothing_joins_what_does_not_exist(lab: Lab) -> None:
     name = unique("aggregate")
     with pytest.raises(CloudPermanentError, match=name):
-        lab.cloud.aggregates.add_host(name, lab.hosts()[0].service_host)
+        lab.cloud.aggregates.add_host(name, lab.host)
     lab.cloud.aggregates.ensure(name, None, {})
     with pytest.raises(CloudPermanentError, match="no-such-host"):
         lab.cloud.aggregates.add_host(name, "no-such-host")
@@ -123,13 +119,13 @@ def test_nothing_joins_what_does_not_exist(lab: Lab) -> None:
 
 def test_what_is_not_there_is_removed_without_complaint(lab: Lab) -> None:
     name = unique("aggregate")
-    lab.cloud.aggregates.remove_host(name, lab.hosts()[0].service_host)
+    lab.cloud.aggregates.remove_host(name, lab.host)
     lab.cloud.aggregates.delete(name)
     assert lab.cloud.aggregates.get(name) is None
 
 
 def test_only_an_empty_aggregate_is_removed(lab: Lab) -> None:
-    name, host = unique("aggregate"), lab.hosts()[0].service_host
+    name, host = unique("aggregate"), lab.host
     lab.cloud.aggregates.ensure(name, None, {})
     lab.cloud.aggregates.add_host(name, host)
     with pytest.raises(CloudPermanentError, match=name):

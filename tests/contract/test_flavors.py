@@ -38,9 +38,7 @@ def test_the_access_list_is_no_difference(lab: Lab) -> None:
     flavors.ensure(private_flavor(name))
     flavors.grant(name, project)
     flavors.ensure(private_flavor(name))
-    found = flavors.get(name)
-    assert found is not None
-    assert found.projects == {project}
+    assert lab.flavor(name).projects == {project}
 
 
 def test_access_is_given_and_taken_any_number_of_times(lab: Lab) -> None:
@@ -48,14 +46,10 @@ def test_access_is_given_and_taken_any_number_of_times(lab: Lab) -> None:
     flavors.ensure(private_flavor(name))
     for project in (first, first, second):
         flavors.grant(name, project)
-    found = flavors.get(name)
-    assert found is not None
-    assert found.projects == {first, second}
+    assert lab.flavor(name).projects == {first, second}
     for _ in range(2):
         flavors.revoke(name, first)
-    found = flavors.get(name)
-    assert found is not None
-    assert found.projects == {second}
+    assert lab.flavor(name).projects == {second}
 
 
 def test_two_flavors_cannot_have_one_name(cloud: Cloud) -> None:
@@ -81,9 +75,7 @@ def test_delete_takes_the_access_list_along(lab: Lab) -> None:
         flavors.delete(name)
     assert flavors.get(name) is None
     flavors.ensure(private_flavor(name))
-    found = flavors.get(name)
-    assert found is not None
-    assert found.projects == frozenset()
+    assert lab.flavor(name).projects == frozenset()
 
 
 def test_an_unknown_flavor_is_none(cloud: Cloud) -> None:

@@ -6,22 +6,23 @@ import argparse
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, get_type_hints
 
 import pytest
-from sqlalchemy import event
 
 from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
-from leasehold.db.engine import open_engine, reader_of
 from leasehold_nova.decision import FilterOptions
 from tests.contract.lab import SandboxLab, unique
+from tests.databases import opened
+from tests.db.examples import statements
+from tests.factory import Clock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from sqlalchemy import Engine
@@ -34,17 +35,12 @@ def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
     return sandbox_lab.cloud
 
 
-class Clock:
-    """A clock that the test advances."""
-
-    def __init__(self) -> None:
-        self.moment = datetime(2030, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.moment
-
-    def turn(self, seconds: float) -> None:
-        self.moment += timedelta(seconds=seconds)
+def succeeds(call: Callable[[], object]) -> bool:
+    try:
+        call()
+    except CloudTransientError:
+        return False
+    return True
 
 
 # ---------------------------------------------------------------- faults
@@ -76,15 +72,9 @@ def test_a_count_is_shared_by_everybody_who_calls(sandbox_lab: SandboxLab) -> No
     sandbox_lab.cloud.faults.set(Fault("*", error="before", remaining=5))
     clouds = [sandbox(sandbox_lab.engine) for _ in range(3)]
 
-    def fails(number: int) -> bool:
-        try:
-            clouds[number % 3].hypervisors.list()
-        except CloudTransientError:
-            return True
-        return False
-
     with ThreadPoolExecutor(6) as pool:
-        assert sum(pool.map(fails, range(30))) == 5
+        answers = list(pool.map(lambda n: succeeds(clouds[n % 3].hypervisors.list), range(30)))
+    assert answers.count(False) == 5
     assert [fault.remaining for fault in clouds[0].faults.all()] == [0]
 
 
@@ -104,17 +94,8 @@ def test_faults_are_noticed_within_a_second_and_slow_calls_down(sandbox_lab: San
 
 def test_without_faults_a_verb_asks_for_nothing_but_its_own(cloud: SandboxCloud, sandbox_lab: SandboxLab) -> None:
     cloud.aggregates.get("freepool")
-    seen: list[str] = []
-
-    def note(_c: object, _cursor: object, statement: str, *_rest: object) -> None:
-        if not statement.startswith("BEGIN"):
-            seen.append(statement)
-
-    event.listen(reader_of(sandbox_lab.engine), "before_cursor_execute", note)
-    try:
+    with statements(sandbox_lab.engine) as seen:
         cloud.aggregates.get("freepool")
-    finally:
-        event.remove(reader_of(sandbox_lab.engine), "before_cursor_execute", note)
     assert len(seen) == 1
 
 
@@ -127,9 +108,9 @@ def test_every_verb_of_the_ports_can_be_made_to_fail(cloud: SandboxCloud) -> Non
 
 
 def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:
-    cloud = sandbox(open_engine(f"sqlite:///{tmp_path}/no-such-folder/sandbox.db"))
-    with pytest.raises(CloudTransientError, match=r"hypervisors\.list"):
-        cloud.hypervisors.list()
+    url = f"sqlite:///{tmp_path}/no-such-folder/sandbox.db"
+    with opened(url) as engine, pytest.raises(CloudTransientError, match=r"hypervisors\.list"):
+        sandbox(engine).hypervisors.list()
 
 
 # ---------------------------------------------------------------- time
@@ -137,17 +118,17 @@ def test_a_database_in_trouble_is_a_cloud_in_trouble(tmp_path: Path) -> None:
 
 def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab) -> None:
     clock = Clock()
-    cloud = sandbox(sandbox_lab.engine, clock=clock)
+    cloud = sandbox(sandbox_lab.engine, clock=clock.now)
     cloud.servers.take_to_delete(30)
     server = cloud.servers.boot("a", "demo", "m1.small")
     assert server.service_host is not None
     provider = next(h for h in cloud.hypervisors.list() if h.service_host == server.service_host).hypervisor_hostname
     cloud.servers.delete(server.id)
-    clock.turn(20)
+    clock.advance(seconds=20)
     cloud.servers.delete(server.id)
     assert [s.status for s in cloud.servers.on_host(server.service_host)] == ["DELETING"]
     assert cloud.providers.usages(provider)["VCPU"] == 1
-    clock.turn(10)
+    clock.advance(seconds=10)
     assert not cloud.servers.on_host(server.service_host)
     assert not cloud.servers.find(server.id)
     assert cloud.providers.usages(provider) == {}
@@ -173,32 +154,20 @@ def test_one_of_many_gets_the_last_place(sandbox_lab: SandboxLab) -> None:
 
 
 def test_two_who_create_the_same_thing_at_once(sandbox_lab: SandboxLab) -> None:
-    def ensure(_number: int) -> str:
-        cloud = sandbox(sandbox_lab.engine)
-        try:
-            return str(cloud.aggregates.ensure("r-1", None, {}).id)
-        except CloudTransientError:
-            return "again"
-
+    clouds = [sandbox(sandbox_lab.engine) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        ids = set(pool.map(ensure, range(16)))
-    assert len(ids - {"again"}) == 1
+        list(pool.map(lambda n: succeeds(lambda: clouds[n % 8].aggregates.ensure("r-1", None, {})), range(16)))
     assert [a.name for a in sandbox_lab.cloud.aggregates.list()].count("r-1") == 1
 
 
 def test_two_zones_that_want_one_host_at_once(sandbox_lab: SandboxLab) -> None:
-    for name in ("r-1", "r-2", "r-3", "r-4"):
+    names = ("r-1", "r-2", "r-3", "r-4")
+    for name in names:
         sandbox_lab.cloud.aggregates.ensure(name, f"blazar_{name}", {})
-
-    def add(name: str) -> bool:
-        try:
-            sandbox(sandbox_lab.engine).aggregates.add_host(name, "cmp-01")
-        except CloudTransientError:
-            return False
-        return True
-
+    clouds = {name: sandbox(sandbox_lab.engine) for name in names}
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(add, ("r-1", "r-2", "r-3", "r-4"))).count(True) == 1
+        added = list(pool.map(lambda name: succeeds(lambda: clouds[name].aggregates.add_host(name, "cmp-01")), names))
+    assert added.count(True) == 1
     assert sum("cmp-01" in aggregate.hosts for aggregate in sandbox_lab.cloud.aggregates.list()) == 1
 
 
@@ -261,23 +230,21 @@ def test_hosts_fail_and_recover(cloud: SandboxCloud) -> None:
 
 
 def test_a_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
-    def start() -> tuple[Engine, SandboxCloud]:
-        engine = open_engine(f"sqlite:///{tmp_path}/sandbox.db")
+    url = f"sqlite:///{tmp_path}/sandbox.db"
+    with opened(url) as engine:
         seed.plant(engine)
-        return engine, sandbox(engine)
-
-    engine, cloud = start()
-    cloud.hypervisors.fail("cmp-01")
-    cloud.flavors.delete("m1.small")
-    server = cloud.servers.boot("a", "demo", "m1.large")
-    cloud.faults.set(Fault("images.*", error="after"))
-    engine.dispose()
-    engine, cloud = start()
-    assert [host.hypervisor_hostname for host in cloud.hypervisors.list() if not host.up] == ["cmp-01"]
-    assert cloud.flavors.get("m1.small") is None
-    assert cloud.servers.all() == [server]
-    assert [fault.verb for fault in cloud.faults.all()] == ["images.*"]
-    engine.dispose()
+        cloud = sandbox(engine)
+        cloud.hypervisors.fail("cmp-01")
+        cloud.flavors.delete("m1.small")
+        server = cloud.servers.boot("a", "demo", "m1.large")
+        cloud.faults.set(Fault("images.*", error="after"))
+    with opened(url) as engine:
+        seed.plant(engine)
+        cloud = sandbox(engine)
+        assert [host.hypervisor_hostname for host in cloud.hypervisors.list() if not host.up] == ["cmp-01"]
+        assert cloud.flavors.get("m1.small") is None
+        assert cloud.servers.all() == [server]
+        assert [fault.verb for fault in cloud.faults.all()] == ["images.*"]
 
 
 def test_the_seed_is_what_it_says(cloud: SandboxCloud) -> None:
@@ -390,11 +357,10 @@ def test_commands_say_what_to_do_instead(command: Commands, words: list[str], hi
 
 
 def test_commands_need_a_sandbox(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/empty.db")
-    command = Commands(engine, capsys)
-    code, text = command("hosts")
-    assert code == 1
-    assert "sandbox plant" in text
-    assert command("plant")[0] == 0
-    assert command("hosts")[0] == 0
-    engine.dispose()
+    with opened(f"sqlite:///{tmp_path}/empty.db") as engine:
+        command = Commands(engine, capsys)
+        code, text = command("hosts")
+        assert code == 1
+        assert "sandbox plant" in text
+        assert command("plant")[0] == 0
+        assert command("hosts")[0] == 0

@@ -20,7 +20,7 @@ def host_reservation(lab: Lab) -> str:
     """Return an active host reservation of the first project on the first host (contract resources §2, effects)."""
     name = unique("reservation")
     lab.cloud.aggregates.ensure(name, f"blazar_{name}", {"blazar:owner": lab.projects[0]})
-    lab.cloud.aggregates.add_host(name, lab.hosts()[0].service_host)
+    lab.cloud.aggregates.add_host(name, lab.host)
     return name
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_nowhere(cloud: Cloud) -> None:
 
 def test_a_hint_leads_the_owner_into_the_reservation(lab: Lab, host_reservation: str) -> None:
     server = lab.boot(lab.projects[0], lab.flavor_id, [host_reservation])
-    assert (server.status, server.service_host) == ("ACTIVE", lab.hosts()[0].service_host)
+    assert (server.status, server.service_host) == ("ACTIVE", lab.host)
 
 
 def test_a_project_may_be_let_in(lab: Lab, host_reservation: str) -> None:
@@ -87,7 +87,7 @@ def test_a_hint_to_nothing_finds_no_host(lab: Lab, host_reservation: str) -> Non
 def test_without_a_hint_reserved_and_free_hosts_are_closed(lab: Lab, host_reservation: str) -> None:
     lab.cloud.aggregates.ensure("freepool", None, {})
     for host in lab.cloud.hypervisors.list():
-        if host.service_host != lab.hosts()[0].service_host:
+        if host.service_host != lab.host:
             lab.cloud.aggregates.add_host("freepool", host.service_host)
     assert lab.boot(lab.projects[0], lab.flavor_id).status == "ERROR"
     assert lab.boot(lab.projects[0], lab.flavor_id, ["freepool"]).status == "ERROR"
@@ -100,7 +100,7 @@ def test_no_more_instances_than_reserved(lab: Lab) -> None:
     reservation = reserve_instances(lab, amount=2)
     servers = [lab.boot(lab.projects[0], reservation) for _ in range(3)]
     assert [server.status for server in servers] == ["ACTIVE", "ACTIVE", "ERROR"]
-    assert {server.service_host for server in servers[:2]} == {lab.hosts()[0].service_host}
+    assert {server.service_host for server in servers[:2]} == {lab.host}
     assert {server.id for server in lab.cloud.servers.with_flavor(reservation)} == {server.id for server in servers}
     lab.remove(servers[0])
     assert lab.boot(lab.projects[0], reservation).status == "ACTIVE"
@@ -141,9 +141,7 @@ def test_the_servers_of_a_flavor_that_was_put_right_are_still_found(lab: Lab) ->
     wanted = private_flavor(reservation)
     lab.cloud.flavors.ensure(replace(wanted, extra_specs={**wanted.extra_specs, "other": "yes"}))
     lab.cloud.flavors.ensure(wanted)
-    found = lab.cloud.flavors.get(reservation)
-    assert found is not None
-    assert found.extra_specs == wanted.extra_specs
+    assert lab.flavor(reservation).extra_specs == wanted.extra_specs
     assert [each.id for each in lab.cloud.servers.with_flavor(reservation)] == [server.id]
 
 

@@ -139,17 +139,12 @@ def test_a_loser_can_ask_for_another_host(world: World, take_over: Import) -> No
     audit(world)
 
 
-def renamed(rows: Rows, old: str, new: str) -> Rows:
-    """Return the rows with the old id replaced everywhere."""
-    return replaced(rows, {f'"{old}"': f'"{new}"'})
-
-
 @pytest.mark.parametrize("ident", ["rack-7", "R2-D2", "e" * 36, "F24C43E1-F0FF-4C86-9069-3E41BD0153AD", "ä -- x"])
 def test_a_reservation_whose_id_is_no_uuid_keeps_its_promise(world: World, take_over: Import, ident: str) -> None:
     rows = load()
     lease = next(row for row in rows["leases"] if row["name"] == "active-host")
     part = next(row for row in rows["reservations"] if row["lease_id"] == lease["id"])
-    plan = take_over(renamed(rows, part["id"], ident))
+    plan = take_over(replaced(rows, {f'"{part["id"]}"': f'"{ident}"'}))
     (finding,) = (each for each in plan.findings if each.id == ident)
     assert "is no UUID" in finding.what
     mine = get_lease(world.service, lease["id"])

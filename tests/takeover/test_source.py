@@ -6,14 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 
 from leasehold.cmd import manage
 from leasehold.cmd.import_blazar import SOURCE_VARIABLE
 from leasehold.db import schema
-from leasehold.db.engine import open_engine
+from leasehold.db.engine import writing
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.source import read_blazar
+from tests.databases import opened
 from tests.takeover.blazar import DATA, Rows, fill, load, make_sqlite
 
 if TYPE_CHECKING:
@@ -25,15 +26,12 @@ if TYPE_CHECKING:
 
 def make_blazar(url: str, rows: Rows) -> None:
     """Create Blazar's schema in an empty database of any kind, and fill it."""
-    engine = create_engine(url)
     script = (DATA / "schema.sql").read_text().replace("DATETIME", "TIMESTAMP")
-    script = script if engine.dialect.name == "postgresql" else script.replace("TIMESTAMP", "DATETIME")
+    script = script if url.startswith("postgresql") else script.replace("TIMESTAMP", "DATETIME")
     script = script.replace("BOOLEAN DEFAULT 1", "BOOLEAN DEFAULT true").replace("BOOLEAN DEFAULT 0", "BOOLEAN")
-    with engine.begin() as connection:
-        for statement in script.split(";"):
-            if statement.strip():
-                connection.execute(text(statement))
-    engine.dispose()
+    with opened(url) as engine, writing(engine) as connection:
+        for statement in filter(str.strip, script.split(";")):
+            connection.execute(text(statement))
     fill(url, rows)
 
 
@@ -52,29 +50,24 @@ def test_every_row_is_read_the_same_on_every_database(database_url: str, tmp_pat
 @pytest.mark.servers
 def test_an_open_connection_of_somebody_else_is_noticed(mariadb_url: str) -> None:
     make_blazar(mariadb_url, load())
-    engine = create_engine(mariadb_url)
-    with engine.connect() as connection:
+    with opened(mariadb_url) as engine, engine.connect() as connection:
         connection.execute(text("SELECT 1"))
         assert read_blazar(mariadb_url)[1] == 1
-    engine.dispose()
 
 
 @pytest.mark.slow
 def test_a_database_that_is_not_blazars_is_refused(database_url: str) -> None:
-    engine = open_engine(database_url)
-    schema.upgrade(engine)
-    engine.dispose()
+    with opened(database_url) as engine:
+        schema.upgrade(engine)
     with pytest.raises(TakeoverError, match="not Blazar's database"):
         read_blazar(database_url)
 
 
 def test_one_of_an_older_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
     url = make_sqlite(tmp_path / "blazar.db", load())
-    engine = create_engine(url)
-    with engine.begin() as connection:
+    with opened(url) as engine, writing(engine) as connection:
         connection.execute(text("DROP TABLE computehost_trait"))
         connection.execute(text("ALTER TABLE computehosts DROP COLUMN availability_zone"))
-    engine.dispose()
     with pytest.raises(TakeoverError, match=r"computehost_trait, computehosts\.availability_zone: .* upgrade head"):
         read_blazar(url)
 

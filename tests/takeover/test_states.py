@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.leasing import queries
-from leasehold.model.errors import NotFoundError
 from tests.factory import run_manager, run_until
 from tests.stateful.audit import audit
 from tests.takeover.blazar import Rows, changed, load
@@ -15,6 +14,7 @@ from tests.takeover.blazar import Rows, changed, load
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from leasehold.model.lease import Lease
     from leasehold.takeover.plan import Plan
     from tests.factory import World
     from tests.takeover.conftest import Import
@@ -40,6 +40,16 @@ def put(name: str, status: str | None, start: str, end: str, part: str | None = 
                 row["status"] = part
 
     return change
+
+
+def lease_of(plan: Plan, name: str) -> Lease:
+    return next(lease for lease in plan.leases if lease.name == name)
+
+
+def status_of(world: World, plan: Plan, name: str) -> str | None:
+    """Return the status of a lease; None if it is gone."""
+    lease = lease_of(plan, name)
+    return queries.get_lease(world.service, lease.id).status if world.exists(lease) else None
 
 
 def about(plan: Plan, text: str) -> list[str]:
@@ -70,18 +80,15 @@ def test_every_state_is_one_to_carry_on_with(
     plan = take_over(changed(load(), put(name, status, start, end, part)))
     assert about(plan, f"The lease {name} ")
     run_manager(world)
-    lease = next(lease for lease in plan.leases if lease.name == name)
-    if then is None:
-        with pytest.raises(NotFoundError):
-            queries.get_lease(world.service, lease.id)
-    else:
-        assert queries.get_lease(world.service, lease.id).status == then
+    assert status_of(world, plan, name) == then
     audit(world)
 
 
 def test_an_end_that_was_begun_or_given_up_is_carried_out(world: World, take_over: Import) -> None:
+    names = ("active-host", "active-instance", "active-ips")
+
     def past(rows: Rows) -> None:
-        for name in ("active-host", "active-instance", "active-ips"):
+        for name in names:
             lease = named(rows, name)
             lease["end_date"] = "2026-11-21 12:03:00"
             for event in rows["events"]:
@@ -92,9 +99,7 @@ def test_an_end_that_was_begun_or_given_up_is_carried_out(world: World, take_ove
     failed = put("active-instance", "ERROR", "DONE", "ERROR", "error")
     plan = take_over(changed(load(), past, ending, failed))
     run_until(world, world.now())
-    for lease in plan.leases:
-        if lease.name in ("active-host", "active-instance", "active-ips"):
-            assert queries.get_lease(world.service, lease.id).status == "TERMINATED", lease.name
+    assert {name: status_of(world, plan, name) for name in names} == dict.fromkeys(names, "TERMINATED")
     assert world.members("freepool") == {"compute2", "compute3", "compute4", "compute5"}
     audit(world)
 
@@ -112,8 +117,8 @@ def test_what_runs_keeps_its_host_however_late_it_was_promised(world: World, tak
     plan = take_over(changed(load(), collide))
     assert about(plan, "twice: to lease active-host")
     run_manager(world)
-    assert len(world.holds(next(lease for lease in plan.leases if lease.name == "active-host"))) == 1
-    assert world.holds(next(lease for lease in plan.leases if lease.name == "race-0")) == {}
+    assert len(world.holds(lease_of(plan, "active-host"))) == 1
+    assert world.holds(lease_of(plan, "race-0")) == {}
     audit(world)
 
 
@@ -134,15 +139,11 @@ def test_orphans_and_what_nobody_knows_are_named_and_nothing_else_is_lost(world:
         rows["resource_properties"].append(
             {"id": "long", "resource_type": "physical:host", "property_name": "x" * 65, "private": 0}
         )
+        rack = next(row["id"] for row in rows["resource_properties"] if row["property_name"] == "rack")
         capability = {"computehost_id": "1", "created_at": "2026-11-21 11:58:00"}
         rows["computehost_extra_capabilities"] += [
             {**capability, "id": "cap-1", "property_id": "long", "capability_value": "v"},
-            {
-                **capability,
-                "id": "cap-2",
-                "property_id": next(r["id"] for r in rows["resource_properties"] if r["property_name"] == "rack"),
-                "capability_value": "r9",
-            },
+            {**capability, "id": "cap-2", "property_id": rack, "capability_value": "r9"},
         ]
 
     plan = take_over(changed(load(), spoil))
@@ -152,18 +153,14 @@ def test_orphans_and_what_nobody_knows_are_named_and_nothing_else_is_lost(world:
     assert about(plan, "resource type 'network' is unknown")
     assert len(about(plan, "has no start_lease event")) == 1
     assert len(about(plan, "belongs to lease None")) == 3
-    mixed = next(lease for lease in plan.leases if lease.name == "pending-mixed")
-    assert [part.resource_type for part in mixed.reservations] == ["virtual:floatingip"]
+    assert [part.resource_type for part in lease_of(plan, "pending-mixed").reservations] == ["virtual:floatingip"]
     run_manager(world)
     audit(world)
 
 
 def test_a_reservation_that_lost_its_rows_says_so(world: World, take_over: Import) -> None:
-    def lose(rows: Rows) -> None:
-        rows["floatingip_allocations"].clear()
-
-    plan = take_over(changed(load(), lose))
-    lease = next(lease for lease in plan.leases if lease.name == "active-ips")
+    plan = take_over(changed(load(), lambda rows: rows["floatingip_allocations"].clear()))
+    lease = lease_of(plan, "active-ips")
     assert lease.degraded
     assert lease.reservations[0].missing_resources
     assert about(plan, "asks for 2 and has 0")

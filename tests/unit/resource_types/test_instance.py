@@ -117,6 +117,20 @@ def test_slots_in_use_on_one_host_grow_there_or_not_at_all() -> None:
     assert placed(KIND.allocate(request(5, affinity=True), search(pool, held=held({1: 2})))) == {2: 5}
 
 
+@pytest.mark.parametrize("slots", [{1: 2, 2: 1}, {1: 1, 2: 1, 3: 1}, {2: 1}])
+def test_slots_that_shall_be_on_one_host_from_now_on_gather_there(slots: dict[int, int]) -> None:
+    there = search(pool_of([host(1), host(2), host(3)]), held=held(slots))
+    assert list(placed(KIND.allocate(request(3, affinity=True), there)).values()) == [3]
+
+
+@pytest.mark.parametrize("firm", [False, True])
+def test_a_failed_host_keeps_its_slots_and_gets_no_more(*, firm: bool) -> None:
+    there = search(pool_of([host(1, reservable=False), host(2)]), held=held({1: 2}), firm=firm)
+    assert placed(KIND.allocate(request(3), there)) == {1: 2, 2: 1}
+    assert placed(KIND.allocate(request(6), there)) == {1: 2, 2: 4}
+    assert refused(KIND.allocate(request(7), there)).largest == 6
+
+
 # ---------------------------------------------------------------- refusals
 
 

@@ -109,6 +109,14 @@ def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
     assert room(calendar.snapshot(NOW)) == 10**9 - 8
 
 
+def test_forgotten_allocations_leave_the_columns() -> None:
+    ended = [row(ident, 0, 3600, released=True) for ident in range(1, 101)]
+    calendar = calendar_of([*ended, promise(101, 3)], [resource(1, capacity=size(8))])
+    calendar.forget_before(HOUR.start)
+    assert calendar._store.end == 1
+    assert room(calendar.snapshot(NOW)) == 5
+
+
 @pytest.mark.parametrize("classes", [3, 3 * MOST_OUTLINES])
 def test_searches_for_many_classes_keep_the_outlines_of_few(classes: int) -> None:
     names = [f"CUSTOM_{number}" for number in range(classes)]

@@ -269,6 +269,20 @@ def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
 # ---------------------------------------------------------------- instances
 
 
+def test_instances_do_not_return_to_a_host_that_still_has_their_servers(patient: World) -> None:
+    """The servers that stayed there fill the places that the allocations on it no longer count."""
+    lease = patient.active(instances(4, 2), end=2)
+    patient.boot(lease)
+    for name, then in (("cmp-01", {"cmp-02": 4}), ("cmp-02", {})):
+        patient.fail(name)
+        patient.clock.advance(seconds=120)
+        check_once(patient.service)
+        assert patient.holds(lease) == then
+        patient.recover("cmp-01")
+    assert patient.part(lease).missing_resources
+    assert len(patient.servers()) == 1
+
+
 def test_instances_move_and_their_servers_stay_where_they_were(world: World) -> None:
     lease = world.active(instances(4, 2), end=2)
     own, server = lease.reservations[0].id, world.boot(lease)

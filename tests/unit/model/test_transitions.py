@@ -156,3 +156,17 @@ def worked(here: Lease) -> Iterator[Lease]:
     yield move(ending, Trigger.ENDED)
     for done in CHOICES:
         yield move(ending, Trigger.END_FAILED, done=done, refused=set(PARTS) - set(done))
+
+
+def test_a_failed_start_keeps_what_is_in_use_active() -> None:
+    """An amendment must not take away the resources of a reservation that has started."""
+    before = lease()
+    statuses = ReservationStatus.ACTIVE, ReservationStatus.PENDING, ReservationStatus.ERROR
+    parts = tuple(replace(before.reservations[0], id=status, status=status) for status in statuses)
+    after = move(
+        replace(before, status=LeaseStatus.STARTING, reservations=parts),
+        Trigger.START_FAILED,
+        done=(),
+        refused=statuses,
+    )
+    assert [part.status.value for part in after.reservations] == ["active", "error", "error"]

@@ -103,7 +103,7 @@ def _ask_again(client: Client, verdict: Verdict) -> None:
     """Repeat every request with its key, as a client does after a 503."""
     for name, body in list(client.asked.items()):
         answer = client.create(name)
-        if answer.status == 400 and "end" in answer.body["error_message"]:
+        if answer.status == 400 and answer.body.get("field") == "end_date":
             # Its window passed before it was granted, so send a new request for the present.
             body["end_date"] = _end()
             answer = client.create(name)

@@ -71,7 +71,7 @@ def test_allocations_are_those_of_blazar_without_the_double_ones(world: World, t
     ]
     assert comparable(ask(world, "os-hosts/allocations")) == comparable(before)
     assert sum(finding.table == "computehost_allocations" for finding in plan.findings) == len(LOSERS)
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_the_cloud_notices_nothing_but_what_failed(world: World, take_over: Import) -> None:
@@ -96,7 +96,7 @@ def test_leases_go_on_living(world: World, take_over: Import) -> None:
     left = [aggregate.name for aggregate in world.cloud.aggregates.list()]
     assert left == ["freepool"]
     assert world.members("freepool") == {"compute2", "compute3", "compute4", "compute5"}
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_what_blazar_had_in_hand_is_done(world: World, take_over: Import) -> None:
@@ -104,7 +104,7 @@ def test_what_blazar_had_in_hand_is_done(world: World, take_over: Import) -> Non
     run_manager(world)
     short = {lease["name"]: lease["status"] for lease in ask(world, "leases") if lease["name"].startswith("short")}
     assert short == {"short-instance": "ERROR", "short-ip": "TERMINATED", "short-nothing": "ERROR"}
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_the_same_again_changes_nothing(world: World, take_over: Import, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_loser_can_ask_for_another_host(world: World, take_over: Import) -> No
     assert part.missing_resources
     world.amend(get_lease(world.service, loser.id), reservations=({"id": part.id, "min": 1, "max": 1},))
     assert len(world.holds(loser)) == 1
-    audit(world)
+    audit(world, imported=True)
 
 
 @pytest.mark.parametrize("ident", ["rack-7", "R2-D2", "e" * 36, "F24C43E1-F0FF-4C86-9069-3E41BD0153AD", "ä -- x"])

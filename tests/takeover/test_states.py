@@ -81,7 +81,7 @@ def test_every_state_is_one_to_carry_on_with(
     assert about(plan, f"The lease {name} ")
     run_manager(world)
     assert status_of(world, plan, name) == then
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_an_end_that_was_begun_or_given_up_is_carried_out(world: World, take_over: Import) -> None:
@@ -101,7 +101,7 @@ def test_an_end_that_was_begun_or_given_up_is_carried_out(world: World, take_ove
     run_until(world, world.now())
     assert {name: status_of(world, plan, name) for name in names} == dict.fromkeys(names, "TERMINATED")
     assert world.members("freepool") == {"compute2", "compute3", "compute4", "compute5"}
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_what_runs_keeps_its_host_however_late_it_was_promised(world: World, take_over: Import) -> None:
@@ -119,7 +119,7 @@ def test_what_runs_keeps_its_host_however_late_it_was_promised(world: World, tak
     run_manager(world)
     assert len(world.holds(lease_of(plan, "active-host"))) == 1
     assert world.holds(lease_of(plan, "race-0")) == {}
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_orphans_and_what_nobody_knows_are_named_and_nothing_else_is_lost(world: World, take_over: Import) -> None:
@@ -155,7 +155,7 @@ def test_orphans_and_what_nobody_knows_are_named_and_nothing_else_is_lost(world:
     assert len(about(plan, "belongs to lease None")) == 3
     assert [part.resource_type for part in lease_of(plan, "pending-mixed").reservations] == ["virtual:floatingip"]
     run_manager(world)
-    audit(world)
+    audit(world, imported=True)
 
 
 def test_a_reservation_that_lost_its_rows_says_so(world: World, take_over: Import) -> None:
@@ -164,4 +164,4 @@ def test_a_reservation_that_lost_its_rows_says_so(world: World, take_over: Impor
     assert lease.degraded
     assert lease.reservations[0].missing_resources
     assert about(plan, "asks for 2 and has 0")
-    audit(world)
+    audit(world, imported=True)

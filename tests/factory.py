@@ -192,11 +192,16 @@ class World:
         settings = replace(self.service.settings, **groups)
         return open_service(str(self.engine.url), clock=self.clock, settings=settings)
 
-    def amend(self, lease: Lease, **changes: Any) -> Lease:
-        """Amend a lease; `start`, `end` and `before_end` may be hours after `START`."""
+    def amend(self, lease: Lease, part: Mapping[str, Any] | None = None, position: int = 0, /, **changes: Any) -> Lease:
+        """Amend a lease, with `part` as the changes of the reservation at `position`.
+
+        `start`, `end` and `before_end` may be hours after `START`.
+        """
         for name in ("start", "end", "before_end"):
             if isinstance(changes.get(name), int | float):
                 changes[name] = self.hour(changes[name])
+        if part is not None:
+            changes["reservations"] = ({"id": lease.reservations[position].id, **part},)
         return amend.amend_lease(self.service, lease.id, LeaseChanges(**changes))
 
     def delete(self, lease: Lease) -> None:

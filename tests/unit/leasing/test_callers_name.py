@@ -63,11 +63,6 @@ def shared(service: Service, lease: Lease, project: str) -> Lease:
     return act_in_callers_name(service, lease, project, project)
 
 
-def affinity(world: World, lease: Lease, *, wanted: bool | None) -> Lease:
-    change: dict[str, Any] = {"id": lease.reservations[0].id, "affinity": wanted}
-    return world.amend(lease, reservations=(change,))
-
-
 def group(world: World, lease: Lease) -> str | None:
     return group_of(world.get(lease).reservations[0])
 
@@ -80,7 +75,7 @@ def test_a_group_is_made_in_the_owners_project(world: World, service: Service, g
 
 def test_an_administrator_of_another_project_makes_none_there(world: World, service: Service, groups: Groups) -> None:
     lease = world.lease(instances(2), start=1, end=3)
-    amended = shared(service, affinity(world, lease, wanted=False), OPERATOR)
+    amended = shared(service, world.amend(lease, {"affinity": False}), OPERATOR)
     assert (groups.made, group(world, lease)) == ({}, None)
     shared(service, amended, OWNER)
     assert [project for _, project, _ in groups.made.values()] == [OWNER]
@@ -90,7 +85,7 @@ def test_an_administrator_of_another_project_makes_none_there(world: World, serv
 def test_an_administrator_removes_a_group_that_no_longer_fits(world: World, service: Service, groups: Groups) -> None:
     """A boot with the hint of the old group would find no host; the owner's next amendment creates a new group."""
     lease = shared(service, world.lease(instances(2, affinity=True), start=1, end=3), OWNER)
-    shared(service, affinity(world, lease, wanted=False), OPERATOR)
+    shared(service, world.amend(lease, {"affinity": False}), OPERATOR)
     assert (groups.made, group(world, lease)) == ({}, None)
     run_manager(world)
     owner_sees = shared(service, world.amend(lease, end=4), OWNER)

@@ -10,10 +10,9 @@ import pytest
 from sqlalchemy import event
 
 from leasehold.calendar.properties import ValueColumn
-from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.model.errors import InvalidInputError, NotEnoughError, TakesTooLongError
 from tests.factory import change_host, floating_ips, hosts, instances, make_service, open_service
-from tests.unit.leasing.test_offers import Ticking
+from tests.unit.leasing.test_offers import slow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +102,7 @@ def test_a_refusal_and_its_offer_evaluate_nothing_under_the_lock(
 def test_an_amendment_evaluates_nothing_under_the_lock(world: World, evaluated: dict[bool, list[str]]) -> None:
     lease = world.lease(hosts(1), hosts(1, hypervisor_properties=LATE), start=1, end=2)
     world.amend(lease, end=3)
-    world.amend(lease, reservations=[{"id": lease.reservations[0].id, "resource_properties": LARGE}])
+    world.amend(lease, {"resource_properties": LARGE})
     assert set(world.holds(lease, 0)) | set(world.holds(lease, 1)) == {"cmp-02", "cmp-06"}
     assert evaluated[True] == []
     assert "size" in evaluated[False]
@@ -142,7 +141,7 @@ def test_an_amendment_sees_what_another_process_changed(world: World) -> None:
     assert set(world.holds(lease)) == {"cmp-01"}
     with other_process(world) as other:
         other.enrol("cmp-07", size="huge")
-    world.amend(lease, reservations=[{"id": lease.reservations[0].id, "resource_properties": '["==","$size","huge"]'}])
+    world.amend(lease, {"resource_properties": '["==","$size","huge"]'})
     assert set(world.holds(lease)) == {"cmp-07"}
 
 
@@ -169,12 +168,6 @@ def test_a_promise_of_another_process_is_no_reason_to_evaluate_anew(
 # ---------------------------------------------------------------- the time limit of a decision
 
 
-def with_seconds(world: World, seconds: float) -> World:
-    """Return the world with this limit on a decision, and a clock that advances by a second at each reading."""
-    settings = replace(Settings(), leases=LeaseSettings(decision_seconds=seconds))
-    return replace(world, service=replace(world.service, settings=settings, steady=Ticking()))
-
-
 def many(count: int) -> str:
     comparisons = ", ".join(f'["<", "$size", "x{number}"]' for number in range(count))
     return f'["and", {comparisons}]'
@@ -183,11 +176,11 @@ def many(count: int) -> str:
 def test_conditions_that_take_too_long_are_refused_before_anything_is_locked(
     world: World, evaluated: dict[bool, list[str]]
 ) -> None:
-    slow = with_seconds(world, 9.5)
+    hurried = slow(world, decision_seconds=9.5)
     with pytest.raises(TakesTooLongError):
-        slow.lease(hosts(1, resource_properties=many(20)), start=1, end=2)
+        hurried.lease(hosts(1, resource_properties=many(20)), start=1, end=2)
     assert evaluated[True] == []
-    assert slow.lease(hosts(1, resource_properties=many(5)), start=1, end=2)
+    assert hurried.lease(hosts(1, resource_properties=many(5)), start=1, end=2)
 
 
 def test_conditions_that_are_evaluated_anew_count_for_the_time_of_the_decision(
@@ -195,8 +188,7 @@ def test_conditions_that_are_evaluated_anew_count_for_the_time_of_the_decision(
 ) -> None:
     with other_process(world) as other:
         change_host(other.service, world.hosts["cmp-01"].id, {"size": "large"})
-    slow = with_seconds(world, 9.5)
     parts = [hosts(1, resource_properties=many(5)), *[hosts(1)] * 2]
     with pytest.raises(TakesTooLongError):
-        slow.lease(*parts, hosts(1, resource_properties=many(3)), start=1, end=2)
+        slow(world, decision_seconds=9.5).lease(*parts, hosts(1, resource_properties=many(3)), start=1, end=2)
     assert evaluated[True]

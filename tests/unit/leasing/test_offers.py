@@ -19,7 +19,7 @@ from leasehold.model.errors import NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from tests.factory import TYPES, floating_ips, hosts, instances, run_manager, run_until
+from tests.factory import ALT, TYPES, floating_ips, hosts, instances, run_manager, run_until
 from tests.stateful.audit import dump
 from tests.unit.calendar.oracle import Row, columns
 from tests.unit.resource_types.pool import DAY, NETWORK, address, host
@@ -194,25 +194,29 @@ def hour_of(world: World, refusal: Refusal) -> float:
     return (refusal.nearest.start - world.hour(0)).total_seconds() / 3600
 
 
-def test_the_nearest_window_has_room_for_every_reservation(world: World) -> None:
-    """Hosts are free from the second hour on, and addresses from the fourth."""
-    world.lease(hosts(5), start=0, end=2)
-    world.lease(floating_ips(5), start=1, end=4)
-    asked = hosts(1), floating_ips(1)
-    refusal = refused(lambda: world.lease(*asked, start=1, end=2))
-    assert hour_of(world, refusal) == 4
-    assert world.lease(*asked, start=4, end=5)
+FREE_LATER = {
+    "hosts from hour 2 on and addresses from hour 4 on": (
+        [(hosts(5), 0, 2), (floating_ips(5), 1, 4)],
+        [hosts(1), floating_ips(1)],
+        4,
+    ),
+    "one host from hour 2 on, two from hour 4 on, and one for each reservation from hour 6 on": (
+        [(hosts(4), 0, 2), (hosts(1), 0, 4), (hosts(3), 2, 6)],
+        [hosts(1), instances(16, 1, affinity=True), hosts(1)],
+        6,
+    ),
+}
+"""What other leases have, with start and end, the reservations of a lease, and the hour at which they first fit."""
 
 
-def test_reservations_of_one_lease_do_not_share_what_is_offered(world: World) -> None:
-    """One host is free from the second hour on, but the lease wants two: either alone would fit."""
-    world.lease(hosts(4), start=0, end=2)
-    world.lease(hosts(1), start=0, end=4)
-    world.lease(hosts(3), start=2, end=6)
-    refusal = refused(lambda: world.lease(hosts(1), instances(16, 1, affinity=True), hosts(1), start=1, end=2))
-    start = hour_of(world, refusal)
-    assert start > 2
-    assert world.lease(hosts(1), instances(16, 1, affinity=True), hosts(1), start=start, end=start + 1)
+@pytest.mark.parametrize(("others", "asked", "hour"), FREE_LATER.values(), ids=FREE_LATER)
+def test_the_nearest_window_has_room_for_every_reservation(
+    world: World, others: list[tuple[dict[str, Any], int, int]], asked: list[dict[str, Any]], hour: int
+) -> None:
+    for other, start, end in others:
+        world.lease(other, start=start, end=end)
+    assert hour_of(world, refused(lambda: world.lease(*asked, start=1, end=2))) == hour
+    assert world.lease(*asked, start=hour, end=hour + 1)
 
 
 def test_the_largest_amount_leaves_the_other_reservations_theirs(world: World) -> None:
@@ -243,10 +247,9 @@ def test_an_amendment_is_offered_a_window_for_all_of_it(world: World) -> None:
     lease = world.lease(hosts(1), floating_ips(1), start=1, end=2)
     world.lease(hosts(4), start=2, end=5)
     world.lease(floating_ips(5), start=2, end=7)
-    more = ({"id": lease.reservations[0].id, "min": 3, "max": 3},)
-    refusal = refused(lambda: world.amend(lease, start=2, end=3, reservations=more))
-    assert hour_of(world, refusal) == 7
-    assert world.amend(lease, start=7, end=8, reservations=more).window.start == world.hour(7)
+    more = {"min": 3, "max": 3}
+    assert hour_of(world, refused(lambda: world.amend(lease, more, start=2, end=3))) == 7
+    assert world.amend(lease, more, start=7, end=8).window.start == world.hour(7)
 
 
 def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> None:
@@ -254,27 +257,31 @@ def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> No
     world.lease(hosts(3), start=0, end=4)
     run_until(world, world.hour(0.5))
     before = dump(world.engine)
-    more = ({"id": lease.reservations[0].id, "min": 3, "max": 3},)
-    refusal = refused(lambda: world.amend(lease, reservations=more))
+    refusal = refused(lambda: world.amend(lease, {"min": 3, "max": 3}))
     assert dump(world.engine) == before
     assert (refusal.nearest, refusal.no_window, refusal.largest) == (None, NoWindow.STARTED, 2)
-    assert world.amend(lease, reservations=({"id": lease.reservations[0].id, "min": 2, "max": 2},))
+    assert world.amend(lease, {"min": 2, "max": 2})
 
 
 # ---------------------------------------------------------------- limits on leases and on the decision's time
 
 
-def with_leases(world: World, **leases: Any) -> World:
-    return world.with_settings(leases=LeaseSettings(**leases))
-
-
-def test_what_the_limits_on_leases_forbid_is_not_offered(world: World) -> None:
+def test_what_the_horizon_forbids_is_not_offered(world: World) -> None:
     world.lease(hosts(5), start=0, end=4)
     limits = LimitSettings(end_lookahead=timedelta(hours=4.5))
-    world = with_leases(world, enforcement_filters=("MaxLookaheadFilter",), limits=limits)
+    world = world.with_settings(leases=LeaseSettings(enforcement_filters=("MaxLookaheadFilter",), limits=limits))
     refusal = refused(lambda: world.lease(hosts(1), start=1, end=2))
     assert (refusal.nearest, refusal.no_window) == (None, NoWindow.LIMITS)
     assert hour_of(world, refused(lambda: world.lease(hosts(1), start=1, end=1.5))) == 4
+
+
+def test_what_the_totals_forbid_is_not_offered(world: World) -> None:
+    """Hosts are free from the second hour on, but then another lease of the project uses up its total."""
+    world.lease(hosts(5), start=0, end=2, caller=ALT)
+    world.lease(hosts(2), start=2, end=4)
+    world = world.with_settings(leases=LeaseSettings(limits=LimitSettings(totals={"hosts": 2})))
+    refusal = refused(lambda: world.lease(hosts(1), start=1, end=2))
+    assert (refusal.nearest, refusal.no_window) == (None, NoWindow.LIMITS)
 
 
 class Ticking:
@@ -290,8 +297,8 @@ class Ticking:
 
 def slow(world: World, **leases: Any) -> World:
     """Return the world with these limits on the time of a decision, and a clock that ticks."""
-    limited = with_leases(world, **leases)
-    return replace(limited, service=replace(limited.service, steady=Ticking()))
+    settings = replace(world.service.settings, leases=LeaseSettings(**leases))
+    return replace(world, service=replace(world.service, settings=settings, steady=Ticking()))
 
 
 @pytest.mark.parametrize("way", ["create", "amend"])

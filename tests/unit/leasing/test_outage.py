@@ -142,8 +142,7 @@ def test_a_host_that_a_failed_start_had_taken_is_nobodys_until_it_is_given_back(
     assert world.members(lease.reservations[0].id) == {"cmp-01"}
     world.cloud.faults.clear()
     world.break_down()
-    wish = {"id": lease.reservations[0].id, "resource_properties": '["==", "$rack", "r2"]'}
-    world.amend(lease, reservations=(wish,))
+    world.amend(lease, {"resource_properties": '["==", "$rack", "r2"]'})
     other = world.lease(hosts(), start=1 / 60, end=1)
     assert set(world.holds(other)) == {"cmp-02"}
     world.cloud.faults.clear()

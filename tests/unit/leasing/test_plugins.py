@@ -231,7 +231,7 @@ def test_a_lease_whose_plugin_is_missing_is_renamed_and_shortened_and_else_left_
 ) -> None:
     assert bereft.amend(mixed, name="renamed").name == "renamed"
     with pytest.raises(ConflictError, match=MISSING) as caught:
-        bereft.amend(mixed, reservations=[{"id": mixed.reservations[1].id, "amount": 2}])
+        bereft.amend(mixed, {"amount": 2}, 1)
     assert caught.value.field == "reservations[0]"
     with pytest.raises(ConflictError, match=MISSING):
         bereft.amend(mixed, end=3)
@@ -276,7 +276,7 @@ def test_a_plugin_with_a_pool_of_its_own_is_leased_like_any_other(badged: World)
         badged.lease(badges(2), start=0, end=1)
     run_manager(badged)
     assert (badged.get(lease).status, given(badged)) == ("ACTIVE", {"badge 0", "badge 1"})
-    badged.amend(lease, reservations=[{"id": lease.reservations[0].id, "amount": 3}])
+    badged.amend(lease, {"amount": 3})
     run_manager(badged)
     assert given(badged) == {"badge 0", "badge 1", "badge 2"}
     assert not findings(badged)

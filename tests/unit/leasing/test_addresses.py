@@ -137,8 +137,7 @@ def test_an_address_that_a_stranger_has_is_the_operators_to_decide(
     caplog.set_level(logging.WARNING)
     put(world, "stranger")
     lease = world.active(floating_ips(required_floatingips=[ADDRESS]), start=0, end=1)
-    reason = world.get(lease).status_reason
-    assert reason == f"Waiting for the cloud: address {ADDRESS} is still in use by somebody else."
+    assert world.reason(lease) == f"Waiting for the cloud: address {ADDRESS} is still in use by somebody else."
     assert any("project stranger" in message for message in caplog.messages)
     (finding,) = findings(world)
     assert "project stranger" in finding.what

@@ -83,8 +83,7 @@ def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete
     run_until(world, world.hour(2))
     assert told(world)[-1] == "lease.event.before_end_lease"
     assert warning(world, lease) is EventStatus.IN_PROGRESS
-    reason = world.get(lease).status_reason
-    assert reason == "Waiting for the cloud: 1 images of servers are still being uploaded."
+    assert world.reason(lease) == "Waiting for the cloud: 1 images of servers are still being uploaded."
     assert not audited(world)
     run_for(world, minutes=12)
     assert warning(world, lease) is EventStatus.DONE
@@ -127,10 +126,9 @@ def test_the_end_waits_for_an_image_that_is_being_uploaded(patient: World) -> No
     patient.boot(lease)
     patient.cloud.images.take_to_upload(3600 + 600)
     run_until(patient, patient.hour(3) + timedelta(minutes=5))
-    now = patient.get(lease)
-    assert (now.status, there(patient), statuses(patient, lease)) == (LeaseStatus.TERMINATING, {"server"}, [SAVING])
-    assert now.status_reason is not None
-    assert "1 images of servers are still being uploaded; the end waits until 2031-05-01 12:30 UTC" in now.status_reason
+    assert (patient.status(lease), there(patient), statuses(patient, lease)) == ("TERMINATING", {"server"}, [SAVING])
+    reason = patient.reason(lease)
+    assert "1 images of servers are still being uploaded; the end waits until 2031-05-01 12:30 UTC" in reason
     assert not audited(patient)
     run_until(patient, patient.hour(3) + timedelta(minutes=12))
     assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATED, set())
@@ -164,10 +162,9 @@ def test_the_end_goes_on_without_images_in_the_end_and_says_so(
     run_until(patient, patient.hour(3) + WAIT - timedelta(seconds=1))
     assert (patient.get(lease).status, there(patient)) == (LeaseStatus.TERMINATING, {"server"})
     run_until(patient, patient.hour(3) + WAIT + timedelta(minutes=3))
-    now = patient.get(lease)
-    assert (now.status, warning(patient, lease), there(patient)) == (LeaseStatus.TERMINATED, EventStatus.ERROR, set())
-    assert now.status_reason is not None
-    assert "ended without 1 of the images of its servers" in now.status_reason
+    ended = (patient.status(lease), warning(patient, lease), there(patient))
+    assert ended == ("TERMINATED", EventStatus.ERROR, set())
+    assert "ended without 1 of the images of its servers" in patient.reason(lease)
     assert any(server.id in message and "without images" in message for message in caplog.messages)
     assert told(patient).count("lease.event.end_lease") == 1
     run_for(patient, minutes=10)

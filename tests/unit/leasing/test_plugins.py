@@ -16,24 +16,9 @@ from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import reservations, tasks
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import ConflictError, InvalidInputError, NotEnoughError
-from tests.factory import (
-    NETWORK,
-    floating_ips,
-    hosts,
-    next_moment_of_work,
-    run_for,
-    run_manager,
-    run_until,
-)
+from tests.factory import NETWORK, floating_ips, hosts, next_moment_of_work, run_for, run_manager, run_until
 from tests.stateful.audit import audit
-from tests.unit.leasing.badges import (
-    BADGE,
-    badges,
-    given,
-    with_badges,
-    with_types,
-    without,
-)
+from tests.unit.leasing.badges import BADGE, badges, given, with_badges, with_types, without
 from tests.unit.leasing.looking import findings, mend
 
 if TYPE_CHECKING:
@@ -171,9 +156,8 @@ def test_the_end_of_a_lease_gives_back_what_it_can_and_names_the_plugin_that_is_
 ) -> None:
     (host,) = bereft.holds(mixed)
     run_until(bereft, bereft.hour(2.1))
-    stuck = bereft.get(mixed)
-    assert (stuck.status, bereft.statuses(mixed)) == ("ERROR", ["deleted", "error"])
-    assert MISSING in (stuck.status_reason or "")
+    assert (bereft.status(mixed), bereft.statuses(mixed)) == ("ERROR", ["deleted", "error"])
+    assert MISSING in bereft.reason(mixed)
     assert host in bereft.members("freepool")
     following = bereft.lease(hosts(hypervisor_properties=f'["==", "$hypervisor_hostname", "{host}"]'), start=2.2, end=3)
     run_until(bereft, bereft.hour(2.3))
@@ -187,9 +171,8 @@ def test_the_end_of_a_lease_gives_back_what_it_can_and_names_the_plugin_that_is_
 def test_a_lease_whose_plugin_is_missing_is_deleted_when_it_is_back(badged: World, bereft: World, mixed: Lease) -> None:
     bereft.delete(mixed)
     run_for(bereft, minutes=1)
-    stuck = bereft.get(mixed)
-    assert stuck.status == "DELETING"
-    assert MISSING in (stuck.status_reason or "")
+    assert bereft.status(mixed) == "DELETING"
+    assert MISSING in bereft.reason(mixed)
     assert not bereft.members(mixed.reservations[0].id)
     run_for(badged, minutes=5)
     assert (badged.exists(mixed), given(badged)) == (False, set())

@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-# Tests of other folders import these from here.
-__all__ = ["Databases", "server_database"]
-
 CI = os.environ.get("CI") == "true"
 
 # CI derandomizes the examples so that a failure can be reproduced; elsewhere every run may try new ones. No profile has
@@ -253,12 +250,3 @@ def postgresql_url(databases: Databases, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of an empty PostgreSQL database. The test must set the marker `servers` itself."""
     with database(databases, "postgresql", tmp_path) as url:
         yield url
-
-
-@contextlib.contextmanager
-def server_database(databases: Databases, kind: str) -> Iterator[str]:
-    url = databases.create(kind)
-    try:
-        yield url
-    finally:
-        databases.drop(kind, url)

@@ -17,14 +17,13 @@ from leasehold.db.tables import leases
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.windows import to_minute
-from tests.conftest import Databases, server_database
+from tests.databases import ON_SERVERS, Databases, database
 from tests.factory import DEMO, hosts, instances
 from tests.harness.outage import Client
 from tests.harness.programs import API, MANAGER, launched
 from tests.harness.scenes import lease_of
 from tests.harness.stage import RIGHT_WITHIN, SHORT_CLAIMS, new_stage
 from tests.processes import merged
-from tests.servers import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -148,13 +147,12 @@ def watch(stage: Stage, course: Course, until: float) -> None:
         time.sleep(LOOK_EVERY)
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=ON_SERVERS)
 def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[Stage]:
-    with server_database(databases, request.param) as url, new_stage(url, tmp_path) as made:
+    with database(databases, request.param, tmp_path) as url, new_stage(url, tmp_path) as made:
         yield made
 
 
-@pytest.mark.servers
 def test_wrong_clocks_and_clocks_that_are_set_change_nothing(stage: Stage) -> None:
     dice = random.Random(SEED)  # noqa: S311  repeatable, not secret
     steps = [(WRONG, -WRONG), *([dice.choice((-WRONG, 0, WRONG)) for _ in range(2)] for _ in range(STEPS))]
@@ -166,7 +164,6 @@ def test_wrong_clocks_and_clocks_that_are_set_change_nothing(stage: Stage) -> No
     stage.check()
 
 
-@pytest.mark.servers
 @pytest.mark.parametrize("wrong", [WRONG, -WRONG])
 def test_an_api_whose_clock_is_wrong_grants_leases_for_the_present(stage: Stage, wrong: int) -> None:
     machine = Machine(stage.folder / "api")

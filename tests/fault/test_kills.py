@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import server_database
+from tests.databases import ON_EACH, Databases, database
 from tests.harness import kills
-from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,21 +26,15 @@ OUTLIVED = 9
 """Moments of a start; `python -m tests.harness outlive` runs all of them."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
-)
+@pytest.fixture(scope="module", params=ON_EACH)
 def stages(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Any
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Databases
 ) -> Iterator[Sequence[Stage]]:
     """Yield a few stages in databases of one kind."""
     with ExitStack() as stack:
 
         def create() -> str:
-            if request.param in SERVERS:
-                return stack.enter_context(server_database(databases, request.param))
-            folder: Path = tmp_path_factory.mktemp("fault")
-            return f"sqlite:///{folder}/leasehold.db"
+            return stack.enter_context(database(databases, request.param, tmp_path_factory.mktemp("fault")))
 
         yield stack.enter_context(kills.stages(create))
 

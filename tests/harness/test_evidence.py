@@ -7,34 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import server_database
+from tests.databases import ON_EACH, database
 from tests.harness.evidence import kept_when_wrong
 from tests.harness.programs import launched
 from tests.harness.scenes import grant
 from tests.harness.stage import SHORT_CLAIMS, new_stage
-from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.conftest import Databases
+    from tests.databases import Databases
     from tests.harness.stage import Stage
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(
-    params=[each if each not in SERVERS else pytest.param(each, marks=pytest.mark.servers) for each in KINDS]
-)
+@pytest.fixture(params=ON_EACH)
 def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[Stage]:
     (tmp_path / "programs").mkdir()
-    if request.param not in SERVERS:
-        with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path / "programs", tmp_path / "kept") as made:
-            yield made
-        return
     with (
-        server_database(databases, request.param) as url,
+        database(databases, request.param, tmp_path) as url,
         new_stage(url, tmp_path / "programs", tmp_path / "kept") as made,
     ):
         yield made

@@ -10,10 +10,9 @@ import requests
 
 from leasehold.cloud.sandbox import seed
 from leasehold.db.engine import open_engine
-from tests.conftest import Databases, server_database
+from tests.databases import ON_EACH, Databases, database
 from tests.harness.programs import Fleet, fleet
 from tests.processes import prepare_database
-from tests.servers import KINDS, SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,18 +33,13 @@ def build(url: str) -> None:
     engine.dispose()
 
 
-@pytest.fixture(
-    scope="module",
-    params=[kind if kind not in SERVERS else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS],
-)
+@pytest.fixture(scope="module", params=ON_EACH)
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Databases
 ) -> Iterator[Fleet]:
     """Yield a site on each database; the tests share it."""
     with ExitStack() as stack:
-        url = f"sqlite:///{tmp_path_factory.mktemp('race')}/leasehold.db"
-        if request.param in SERVERS:
-            url = stack.enter_context(server_database(databases, request.param))
+        url = stack.enter_context(database(databases, request.param, tmp_path_factory.mktemp("race")))
         build(url)
         made = stack.enter_context(fleet([url], apis=PROCESSES))
         for group, count in HOSTS.items():

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from tests.databases import ON_EACH
 from tests.harness.soak import place, soak
 from tests.harness.storm import SEED
-from tests.servers import KINDS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SECONDS = 10.0
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind == "sqlite" else pytest.param(kind, marks=pytest.mark.servers) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", ON_EACH)
 def test_whatever_fails_every_lease_ends_where_its_answers_say(kind: str) -> None:
     with place(kind) as (url, server):
         report = soak(url, server, seconds=SECONDS, seed=SEED)

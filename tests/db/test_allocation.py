@@ -122,28 +122,21 @@ def test_a_first_load_leaves_out_what_is_over_and_released(shelf: Shelf) -> None
         shelf.hold(shelf.first, window=window)[0]
         for window in (hours(-4, -3), hours(-3, -2), hours(-1, 1), hours(3, 4))
     )
+    shelf.hold(shelf.first, pool=FLOATING_IP_POOL)
     shelf.end([over], -1, released=True)
     assert shelf.changed(-1) == [unreleased, running, ahead]
-
-
-def test_what_ends_at_the_moment_of_a_first_load_is_over(shelf: Shelf) -> None:
-    ids = shelf.hold(shelf.first, window=hours(-1, 1))
-    shelf.end(ids, 0, released=True)
-    assert shelf.changed(-1, moment=-0.5) == ids
-    assert shelf.changed(-1, moment=0) == []
+    shelf.end([running], 0, released=True)
+    assert shelf.changed(-1, moment=-0.5) == [unreleased, running, ahead]
+    assert shelf.changed(-1, moment=0) == [unreleased, ahead]
 
 
 def test_a_later_load_has_all_that_changed_so_that_a_calendar_notices_the_release(shelf: Shelf) -> None:
     over = shelf.hold(shelf.first, window=hours(-4, -3), generation=1)
     shelf.hold(shelf.second, generation=1)
+    shelf.hold(shelf.second, generation=2, pool=FLOATING_IP_POOL)
     shelf.end(over, 0, released=True, generation=2)
     assert shelf.changed(1) == over
     assert shelf.changed(2) == []
-
-
-def test_a_load_is_of_one_pool(shelf: Shelf) -> None:
-    shelf.hold(shelf.first, pool=FLOATING_IP_POOL)
-    assert shelf.changed(-1) == []
 
 
 # ---------------------------------------------------------------- how allocations move and end
@@ -168,16 +161,10 @@ def test_moving_gives_another_window_and_a_new_generation(shelf: Shelf) -> None:
 )
 @pytest.mark.parametrize("released", [True, False])
 def test_ending_a_promise(shelf: Shelf, moment: float, left: Window, *, released: bool) -> None:
-    [key] = shelf.hold(shelf.first)
-    shelf.end([key], moment, released=released)
-    held = shelf.held()[key]
-    assert (held.window, held.released_at) == (left, hour(moment) if released else None)
-
-
-def test_ending_some_promises_leaves_the_others(shelf: Shelf) -> None:
     ends, stays = shelf.hold(shelf.first, shelf.second)
-    shelf.end([ends], 1.5, released=True)
-    assert shelf.held()[stays].window == hours(1, 2)
+    shelf.end([ends], moment, released=released)
+    held = {key: (each.window, each.released_at) for key, each in shelf.held().items()}
+    assert held == {ends: (left, hour(moment) if released else None), stays: (hours(1, 2), None)}
     assert shelf.changed(1) == [ends]
 
 
@@ -202,27 +189,25 @@ def test_what_has_begun_and_is_not_released_is_waited_for(shelf: Shelf) -> None:
     assert ahead not in waited_for(shelf.first)
 
 
-def test_a_resource_is_in_use_from_the_promise_to_the_release(shelf: Shelf) -> None:
+@pytest.mark.parametrize(
+    ("ends", "moment"),
+    [
+        pytest.param([(2, True)], 5, id="released at its end"),
+        pytest.param([(0, True)], 0, id="released before its start"),
+        pytest.param([(1, False), (2, True)], 2, id="ended in the second it began and released later"),
+    ],
+)
+def test_a_resource_is_in_use_from_the_promise_to_the_release(
+    shelf: Shelf, ends: Sequence[tuple[float, bool]], moment: float
+) -> None:
     assert not shelf.in_use(shelf.first)
     ids = shelf.hold(shelf.first)
     assert shelf.in_use(shelf.first)
     assert not shelf.in_use(shelf.second)
-    assert shelf.in_use(shelf.first, moment=5)
-    shelf.end(ids, 2, released=True)
-    assert not shelf.in_use(shelf.first, moment=5)
-
-
-def test_a_promise_taken_back_before_its_start_leaves_the_resource_unused(shelf: Shelf) -> None:
-    shelf.end(shelf.hold(shelf.first), 0, released=True)
-    assert not shelf.in_use(shelf.first)
-
-
-def test_a_promise_that_ended_in_the_second_it_began_is_in_use_until_it_is_released(shelf: Shelf) -> None:
-    ids = shelf.hold(shelf.first)
-    shelf.end(ids, 1, released=False)
-    assert shelf.in_use(shelf.first, moment=2)
-    shelf.end(ids, 2, released=True)
-    assert not shelf.in_use(shelf.first, moment=2)
+    for at, released in ends:
+        assert shelf.in_use(shelf.first, moment)
+        shelf.end(ids, at, released=released)
+    assert not shelf.in_use(shelf.first, moment)
 
 
 # ---------------------------------------------------------------- listing allocations
@@ -267,7 +252,7 @@ def test_promises_that_came_to_nothing_and_those_of_deleted_leases_are_not_liste
 
 
 def test_leases_on_resources_are_those_promised_them_in_the_time_asked_for(shelf: Shelf) -> None:
-    shelf.hold(shelf.first, shelf.second)
+    ids = shelf.hold(shelf.first, shelf.second)
 
     def on(*numbers: int, now: float = 0, until: float | None = None) -> list[str]:
         with shelf.db.reading() as connection:
@@ -280,12 +265,8 @@ def test_leases_on_resources_are_those_promised_them_in_the_time_asked_for(shelf
     assert on(shelf.first, now=1.9) == mine
     assert on(shelf.first, now=2) == []
     assert on() == []
-
-
-def test_a_released_promise_concerns_no_lease(shelf: Shelf) -> None:
-    shelf.end(shelf.hold(shelf.first, window=hours(-1, 5)), 1, released=True)
-    with shelf.db.reading() as connection:
-        assert leases_on(connection, [shelf.first], NOW, None) == []
+    shelf.end(ids, 1.5, released=True)
+    assert on(shelf.first) == []
 
 
 def test_requests_of_current_and_future_reservations_that_hold_a_resource(shelf: Shelf) -> None:

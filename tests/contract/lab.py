@@ -18,7 +18,7 @@ from leasehold.cloud.sandbox.tables import metadata
 from leasehold.db.engine import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sqlalchemy import Engine
 
@@ -41,6 +41,27 @@ class Lab(Protocol):
     def host(self) -> str:
         """The service host of the first of `hosts`."""
         return self.hosts()[0].service_host
+
+    def aggregate_of(self, *hosts: str, zone: str | None = None, metadata: Mapping[str, str] | None = None) -> str:
+        """Create an aggregate of these hosts; return its name."""
+        name = unique("aggregate")
+        self.cloud.aggregates.ensure(name, zone, metadata or {})
+        for host in hosts:
+            self.cloud.aggregates.add_host(name, host)
+        return name
+
+    def host_reservation(self) -> str:
+        """Create an active host reservation of the first project on the first host (contract resources §2, effects)."""
+        name = unique("reservation")
+        self.cloud.aggregates.ensure(name, f"blazar_{name}", {"blazar:owner": self.projects[0]})
+        self.cloud.aggregates.add_host(name, self.host)
+        return name
+
+    def new_flavor(self) -> str:
+        """Create the flavor of an instance reservation; return its id."""
+        name = unique("flavor")
+        self.cloud.flavors.ensure(private_flavor(name))
+        return name
 
     def aggregate(self, name: str) -> Aggregate:
         """Return an aggregate that exists."""

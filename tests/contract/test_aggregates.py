@@ -22,34 +22,25 @@ def test_ensure_creates_once(cloud: Cloud) -> None:
     assert [a for a in cloud.aggregates.list() if a.name == name] == [first]
 
 
-def test_ensure_adds_metadata_and_keeps_what_is_there(cloud: Cloud) -> None:
-    name = unique("aggregate")
-    cloud.aggregates.ensure(name, None, {"a": "1", "b": "1"})
-    changed = cloud.aggregates.ensure(name, None, {"b": "2", "c": "3"})
-    assert changed.metadata.items() >= {"a": "1", "b": "2", "c": "3"}.items()
-    assert changed.zone is None
+def test_ensure_adds_metadata_and_changes_the_zone_and_keeps_what_is_there(lab: Lab) -> None:
+    name = lab.aggregate_of(lab.host, metadata={"a": "1", "b": "1"})
+    merged = {"a": "1", "b": "2", "c": "3"}
+    for zone, metadata in ((None, {"b": "2", "c": "3"}), (f"zone-of-{name}", {})):
+        changed = lab.cloud.aggregates.ensure(name, zone, metadata)
+        assert changed.metadata.items() >= merged.items()
+        assert changed.zone == zone
+        assert changed.hosts == {lab.host}
 
 
-def test_ensure_changes_the_zone_and_keeps_the_hosts(lab: Lab) -> None:
-    name, host = unique("aggregate"), lab.hosts()[0]
-    lab.cloud.aggregates.ensure(name, None, {})
-    lab.cloud.aggregates.add_host(name, host.service_host)
-    changed = lab.cloud.aggregates.ensure(name, f"zone-of-{name}", {})
-    assert changed.zone == f"zone-of-{name}"
-    assert changed.hosts == {host.service_host}
-
-
-def test_names_are_exact(cloud: Cloud) -> None:
-    name = unique("aggregate")
-    cloud.aggregates.ensure(name, None, {})
-    assert cloud.aggregates.get(name.upper()) is None
-    assert cloud.aggregates.get(name[:-1]) is None
+def test_names_are_exact(lab: Lab) -> None:
+    name = lab.aggregate_of()
+    assert lab.cloud.aggregates.get(name.upper()) is None
+    assert lab.cloud.aggregates.get(name[:-1]) is None
 
 
 def test_hosts_join_and_leave_any_number_of_times(lab: Lab) -> None:
-    aggregates, name = lab.cloud.aggregates, unique("aggregate")
+    aggregates, name = lab.cloud.aggregates, lab.aggregate_of()
     first, second = (host.service_host for host in lab.hosts())
-    aggregates.ensure(name, None, {})
     for _ in range(2):
         aggregates.add_host(name, first)
     aggregates.add_host(name, second)
@@ -60,19 +51,13 @@ def test_hosts_join_and_leave_any_number_of_times(lab: Lab) -> None:
 
 
 def test_a_host_may_be_in_several_aggregates(lab: Lab) -> None:
-    host, names = lab.host, [unique("aggregate"), unique("aggregate")]
-    for name in names:
-        lab.cloud.aggregates.ensure(name, None, {})
-        lab.cloud.aggregates.add_host(name, host)
-    assert {a.name for a in lab.cloud.aggregates.list() if host in a.hosts} >= set(names)
+    names = {lab.aggregate_of(lab.host) for _ in range(2)}
+    assert {a.name for a in lab.cloud.aggregates.list() if lab.host in a.hosts} >= names
 
 
 def test_a_host_cannot_be_in_two_zones(lab: Lab) -> None:
     aggregates, host = lab.cloud.aggregates, lab.host
-    one, two = unique("zone"), unique("zone")
-    aggregates.ensure(one, one, {})
-    aggregates.ensure(two, two, {})
-    aggregates.add_host(one, host)
+    one, two = lab.aggregate_of(host, zone=unique("zone")), lab.aggregate_of(zone=unique("zone"))
     with pytest.raises(CloudTransientError, match="zone"):
         aggregates.add_host(two, host)
     aggregates.remove_host(one, host)
@@ -80,22 +65,16 @@ def test_a_host_cannot_be_in_two_zones(lab: Lab) -> None:
 
 
 def test_a_zone_cannot_be_changed_into_a_second_one_of_a_member(lab: Lab) -> None:
-    aggregates, host = lab.cloud.aggregates, lab.host
-    one, two = unique("zone"), unique("zone")
-    aggregates.ensure(one, one, {})
-    aggregates.ensure(two, None, {})
-    aggregates.add_host(one, host)
-    aggregates.add_host(two, host)
+    lab.aggregate_of(lab.host, zone=unique("zone"))
+    other = lab.aggregate_of(lab.host)
     with pytest.raises(CloudTransientError, match="zone"):
-        aggregates.ensure(two, two, {})
+        lab.cloud.aggregates.ensure(other, unique("zone"), {})
 
 
 def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
     """Nova 2024.1 and later: a server cannot change its zone, so its host cannot either."""
     aggregates, host = lab.cloud.aggregates, lab.host
-    name = unique("reservation")
-    aggregates.ensure(name, f"blazar_{name}", {"blazar:owner": lab.projects[0]})
-    aggregates.add_host(name, host)
+    name = lab.host_reservation()
     server = lab.boot(lab.projects[0], lab.flavor_id, [name])
     assert server.service_host == host
     with pytest.raises(CloudTransientError):
@@ -108,29 +87,22 @@ def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
         aggregates.add_host(name, ordinary.service_host)
 
 
-def test_nothing_joins_what_does_not_exist(lab: Lab) -> None:
+def test_nothing_joins_what_does_not_exist_and_it_is_removed_without_complaint(lab: Lab) -> None:
     name = unique("aggregate")
     with pytest.raises(CloudPermanentError, match=name):
         lab.cloud.aggregates.add_host(name, lab.host)
-    lab.cloud.aggregates.ensure(name, None, {})
-    with pytest.raises(CloudPermanentError, match="no-such-host"):
-        lab.cloud.aggregates.add_host(name, "no-such-host")
-
-
-def test_what_is_not_there_is_removed_without_complaint(lab: Lab) -> None:
-    name = unique("aggregate")
     lab.cloud.aggregates.remove_host(name, lab.host)
     lab.cloud.aggregates.delete(name)
     assert lab.cloud.aggregates.get(name) is None
+    with pytest.raises(CloudPermanentError, match="no-such-host"):
+        lab.cloud.aggregates.add_host(lab.aggregate_of(), "no-such-host")
 
 
 def test_only_an_empty_aggregate_is_removed(lab: Lab) -> None:
-    name, host = unique("aggregate"), lab.host
-    lab.cloud.aggregates.ensure(name, None, {})
-    lab.cloud.aggregates.add_host(name, host)
+    name = lab.aggregate_of(lab.host)
     with pytest.raises(CloudPermanentError, match=name):
         lab.cloud.aggregates.delete(name)
-    lab.cloud.aggregates.remove_host(name, host)
+    lab.cloud.aggregates.remove_host(name, lab.host)
     for _ in range(2):
         lab.cloud.aggregates.delete(name)
     assert lab.cloud.aggregates.get(name) is None

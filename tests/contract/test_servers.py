@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def host_reservation(lab: Lab) -> str:
-    """Return an active host reservation of the first project on the first host (contract resources §2, effects)."""
-    name = unique("reservation")
-    lab.cloud.aggregates.ensure(name, f"blazar_{name}", {"blazar:owner": lab.projects[0]})
-    lab.cloud.aggregates.add_host(name, lab.host)
-    return name
+    return lab.host_reservation()
 
 
 def reserve_instances(lab: Lab, amount: int) -> str:

@@ -64,13 +64,14 @@ def test_the_reference_takes_the_lowest_numbers_that_are_free_all_the_time() -> 
     assert reference.ask(4, 90, 99) is None
 
 
-def test_dates_are_rounded_outward_where_only_minutes_are_read() -> None:
-    dates = Dates(datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC), 0, to_the_second=False)
-    start, end = dates.window(Ask(job=1, user=1, hosts=1, start=61, length=61))
-    assert (dates.write(start), dates.write(end)) == ("2031-05-02 10:01", "2031-05-02 10:03")
-
-
-def test_dates_are_kept_to_the_second_where_that_is_read() -> None:
-    dates = Dates(datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC), 0, to_the_second=True)
-    start, end = dates.window(Ask(job=1, user=1, hosts=1, start=61, length=61))
-    assert (dates.write(start), dates.write(end)) == ("2031-05-02T10:01:01Z", "2031-05-02T10:02:02Z")
+@pytest.mark.parametrize(
+    ("to_the_second", "written"),
+    [
+        (False, ["2031-05-02 10:01", "2031-05-02 10:03"]),
+        (True, ["2031-05-02T10:01:01Z", "2031-05-02T10:02:02Z"]),
+    ],
+)
+def test_dates_are_kept_to_the_second_or_rounded_outward_to_minutes(written: list[str], *, to_the_second: bool) -> None:
+    dates = Dates(datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC), 0, to_the_second=to_the_second)
+    window = dates.window(Ask(job=1, user=1, hosts=1, start=61, length=61))
+    assert [dates.write(moment) for moment in window] == written

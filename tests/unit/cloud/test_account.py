@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OURS = {"auth_type": "password", "auth_url": "http://ours/v3", "username": "leasehold", "password": "p"}
+MIDDLEWARE = {**OURS, "auth_url": "http://middleware/v3"}
 BLAZAR = {"os_auth_host": "theirs", "os_auth_port": "5000", "os_admin_username": "blazar", "os_admin_password": "p"}
 
 
@@ -26,33 +27,22 @@ def read(tmp_path: Path, **sections: Mapping[str, object]) -> Any:
     return conf.load(["--config-file", str(file)]).raw
 
 
-def auth_url(raw: Any) -> str:
-    account: Any = open_session(raw).auth
-    return str(account.auth_url)
-
-
-def test_our_own_section_comes_first(tmp_path: Path) -> None:
-    raw = read(tmp_path, cloud=OURS, DEFAULT=BLAZAR, keystone_authtoken={**OURS, "auth_url": "http://middleware/v3"})
-    assert auth_url(raw) == "http://ours/v3"
-
-
-def test_blazars_options_come_next(tmp_path: Path) -> None:
-    raw = read(tmp_path, DEFAULT=BLAZAR, keystone_authtoken={**OURS, "auth_url": "http://middleware/v3"})
-    assert auth_url(raw) == "http://theirs:5000/v3"
-
-
-def test_a_prefix_and_no_port(tmp_path: Path) -> None:
-    raw = read(tmp_path, DEFAULT={**BLAZAR, "os_auth_port": "", "os_auth_prefix": "/identity/"})
-    assert auth_url(raw) == "http://theirs/identity/v3"
-
-
-@pytest.mark.parametrize("host", ["fd00::5", "[fd00::5]"])
-def test_keystone_may_have_an_ipv6_address(tmp_path: Path, host: str) -> None:
-    assert auth_url(read(tmp_path, DEFAULT={**BLAZAR, "os_auth_host": host})) == "http://[fd00::5]:5000/v3"
-
-
-def test_the_middlewares_account_is_the_last_resort(tmp_path: Path) -> None:
-    assert auth_url(read(tmp_path, keystone_authtoken=OURS)) == "http://ours/v3"
+@pytest.mark.parametrize(
+    ("sections", "url"),
+    [
+        ({"cloud": OURS, "DEFAULT": BLAZAR, "keystone_authtoken": MIDDLEWARE}, "http://ours/v3"),
+        ({"DEFAULT": BLAZAR, "keystone_authtoken": MIDDLEWARE}, "http://theirs:5000/v3"),
+        ({"keystone_authtoken": MIDDLEWARE}, "http://middleware/v3"),
+        ({"DEFAULT": {**BLAZAR, "os_auth_port": "", "os_auth_prefix": "/identity/"}}, "http://theirs/identity/v3"),
+        ({"DEFAULT": {**BLAZAR, "os_auth_host": "fd00::5"}}, "http://[fd00::5]:5000/v3"),
+        ({"DEFAULT": {**BLAZAR, "os_auth_host": "[fd00::5]"}}, "http://[fd00::5]:5000/v3"),
+    ],
+)
+def test_our_own_section_comes_first_then_blazars_options_then_the_middlewares(
+    tmp_path: Path, sections: Mapping[str, Mapping[str, object]], url: str
+) -> None:
+    account: Any = open_session(read(tmp_path, **sections)).auth
+    assert account.auth_url == url
 
 
 def test_no_account_is_said_in_a_sentence(tmp_path: Path) -> None:

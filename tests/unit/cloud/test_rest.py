@@ -111,17 +111,19 @@ def test_what_may_have_had_an_effect_is_not_repeated(nova: ServiceClient, script
     assert len(script.asked) == 1
 
 
-@pytest.mark.parametrize("status", [401, 409, 429, 500])
-def test_what_may_pass_is_transient(nova: ServiceClient, script: Script, status: int) -> None:
-    script.answers = [(status, NOVA_SAYS)]
-    with pytest.raises(CloudTransientError, match=f"answered {status}: No such thing$"):
-        nova.get("things.get", "/things")
-
-
-@pytest.mark.parametrize("status", [400, 403, 404, 410])
-def test_what_will_not_pass_is_permanent(nova: ServiceClient, script: Script, status: int) -> None:
-    script.answers = [(status, NOVA_SAYS)]
-    with pytest.raises(CloudPermanentError, match=f"answered {status}: No such thing$"):
+@pytest.mark.parametrize(
+    ("status", "content", "error", "says"),
+    [
+        *((status, NOVA_SAYS, CloudTransientError, f"{status}: No such thing$") for status in (401, 409, 429, 500)),
+        *((status, NOVA_SAYS, CloudPermanentError, f"{status}: No such thing$") for status in (400, 403, 404, 410)),
+        (200, "<html>We are moving.</html>", CloudTransientError, "with a body that is not JSON"),
+    ],
+)
+def test_what_may_pass_is_transient_and_the_rest_is_permanent(
+    nova: ServiceClient, script: Script, status: int, content: object, error: type[Exception], says: str
+) -> None:
+    script.answers = [(status, content)]
+    with pytest.raises(error, match=rf"^nova things\.get: /things answered {says}"):
         nova.get("things.get", "/things")
 
 
@@ -178,12 +180,6 @@ def test_nobody_there_is_transient_and_the_message_names_no_address(tmp_path: Pa
     with pytest.raises(CloudTransientError, match="cannot be reached") as caught:
         nobody.get("things.get", "/things")
     assert str(port) not in str(caught.value)
-
-
-def test_an_answer_that_is_not_json_is_transient(nova: ServiceClient, script: Script) -> None:
-    script.answers = [(200, "<html>We are moving.</html>")]
-    with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered with a body that is not JSON"):
-        nova.get("things.get", "/things")
 
 
 def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(

@@ -15,6 +15,7 @@ from leasehold.db import tables as db
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.tables import tasks
 from tests.factory import Clock, World, make_schema, open_service
+from tests.harness.mix import HOSTS
 from tests.stateful.audit import audit, audit_cloud
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 RIGHT_WITHIN = 60.0
 """Seconds after a restart or a takeover within which the state must be correct again (from the requirement)."""
-HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
 ADDRESSES = (200, 201, 202)
 SHORT_CLAIMS: Options = {
     "DEFAULT": {"debug": True},

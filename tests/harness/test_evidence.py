@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.databases import ON_EACH, database
 from tests.harness.evidence import kept_when_wrong
 from tests.harness.programs import launched
 from tests.harness.scenes import grant
@@ -17,19 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.databases import Databases
     from tests.harness.stage import Stage
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=ON_EACH)
-def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) -> Iterator[Stage]:
+@pytest.fixture
+def stage(database_url: str, tmp_path: Path) -> Iterator[Stage]:
     (tmp_path / "programs").mkdir()
-    with (
-        database(databases, request.param, tmp_path) as url,
-        new_stage(url, tmp_path / "programs", tmp_path / "kept") as made,
-    ):
+    with new_stage(database_url, tmp_path / "programs", tmp_path / "kept") as made:
         yield made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -38,13 +37,12 @@ def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Databases
 ) -> Iterator[Fleet]:
     """Yield a site on each database; the tests share it."""
-    with ExitStack() as stack:
-        url = stack.enter_context(database(databases, request.param, tmp_path_factory.mktemp("race")))
+    with database(databases, request.param, tmp_path_factory.mktemp("race")) as url:
         build(url)
-        made = stack.enter_context(fleet([url], apis=PROCESSES))
-        for group, count in HOSTS.items():
-            for number in range(count):
-                body = {"name": f"{group}-{number}", "for": group}
-                answer = requests.post(f"{made.url(0)}/os-hosts", json=body, timeout=60)
-                assert answer.status_code == 201, answer.text
-        yield made
+        with fleet([url], apis=PROCESSES) as made:
+            for group, count in HOSTS.items():
+                for number in range(count):
+                    body = {"name": f"{group}-{number}", "for": group}
+                    answer = requests.post(f"{made.url(0)}/os-hosts", json=body, timeout=60)
+                    assert answer.status_code == 201, answer.text
+            yield made

@@ -43,6 +43,8 @@ from leasehold.model.windows import to_minute
 from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests import factory
 from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_work, run_manager
+from tests.harness.mix import HOSTS
+from tests.harness.stage import ADDRESSES
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
 from tests.stateful.moves import forbidden_moves, note_moves
 
@@ -53,8 +55,6 @@ if TYPE_CHECKING:
 # The cloud is audited after each step of each example, which takes minutes on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
-HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
-ADDRESSES = (200, 201, 202)
 SOAK = int(os.environ.get("LEASEHOLD_SOAK", "0"))
 STEP = timedelta(minutes=30)
 LONG = timedelta(days=30)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
 
-from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.conf.settings import LeaseSettings
 from leasehold.db.tables import outbox
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
@@ -33,7 +32,6 @@ from tests.factory import (
     floating_ips,
     hosts,
     instances,
-    open_service,
     run_manager,
     run_until,
 )
@@ -43,6 +41,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.factory import World
+
+
+OTHER_RACK = {"resource_properties": '["==", "$rack", "r2"]'}
+"""A change to properties that the first hosts lack."""
 
 
 def change(lease: Any, position: int = 0, **changes: Any) -> dict[str, Any]:
@@ -59,8 +61,7 @@ def refused(world: World, error: type[Exception], work: Callable[[], Any]) -> No
 
 
 def warning(world: World, lease: Any) -> tuple[Any, Any]:
-    event = world.get(lease).event(EventType.BEFORE_END)
-    assert event is not None
+    event = world.event(lease, EventType.BEFORE_END)
     return event.time, event.status
 
 
@@ -144,21 +145,28 @@ def test_a_longer_lease_does_not_grow(world: World) -> None:
     assert len(world.holds(lease)) == 1
 
 
-def test_the_start_of_a_lease_that_has_begun_stays_even_within_its_first_minute(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
-    world.clock.advance(seconds=20)
-    run_manager(world)
-    refused(world, InvalidInputError, lambda: world.amend(lease, start=1))
-
-
-def test_a_start_cannot_move_into_the_past_in_the_minute_in_which_it_is_due(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
-    world.clock.advance(seconds=20)
-    refused(world, InvalidInputError, lambda: world.amend(lease, start=-1))
+@pytest.mark.parametrize(
+    ("start", "started", "later", "changes"),
+    [
+        pytest.param(0, True, {"seconds": 20}, {"start": 1}, id="another start of what began in this minute"),
+        pytest.param(0, False, {"seconds": 20}, {"start": -1}, id="a start in the past for what is due in this minute"),
+        pytest.param(1, False, {"minutes": 2}, {"start": 0}, id="a start two minutes ago"),
+        pytest.param(1, False, {"minutes": 2}, {"start": 0, "end": 0}, id="a start and an end two minutes ago"),
+        pytest.param(0, True, {"hours": 1, "minutes": 2}, {"end": 1}, id="an end two minutes ago"),
+    ],
+)
+def test_a_date_that_has_passed_stays_and_a_new_one_is_not_in_the_past(
+    world: World, start: float, later: dict[str, float], changes: dict[str, float], *, started: bool
+) -> None:
+    lease = world.lease(hosts(), start=start, end=3)
+    if started:
+        run_manager(world)
+    world.clock.advance(**later)
+    refused(world, InvalidInputError, lambda: world.amend(lease, **changes))
 
 
 def test_a_lease_moved_away_in_its_first_minute_does_not_keep_the_time_before(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=3)
+    lease = world.lease(hosts(5), end=3)
     world.clock.advance(seconds=20)
     world.amend(lease, start=2)
     assert world.lease(hosts(5), start=0, end=2)
@@ -170,7 +178,7 @@ def test_a_lease_moved_away_in_its_first_minute_does_not_keep_the_time_before(wo
 @pytest.mark.parametrize(
     ("asked", "grown", "refusals"),
     [
-        (hosts(2), {"min": 3, "max": 3}, [({"min": 1, "max": 1}, InUseError)]),
+        (hosts(2), {"min": 3, "max": 3}, [({"min": 1, "max": 1}, InUseError), (OTHER_RACK, InUseError)]),
         (instances(2), {"amount": 10}, [({"amount": 1}, InvalidInputError), ({"vcpus": 2}, InvalidInputError)]),
         (instances(2, 2, affinity=True), {"amount": 4}, [({"amount": 5}, NotEnoughError)]),
         (flavors(2), {"amount": 10}, [({"amount": 1}, InvalidInputError), ({"flavor_id": "large"}, InvalidInputError)]),
@@ -180,8 +188,7 @@ def test_a_lease_moved_away_in_its_first_minute_does_not_keep_the_time_before(wo
 def test_an_active_lease_grows_at_once_and_does_not_shrink_or_change(
     world: World, asked: Any, grown: dict[str, int], refusals: list[tuple[dict[str, Any], type[Exception]]]
 ) -> None:
-    lease = world.lease(asked, start=0, end=3)
-    run_manager(world)
+    lease = world.active(asked, end=3)
     world.clock.advance(minutes=10)
     for wish, error in refusals:
         refused(world, error, lambda wish=wish: world.amend(lease, **change(lease, **wish)))  # type: ignore[misc]
@@ -192,15 +199,8 @@ def test_an_active_lease_grows_at_once_and_does_not_shrink_or_change(
     audit_cloud(world)
 
 
-def test_an_active_host_lease_does_not_change_to_properties_that_its_hosts_lack(world: World) -> None:
-    lease = world.lease(hosts(1), start=0, end=3)
-    run_manager(world)
-    wish = change(lease, resource_properties='["==", "$rack", "r2"]')
-    refused(world, InUseError, lambda: world.amend(lease, **wish))
-
-
 def test_an_active_lease_is_not_prolonged_into_anothers_time(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
+    lease = world.lease(hosts(), end=3)
     world.lease(hosts(5), start=3, end=4)
     run_manager(world)
     refused(world, InUseError, lambda: world.amend(lease, end=4))
@@ -229,34 +229,24 @@ def test_a_warning_farther_from_the_end_than_the_new_end_is_old_comes_at_the_sta
 
 
 def test_a_distance_of_warnings_longer_than_the_calendar_means_the_start(world: World) -> None:
-    settings = replace(Settings(), leases=LeaseSettings(before_end=timedelta(days=999_999_999)))
-    lease = open_service(str(world.engine.url), clock=world.clock, settings=settings).lease(hosts(), start=1, end=5)
+    lease_settings = LeaseSettings(before_end=timedelta(days=999_999_999))
+    lease = world.with_settings(leases=lease_settings).lease(hosts(), start=1, end=5)
     assert warning(world, lease)[0] == world.hour(1)
 
 
 # ---------------------------------------------------------------- feature A12: the end at any time
 
 
-@pytest.mark.parametrize("seconds", [0, 20, 61, 119])
-def test_an_active_lease_ended_now_is_over_and_its_hosts_are_free(world: World, seconds: int) -> None:
-    lease = world.lease(hosts(5), start=0, end=3)
-    run_manager(world)
-    world.clock.advance(hours=1, seconds=seconds)
-    world.amend(lease, end=1)
-    run_manager(world)
-    assert world.get(lease).status == "TERMINATED"
-    assert world.lease(hosts(5), start=1, end=3)
-
-
-def test_a_lease_can_be_ended_in_the_minute_in_which_it_began(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=3)
+@pytest.mark.parametrize(("hour", "seconds"), [(0, 30), (1, 0), (1, 20), (1, 61), (1, 119)])
+def test_an_active_lease_ended_now_is_over_and_its_hosts_are_free(world: World, hour: float, seconds: int) -> None:
+    lease = world.lease(hosts(5), end=3)
     world.clock.advance(seconds=10)
     run_manager(world)
-    world.clock.advance(seconds=20)
-    world.amend(lease, end=0)
+    world.clock.set(world.hour(hour) + timedelta(seconds=seconds))
+    world.amend(lease, end=hour)
     run_manager(world)
     assert world.get(lease).status == "TERMINATED"
-    assert world.lease(hosts(5), start=0, end=3)
+    assert world.lease(hosts(5), start=hour, end=3)
 
 
 @pytest.mark.parametrize("seconds", [61, 119])
@@ -268,20 +258,6 @@ def test_a_pending_lease_is_moved_to_a_now_that_was_written_in_the_last_minute(w
     run_manager(world)
     assert world.get(lease).status == "ACTIVE"
     audit(world)
-
-
-@pytest.mark.parametrize("changes", [{"start": 0}, {"start": 0, "end": 0}])
-def test_a_now_of_two_minutes_ago_is_refused(world: World, changes: dict[str, float]) -> None:
-    lease = world.lease(hosts(5), start=3, end=5)
-    world.clock.advance(seconds=120)
-    refused(world, InvalidInputError, lambda: world.amend(lease, **changes))
-
-
-def test_an_active_lease_is_not_ended_two_minutes_ago(world: World) -> None:
-    lease = world.lease(hosts(5), start=0, end=3)
-    run_manager(world)
-    world.clock.advance(hours=1, seconds=120)
-    refused(world, InvalidInputError, lambda: world.amend(lease, end=1))
 
 
 # ---------------------------------------------------------------- feature D1: events move with the lease
@@ -312,24 +288,29 @@ def test_a_change_of_a_lease_that_has_ended_gives_none_of_its_time_a_second_time
     audit(world)
 
 
-def test_the_warning_keeps_its_distance_to_the_end(world: World) -> None:
+@pytest.mark.parametrize(
+    ("amendments", "times"),
+    [
+        pytest.param([], (1, 4, 5), id="as created"),
+        pytest.param([{"end": 6.5}], (1, 5.5, 6.5), id="warning at its distance to the end"),
+        pytest.param([{"end": 6.5}, {"before_end": 6}, {"end": 7.5}], (1, 7, 7.5), id="warning at a new distance"),
+        pytest.param([{"end": 1.5}], (1, 1, 1.5), id="no warning before the start"),
+        pytest.param([{"start": 2, "end": 6}], (2, 5, 6), id="start and end"),
+    ],
+)
+def test_the_events_move_with_the_lease(
+    world: World, amendments: list[dict[str, float]], times: tuple[float, ...]
+) -> None:
     lease = world.lease(hosts(), start=1, end=5)
-    assert warning(world, lease) == (world.hour(4), "UNDONE")
-    world.amend(lease, end=6.5)
-    assert warning(world, lease) == (world.hour(5.5), "UNDONE")
-    world.amend(lease, before_end=6)
-    world.amend(lease, end=7.5)
-    assert warning(world, lease) == (world.hour(7), "UNDONE")
-
-
-def test_the_warning_never_comes_before_the_start(world: World) -> None:
-    lease = world.lease(hosts(), start=1, end=5)
-    world.amend(lease, end=1.5)
-    assert warning(world, lease) == (world.hour(1), "UNDONE")
+    for changes in amendments:
+        world.amend(lease, **changes)
+    events = {event.type: (event.time, event.status) for event in world.get(lease).events}
+    types = ("start_lease", "before_end_lease", "end_lease")
+    assert events == {kind: (world.hour(hour), "UNDONE") for kind, hour in zip(types, times, strict=True)}
 
 
 def test_a_warning_that_was_given_is_given_again_for_the_new_end(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
+    lease = world.lease(hosts(), end=3)
     run_until(world, world.hour(2.5))
     assert warning(world, lease) == (world.hour(2), "DONE")
     world.amend(lease, end=5)
@@ -339,13 +320,6 @@ def test_a_warning_that_was_given_is_given_again_for_the_new_end(world: World) -
     with world.service.db.reading() as connection:
         told = list(connection.execute(select(outbox.c.event_type).order_by(outbox.c.id)).scalars())
     assert told[3:] == ["lease.update", "lease.event.before_end_lease.stop", "lease.event.before_end_lease"]
-
-
-def test_the_events_of_a_moved_lease_are_at_its_new_times(world: World) -> None:
-    lease = world.lease(hosts(), start=1, end=3)
-    world.amend(lease, start=2, end=6)
-    times = {event.type: event.time for event in world.get(lease).events}
-    assert times == {"start_lease": world.hour(2), "before_end_lease": world.hour(5), "end_lease": world.hour(6)}
 
 
 # ---------------------------------------------------------------- while a step of the lease runs
@@ -361,7 +335,7 @@ def test_a_lease_amended_while_it_is_prepared_is_prepared_as_amended(world: Worl
 
 
 def test_a_lease_prolonged_while_its_warning_is_given_is_warned_again(world: World) -> None:
-    lease = world.lease(hosts(), start=0, end=3)
+    lease = world.lease(hosts(), end=3)
     run_until(world, world.hour(1.9))
     world.clock.set(world.hour(2))
     during_a_step(world, lambda: world.amend(lease, end=5))
@@ -371,7 +345,7 @@ def test_a_lease_prolonged_while_its_warning_is_given_is_warned_again(world: Wor
 
 
 def test_a_lease_deleted_while_it_starts_is_gone_and_leaves_nothing(world: World) -> None:
-    lease = world.lease(hosts(2), instances(2), floating_ips(), start=0, end=3)
+    lease = world.lease(hosts(2), instances(2), floating_ips(), end=3)
     during_a_step(world, lambda: world.delete(lease))
     assert world.get(lease).status == "DELETING"
     run_manager(world)
@@ -391,7 +365,7 @@ def test_a_lease_deleted_while_it_is_prepared_leaves_nothing(world: World) -> No
 
 
 def test_a_host_that_fails_while_the_warning_is_given_is_replaced_and_vacated(world: World) -> None:
-    lease = world.lease(hosts(2), start=0, end=3)
+    lease = world.lease(hosts(2), end=3)
     run_until(world, world.hour(1.9))
     world.clock.set(world.hour(2))
     during_a_step(world, lambda: world.fail("cmp-01"))
@@ -402,7 +376,7 @@ def test_a_host_that_fails_while_the_warning_is_given_is_replaced_and_vacated(wo
 
 def test_a_host_that_failed_just_before_the_warning_is_vacated_with_it(world: World) -> None:
     """A lease runs one step at a time, so the warning must not replace the healing."""
-    lease = world.lease(hosts(2), start=0, end=3)
+    lease = world.lease(hosts(2), end=3)
     run_until(world, world.hour(1.9))
     world.clock.set(world.hour(2) + timedelta(seconds=1))
     world.fail("cmp-01")

@@ -51,8 +51,7 @@ def places(world: World, lease: Lease) -> list[set[str]]:
 def test_what_grows_goes_where_no_sibling_is(
     world: World, grows: Mapping[str, Any], other: Mapping[str, Any], position: int
 ) -> None:
-    lease = world.lease(*([grows, other] if position == 0 else [other, grows]), start=0, end=3)
-    run_manager(world)
+    lease = world.active(*([grows, other] if position == 0 else [other, grows]), end=3)
     assert places(world, lease) == [{"cmp-01"}, {"cmp-02"}]
     too_much = change(lease, position, **growth(grows, TOO_MANY[grows["resource_type"]]))
     refused(world, NotEnoughError, lambda: world.amend(lease, **too_much))
@@ -67,8 +66,7 @@ def test_what_grows_goes_where_no_sibling_is(
 
 @pytest.mark.parametrize("position", [0, 1])
 def test_addresses_that_grow_leave_a_sibling_its_own(world: World, position: int) -> None:
-    lease = world.lease(floating_ips(2), floating_ips(1), start=0, end=3)
-    run_manager(world)
+    lease = world.active(floating_ips(2), floating_ips(1), end=3)
     before = places(world, lease)
     most = 5 - len(before[1 - position])
     refused(world, NotEnoughError, lambda: world.amend(lease, **change(lease, position, amount=most + 1)))
@@ -79,8 +77,7 @@ def test_addresses_that_grow_leave_a_sibling_its_own(world: World, position: int
 
 def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
     """The failed host works again, but servers of the reservation that healing moved away still run on it."""
-    lease = world.lease(instances(1, 5), HOST, start=0, end=3)
-    run_manager(world)
+    lease = world.active(instances(1, 5), HOST, end=3)
     server = world.cloud.servers.boot("server", "demo", "m1.small", [lease.reservations[1].id])
     world.fail("cmp-02")
     run_manager(world)
@@ -98,15 +95,14 @@ def test_a_host_that_a_sibling_is_leaving_is_not_taken(world: World) -> None:
 
 def test_siblings_on_one_host_fill_it_together(world: World) -> None:
     """Capacity that a reservation keeps is counted once, together with the capacity that it gains."""
-    lease = world.lease(instances(2), instances(2), start=0, end=3)
-    run_manager(world)
+    lease = world.active(instances(2), instances(2), end=3)
     world.amend(lease, reservations=[{"id": part.id, "amount": 4} for part in lease.reservations])
     assert [world.holds(lease, position) for position in (0, 1)] == [{"cmp-01": 4}, {"cmp-01": 4}]
 
 
 def test_siblings_whose_start_failed_do_not_wait_for_one_another(world: World) -> None:
     """Each has its host in the cloud: if they swapped hosts, each would wait for the other to leave."""
-    lease = world.lease(hosts(1), hosts(1), start=0, end=3)
+    lease = world.lease(hosts(1), hosts(1), end=3)
     world.cloud.faults.set(Fault("aggregates.remove_host", error="after", permanent=True))
     run_until_refused_often(world)
     assert world.get(lease).status == "ERROR"

@@ -200,6 +200,29 @@ def test_the_end_of_what_never_began_is_fine(scene: Scene, life: Life) -> None:
     assert scene.picture() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [("physical:host", "on cmp-01"), ("virtual:instance", "of reservation"), ("flavor:instance", "of reservation")],
+)
+def test_what_is_held_is_given_back_only_when_its_servers_are_gone(scene: Scene, name: str, whose: str) -> None:
+    life, before = LIVES[name], scene.picture()
+    _, start, change, _ = life.steps
+    each = start.job(scene)
+    life.type.driver.converge(scene.cloud, each, ACTIVE)
+    scene.put_server("elsewhere", 3)
+    change.before(scene)
+    scene.cloud.servers.take_to_delete(30)
+    active = scene.picture()
+    for _ in range(2):
+        with pytest.raises(CloudTransientError, match=f"servers {whose} .*are still being removed"):
+            life.type.driver.converge(scene.cloud, each, ENDED)
+        assert {**scene.picture(), "flavors": active["flavors"]} == active
+    scene.clock.advance(seconds=30)
+    life.type.driver.converge(scene.cloud, each, ENDED)
+    assert {**scene.picture(), "servers": []} == before
+    assert scene.servers() - {"another's"} == {"elsewhere"}
+
+
 # ---------------------------------------------------------------- hosts
 
 
@@ -258,20 +281,6 @@ def test_preemptible_servers_that_go_slowly_make_a_start_wait(scene: Scene) -> N
     scene.clock.advance(seconds=30)
     HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
     assert scene.members(OURS) == {"cmp-01"}
-
-
-def test_hosts_are_given_back_only_when_their_servers_are_gone(scene: Scene) -> None:
-    scene.cloud.servers.take_to_delete(30)
-    HOSTS.driver.converge(scene.cloud, hosts_job(1), ACTIVE)
-    servers_on_the_hosts(scene)
-    for _ in range(2):
-        with pytest.raises(CloudTransientError, match="1 servers on cmp-01 are still being removed"):
-            HOSTS.driver.converge(scene.cloud, hosts_job(1), ENDED)
-        assert (scene.members(OURS), scene.members(FREEPOOL)) == ({"cmp-01"}, {"cmp-02", "cmp-03"})
-    scene.clock.advance(seconds=30)
-    HOSTS.driver.converge(scene.cloud, hosts_job(1), ENDED)
-    assert (scene.members(OURS), scene.members(FREEPOOL)) == (None, {"cmp-01", "cmp-02", "cmp-03"})
-    assert scene.servers() == {"ours-2"}
 
 
 def test_a_former_host_is_vacated(scene: Scene) -> None:
@@ -335,21 +344,6 @@ def test_a_changed_size_replaces_the_flavor(scene: Scene) -> None:
     flavor = scene.cloud.flavors.get(OURS)
     assert flavor is not None
     assert flavor.vcpus == 4
-
-
-def test_slots_are_given_back_only_when_their_servers_are_gone(scene: Scene) -> None:
-    scene.cloud.servers.take_to_delete(30)
-    each = instances_job(holding(1, 2), holding(2, 1))
-    INSTANCES.driver.converge(scene.cloud, each, ACTIVE)
-    servers_of_the_flavor(scene)
-    for _ in range(2):
-        with pytest.raises(CloudTransientError, match=f"servers of reservation {OURS} are still being removed"):
-            INSTANCES.driver.converge(scene.cloud, each, ENDED)
-        assert [scene.slots(number) for number in (1, 2)] == [2, 1]
-    scene.clock.advance(seconds=30)
-    INSTANCES.driver.converge(scene.cloud, each, ENDED)
-    assert [scene.slots(number) for number in (1, 2)] == [None, None]
-    assert (scene.members(OURS), scene.cloud.flavors.get(OURS)) == (None, None)
 
 
 def test_a_former_host_loses_its_slots_and_its_servers_of_the_flavor(scene: Scene) -> None:

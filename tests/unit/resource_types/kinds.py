@@ -7,7 +7,7 @@ allocations, has the same answer for every type.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -97,7 +97,6 @@ def filled(number: int, window: Window) -> Row:
 
 OF_HOSTS = {"whole": booked, "slots": filled}
 OBJECTS = {"flavor_id": OURS, "server_group_id": None, "aggregate_id": 7}
-SLOTS_LEFT = {"hosts enrolled": 4, "matching": 3, "healthy": 2, "with room in the window": 1}
 texts, amounts, sizes = st.text(), st.integers(1, MOST), st.integers(0, MOST)
 
 # ---------------------------------------------------------------- whole hosts
@@ -144,7 +143,7 @@ INSTANCES = Example(
     stays="so {} cannot change; only amount may grow",
     no_less=(400, "cannot shrink below 2"),
     kept="A host in use cannot hold its instances",
-    left=SLOTS_LEFT,
+    left={"hosts enrolled": 4, "matching": 3, "healthy": 2, "with room in the window": 1},
     picky=instances(2, '["not", ["==", "$rack", "a"]]'),
     misfit=host(4, properties={"rack": "a"}),
     demand={"VCPU": 8, "MEMORY_MB": 1024, "DISK_GB": 10},
@@ -189,7 +188,8 @@ sources = st.builds(
     projects=st.just(frozenset[str]()),
 )
 
-FLAVORS = Example(
+FLAVORS = replace(
+    INSTANCES,
     kind=FlavorKind(),
     sent={"flavor_id": 42, "amount": "2", "affinity": ""},
     parsed=FlavorRequest("42", 2),
@@ -206,14 +206,9 @@ FLAVORS = Example(
     },
     numbers={"amount": 1},
     fixed={"flavor_id": "m1.medium"},
-    stays="so {} cannot change; only amount may grow",
-    no_less=(400, "cannot shrink below 2"),
-    kept="A host in use cannot hold its instances",
-    left=SLOTS_LEFT,
     picky=flavors(2, forbidden=("HW_A",)),
     misfit=host(4, traits=frozenset({"HW_A"})),
     demand={"VCPU": 8},
-    busy=OF_HOSTS,
     older=[
         (CAPTURED, flavors(2, required=("HW_A",))),
         ({**CAPTURED, "captured": '{"id": "f"}'}, flavors(2, required=("HW_A",), captured='{"id": "f"}')),

@@ -149,6 +149,7 @@ def test_a_longer_lease_does_not_grow(world: World) -> None:
     ("start", "started", "later", "changes"),
     [
         pytest.param(0, True, {"seconds": 20}, {"start": 1}, id="another start of what began in this minute"),
+        pytest.param(0, False, {"minutes": 1}, {"start": 1}, id="another start of what was due a minute ago"),
         pytest.param(0, False, {"seconds": 20}, {"start": -1}, id="a start in the past for what is due in this minute"),
         pytest.param(1, False, {"minutes": 2}, {"start": 0}, id="a start two minutes ago"),
         pytest.param(1, False, {"minutes": 2}, {"start": 0, "end": 0}, id="a start and an end two minutes ago"),

@@ -295,7 +295,7 @@ def make_schema(url: str) -> None:
 
 
 @cache
-def _planted() -> Path:
+def planted_database() -> Path:
     """Return an SQLite file made by `make_schema`. Tests copy it, because making one takes longer than most tests."""
     folder = tempfile.TemporaryDirectory(prefix="leasehold-planted-")
     atexit.register(folder.cleanup)
@@ -338,7 +338,7 @@ def make_service(
 ) -> Iterator[World]:
     """Yield a new service on SQLite in a folder or at a database URL, with these hosts and addresses enrolled."""
     if isinstance(where, Path):
-        url = f"sqlite:///{shutil.copy(_planted(), where / 'leasehold.db')}"
+        url = f"sqlite:///{shutil.copy(planted_database(), where / 'leasehold.db')}"
     else:
         url = where
         make_schema(url)

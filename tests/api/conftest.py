@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.api.app import make_app
-from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import ApiSettings, Settings
-from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.db.store import Database
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
+from tests.factory import planted_database
 from tests.statements import share_statements
 from tests.web import LocalClient
 
@@ -47,24 +46,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture(scope="session")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a database file with a planted sandbox; tests copy it, since making one is slower than most tests."""
-    path = tmp_path_factory.mktemp("planted") / "leasehold.db"
-    engine = open_engine(f"sqlite:///{path}")
-    schema.upgrade(engine)
-    seed.plant(engine)
-    engine.dispose()
-    return path
-
-
-@pytest.fixture(scope="session")
 def types() -> ResourceTypes:
     return load_types(Settings().plugins)
 
 
 @pytest.fixture
-def service(tmp_path: Path, planted: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
-    path = shutil.copy(planted, tmp_path)
+def service(tmp_path: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
+    path = shutil.copy(planted_database(), tmp_path)
     engine = open_engine(f"sqlite:///{path}")
     share_statements(engine)
     # A constant monotonic clock, so that a pause of the machine never makes a decision exceed its time limit.

@@ -1,4 +1,4 @@
-"""Contract http-api §6: hosts, their allocations and their properties."""
+"""Contract http-api §6: hosts and their properties."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ import pytest
 
 if TYPE_CHECKING:
     from tests.api.conftest import Client
-
-LEASE = {
-    "name": "n",
-    "start_date": "2031-05-01 10:00",
-    "end_date": "2031-05-01 12:00",
-    "reservations": [
-        {"resource_type": "physical:host", "min": 1, "max": 1, "hypervisor_properties": "", "resource_properties": ""}
-    ],
-}
 
 
 @pytest.mark.parametrize("reference", [{"id": "2"}, {"id": 2}, {"id": "2", "name": "cmp-01"}])
@@ -55,23 +46,6 @@ def test_from_1_2_on_the_same_host_is_at_both_paths(admin: Client) -> None:
     old = admin.ask("GET", "/v1/os-hosts/1").json["host"]
     assert (made["id"], made["attributes"]["vcpus"]) == (old["id"], old["vcpus"])
     assert old["rack"] == "r7"
-
-
-# ---------------------------------------------------------------- §6.1
-
-
-def test_6_1_filters_narrow_the_promises_not_the_hosts(admin: Client, host: str) -> None:
-    lease = admin.ask("POST", "/v1/leases", LEASE).json["lease"]
-
-    def reservations(query: str) -> int:
-        (found,) = admin.ask("GET", "/v1/os-hosts/allocations", query_string=query).json["allocations"]
-        return len(found["reservations"])
-
-    assert reservations(f"lease_id={lease['id']}") == 1
-    assert reservations(f"reservation_id={lease['reservations'][0]['id']}") == 1
-    assert reservations("lease_id=other") == 0
-    assert reservations("reservation_id=other&nonsense=1") == 0
-    assert reservations("lease_id=") == 1
 
 
 # ---------------------------------------------------------------- §6.2

@@ -95,9 +95,7 @@ def fill(new: World) -> dict[str, str]:
     """
     for name, properties in seed.SUGGESTED_HOSTS[:-1]:
         new.enrol(name, **properties)
-    for address in seed.SUGGESTED_FLOATING_IPS[:3]:
-        sent = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
-        assert new.ask("POST", "/floatingips", sent).status_code == 201
+    new.enrol_addresses(3)
     active = new.lease(HOST, end_date=new.date(days=1))
     every_type = (HOST, INSTANCE, flavors(), floating_ips())
     lease = new.lease(*every_type, start_date=new.date(days=1), end_date=new.date(days=2))
@@ -114,8 +112,7 @@ def fill(new: World) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """Return a filled database to copy, and the ids of its rows."""
-    path = tmp_path_factory.mktemp("target") / "leasehold.db"
-    plant(path)
+    path = plant(tmp_path_factory.mktemp("target"))
     with world(path) as new:
         return path, fill(new)
 

@@ -26,9 +26,7 @@ FIELDS = ("hypervisor_properties", "resource_properties")
 @pytest.fixture
 def target(tmp_path: Path) -> Iterator[World]:
     """Yield a service with two hosts that have a private property and a public one."""
-    path = tmp_path / "leasehold.db"
-    plant(path)
-    with world(path) as made:
+    with world(plant(tmp_path)) as made:
         made.enrol("cmp-01", vault=SECRET, rack="r1")
         made.enrol("cmp-02", vault=SECRET, rack="r2")
         assert made.ask("PATCH", "/os-hosts/properties/vault", {"private": True}).status_code == 200

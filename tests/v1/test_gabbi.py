@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.factory import hosts
+
 if TYPE_CHECKING:
     from tests.v1.world import World
 
@@ -20,21 +22,23 @@ def test_clients_1_2_leases_gabbi(cloud_world: World) -> None:
 
 
 def test_clients_1_2_allocations_gabbi(cloud_world: World) -> None:
-    """Two leases at different hours are allocated to one host; `lease_id` filters the reservations, not the hosts."""
-    host = cloud_world.ask("POST", "/os-hosts", {"name": "cmp-01"}).json["host"]["id"]
-    asked = {"resource_type": "physical:host", "min": 1, "max": 1}
-    asked |= {"hypervisor_properties": "[]", "resource_properties": "[]"}
-    ids = []
-    for hour in (10, 12):
-        dates = {"start_date": f"2050-01-01 {hour}:00", "end_date": f"2050-01-01 {hour + 1}:00"}
-        answer = cloud_world.ask("POST", "/leases", {"name": f"l{hour}", **dates, "reservations": [asked]})
-        assert answer.status_code == 201, answer.text
-        ids.append(answer.json["lease"]["id"])
-    allocations = cloud_world.get("/os-hosts/allocations")["allocations"]
-    assert [len(each["reservations"]) for each in allocations] == [2]
-    narrowed = cloud_world.get("/os-hosts/allocations", params={"lease_id": ids[0]})["allocations"]
-    assert len(narrowed) == 1
-    assert [each["lease_id"] for each in narrowed[0]["reservations"]] == [ids[0]]
-    for ident in ids:
-        assert cloud_world.ask("DELETE", f"/leases/{ident}").status_code == 204
+    """Two leases at different hours are allocated to one host; a filter narrows the reservations, not the hosts."""
+    host = cloud_world.enrol("cmp-01")["id"]
+    asked = hosts(hypervisor_properties="[]", resource_properties="[]")
+    first, second = (
+        cloud_world.lease(asked, start_date=f"2050-01-01 {hour}:00", end_date=f"2050-01-01 {hour + 1}:00")
+        for hour in (10, 12)
+    )
+    for query, listed in (
+        ("", [first["id"], second["id"]]),
+        (f"lease_id={first['id']}", [first["id"]]),
+        (f"reservation_id={first['reservations'][0]['id']}", [first["id"]]),
+        ("lease_id=", [first["id"], second["id"]]),
+        ("lease_id=other", []),
+        ("reservation_id=other&nonsense=1", []),
+    ):
+        (allocation,) = cloud_world.get("/os-hosts/allocations", query_string=query)["allocations"]
+        assert [each["lease_id"] for each in allocation["reservations"]] == listed, query
+    for lease in (first, second):
+        assert cloud_world.ask("DELETE", f"/leases/{lease['id']}").status_code == 204
     assert cloud_world.ask("DELETE", f"/os-hosts/{host}").status_code == 204

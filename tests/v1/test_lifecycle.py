@@ -22,22 +22,6 @@ def happened(world: World) -> list[tuple[str, str]]:
         return [(row.lease_id, row.event_type) for row in connection.execute(outbox.select().order_by(outbox.c.id))]
 
 
-def test_lifecycle_1_2_reservation_statuses_are_lower_case(cloud_world: World) -> None:
-    """The statuses are pending, active and deleted, as clients and tempest compare them."""
-    cloud_world.enrol("cmp-01")
-    lease = cloud_world.lease(HOST, start_date=cloud_world.date(minutes=5), end_date=cloud_world.date(minutes=10))
-
-    def status() -> str:
-        return str(cloud_world.show(lease)["reservations"][0]["status"])
-
-    cloud_world.wait(minutes=1)
-    assert status() == "pending"
-    cloud_world.wait(minutes=5)
-    assert status() == "active"
-    cloud_world.wait(minutes=5)
-    assert status() == "deleted"
-
-
 def test_lifecycle_1_2_a_failed_reservation_is_error_in_lower_case(cloud_world: World) -> None:
     """A permanently failing start leaves the reservation `error` and the lease ERROR; the lease can be deleted."""
     cloud_world.enrol("cmp-01")

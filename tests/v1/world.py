@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed
 from leasehold.conf.settings import ApiSettings
 from leasehold.db.tables import metadata
-from tests.factory import Clock, make_schema, open_service, run_for
+from tests.factory import Clock, open_service, planted_database, run_for
 from tests.factory import World as Inside
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from falcon import testing
 
@@ -115,6 +116,13 @@ class World:
         """Enrol every host of the cloud, so that ordinary servers cannot be scheduled."""
         return [self.enrol(name, **properties) for name, properties in seed.SUGGESTED_HOSTS]
 
+    def enrol_addresses(self, count: int) -> None:
+        """Enrol the first addresses that the sandbox suggests."""
+        for address in seed.SUGGESTED_FLOATING_IPS[:count]:
+            sent = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": address}
+            answer = self.ask("POST", "/floatingips", sent)
+            assert answer.status_code == 201, answer.text
+
     def wait(self, **duration: float) -> None:
         """Advance the clock, with a manager that runs every task at the second it becomes due."""
         run_for(self.inside, **duration)
@@ -148,9 +156,9 @@ def moment(text: str) -> datetime:
     return datetime.strptime(text, WIRE).replace(tzinfo=UTC)
 
 
-def plant(path: Path) -> None:
-    """Create the database and the sandbox in a new SQLite file; tests may copy the file."""
-    make_schema(f"sqlite:///{path}")
+def plant(folder: Path) -> Path:
+    """Return a new SQLite file in this folder with the tables and the sandbox; tests may copy the file."""
+    return Path(shutil.copy(planted_database(), folder / "leasehold.db"))
 
 
 @contextmanager

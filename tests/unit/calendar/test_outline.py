@@ -14,6 +14,7 @@ from leasehold.model.windows import from_seconds
 from tests.unit.calendar.oracle import Oracle, latest
 from tests.unit.calendar.strategies import (
     DAY,
+    RESERVATIONS,
     allocations,
     amended,
     bounds,
@@ -72,6 +73,12 @@ def test_a_peak_in_the_middle_of_a_stretch_counts_only_for_windows_that_cover_it
     assert bounds(snapshot, {"VCPU": 1}, (9, 21)) == [1]
     # The window covers no whole stretch, but the bound still includes the constant use by the long row.
     assert bounds(snapshot, {"VCPU": 1}, (11, 21)) == [7]
+
+
+def test_an_amendment_finds_its_own_resources_empty() -> None:
+    snapshot = snapshot_of([row(1, 0, 100, {"VCPU": 3})], most_cells=10)
+    assert bounds(snapshot, {"VCPU": 1}, (10, 20)) == [5]
+    assert bounds(snapshot.without(RESERVATIONS[:1]), {"VCPU": 1}, (10, 20)) == [8]
 
 
 def test_a_lease_of_twenty_years_does_not_make_all_stretches_long() -> None:

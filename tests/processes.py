@@ -99,7 +99,7 @@ def running(
                 env={"PATH": f"{BIN}:/usr/bin:/bin", "LEASEHOLD_STATE": folder, **(environment or {})},
                 cwd=folder,
             )
-        serves = name != "leasehold-manager"
+        serves = name not in ("leasehold-manager", "leasehold-bridge")
         program = Program(process, f"http://127.0.0.1:{port}/v1" if serves else "", log)
         try:
             if serves and healthy:

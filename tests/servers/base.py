@@ -1,4 +1,4 @@
-"""The common part of our database servers: a folder, a port, and a process of their own, and their removal."""
+"""The common part of our servers: a folder, a port, and a process of their own, and their removal."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ _POLL_EVERY = 0.05
 # Another process may take a port after we found it free and before the server binds it.
 _PORTS_TRIED = 5
 _LOCK = "in-use"
+# Before the wrapper of the same name in the PATH, which only root and one user may start.
+_RABBITMQ = "/usr/lib/rabbitmq/bin"
 
 
 class ServerMissingError(Exception):
@@ -45,7 +47,7 @@ def find_program(name: str) -> str | None:
     versions = sorted(
         Path("/usr/lib/postgresql").glob("[0-9]*/bin"), key=lambda folder: float(folder.parent.name), reverse=True
     )
-    folders = [*map(str, versions), os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"]
+    folders = [*map(str, versions), _RABBITMQ, os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"]
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
@@ -72,14 +74,15 @@ def _unprivileged(names: Sequence[str]) -> pwd.struct_passwd | None:
     raise ServerMissingError(f"root may not run it, and none of these users exists: {', '.join(names)}")
 
 
-class Server(ABC):
-    """A database server of our own. Closing it removes its folder with everything in it."""
+class Daemon(ABC):
+    """A server of our own. Closing it removes its folder with everything in it."""
 
     kind: ClassVar[str]
     package: ClassVar[str]
     programs: ClassVar[tuple[str, ...]]
     users: ClassVar[tuple[str, ...]]
     stop_signal: ClassVar[signal.Signals]
+    start_within: ClassVar[float] = _START_WITHIN
 
     def __init__(self, parent: Path | None = None) -> None:
         """Prepare a server in a folder of its own.
@@ -119,16 +122,11 @@ class Server(ABC):
 
     @abstractmethod
     def _ping(self) -> None:
-        """Connect through the socket in our own folder: another server may answer at the port."""
+        """Connect through the socket in our own folder, if it has one: another server may answer at the port."""
 
-    @abstractmethod
-    def _execute(self, statement: str) -> None: ...
-
-    @abstractmethod
-    def _url(self, database: str) -> str: ...
-
-    @abstractmethod
-    def _drop(self, database: str) -> str: ...
+    def _environment(self) -> dict[str, str]:
+        """Return what this kind has in its environment beside the usual."""
+        return {}
 
     # What all kinds share.
 
@@ -155,16 +153,6 @@ class Server(ABC):
     def alive(self) -> bool:
         """Whether the server was started and not killed since."""
         return self._process is not None
-
-    def create_database(self) -> str:
-        """Create an empty database and return its SQLAlchemy URL."""
-        name = f"d{os.getpid()}_{next(self._numbers)}"
-        self._execute(f"CREATE DATABASE {name}")
-        return self._url(name)
-
-    def drop_database(self, url: str) -> None:
-        """Drop a database that `create_database` created, even while clients are connected to it."""
-        self._execute(self._drop(url.rpartition("/")[2].partition("?")[0]))
 
     def start(self) -> None:
         """Start the server and wait until it answers. After `kill` it restarts on the same port with its data."""
@@ -229,7 +217,12 @@ class Server(ABC):
             return subprocess.Popen(
                 [*self._wrapper(), *command],
                 cwd=self.folder,
-                env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "HOME": str(self.folder)},
+                env={
+                    "PATH": os.environ.get("PATH", os.defpath),
+                    "LC_ALL": "C",
+                    "HOME": str(self.folder),
+                    **self._environment(),
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -253,7 +246,7 @@ class Server(ABC):
 
     def _answers(self, process: subprocess.Popen[bytes]) -> bool:
         """Return True once the server answers, False when it has exited or takes too long."""
-        deadline = time.monotonic() + _START_WITHIN
+        deadline = time.monotonic() + self.start_within
         while time.monotonic() < deadline:
             try:
                 self._ping()
@@ -269,3 +262,26 @@ class Server(ABC):
         with contextlib.suppress(OSError):
             return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
         return "(no log)"
+
+
+class Server(Daemon):
+    """A database server of our own."""
+
+    @abstractmethod
+    def _execute(self, statement: str) -> None: ...
+
+    @abstractmethod
+    def _url(self, database: str) -> str: ...
+
+    @abstractmethod
+    def _drop(self, database: str) -> str: ...
+
+    def create_database(self) -> str:
+        """Create an empty database and return its SQLAlchemy URL."""
+        name = f"d{os.getpid()}_{next(self._numbers)}"
+        self._execute(f"CREATE DATABASE {name}")
+        return self._url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drop a database that `create_database` created, even while clients are connected to it."""
+        self._execute(self._drop(url.rpartition("/")[2].partition("?")[0]))

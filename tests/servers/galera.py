@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ import pymysql
 
 from tests.servers.base import ServerFailedError, ServerMissingError
 from tests.servers.mariadb import MariaDB
+from tests.servers.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -150,7 +150,8 @@ class GaleraCluster:
 
     def __init__(self, nodes: int = NODES) -> None:
         """Prepare this many nodes on ports that are free now."""
-        ports = _free_ports(nodes)
+        # Each node must know the ports of the others before they start.
+        ports = [[free_port() for _ in range(_PORTS_EACH)] for _ in range(nodes)]
         self.nodes = [GaleraNode(number, ports) for number in range(nodes)]
 
     def __enter__(self) -> Self:
@@ -192,13 +193,3 @@ class GaleraCluster:
         """Wait until every node is synced."""
         with ThreadPoolExecutor(len(self.nodes)) as threads:
             list(threads.map(lambda node: node.wait_until(synced=True), self.nodes))
-
-
-def _free_ports(nodes: int) -> list[list[int]]:
-    """Return distinct free ports: each node must know the ports of the others before they start."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(nodes * _PORTS_EACH)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        numbers = [probe.getsockname()[1] for probe in probes]
-    return [numbers[first : first + _PORTS_EACH] for first in range(0, len(numbers), _PORTS_EACH)]

@@ -38,6 +38,7 @@ def test_clients_2_affinity_as_the_form_sends_it(cloud_world: World, sent: Any, 
     assert reservation["affinity"] is meant
 
 
+@pytest.mark.slow
 def test_http_api_6_cpu_info_is_json_text(full: World) -> None:
     """`cpu_info` is a string that the dashboard can decode as JSON, for every host, also after an update."""
     for host in full.get("/os-hosts")["hosts"]:

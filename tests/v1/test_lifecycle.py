@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tests.v1.world import World
 
+pytestmark = pytest.mark.slow
+
 
 def happened(world: World) -> list[tuple[str, str]]:
     """Return lease id and event type of each notification in the outbox, in order."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Server
     from tests.v1.world import World
 
+pytestmark = pytest.mark.slow
+
 KINDS: dict[str, dict[str, Any]] = {
     "host": HOST,
     "instances": {**INSTANCE, "amount": 3, "affinity": None},

@@ -71,6 +71,7 @@ TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(values=st.lists(TEXTS, min_size=1, max_size=12), literal=TEXTS, word=st.sampled_from(["<", "<=", ">", ">="]))
 def test_an_ordering_of_all_values_at_once_is_that_of_each(values: list[str], literal: str, word: str) -> None:
     snapshot = snapshot_of((), [resource(n, attributes={"a": text}) for n, text in enumerate(values)])
@@ -93,6 +94,7 @@ def test_a_demand_that_is_promised_and_asked_for_counts_as_one() -> None:
     assert room(view) == 100 - 10 - 10 - 7
 
 
+@pytest.mark.slow
 def test_demands_that_nobody_has_any_more_are_forgotten() -> None:
     """A request once held the pool's lock for 17 s, because it visited every size that was ever requested."""
     calendar = calendar_of([promise(1, 5)], [resource(1, capacity={"VCPU": 10**9, "MEMORY_MB": 10**9})])

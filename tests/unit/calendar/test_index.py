@@ -48,6 +48,7 @@ def check(calendar: Calendar, oracle: Oracle, times: tuple[int, int], demand: di
     assert snapshot.slots(window, demand).tolist() == oracle.slots(times, demand)
 
 
+@pytest.mark.slow
 @given(st.data(), pools(), pools(), tails, spans, demands)
 def test_any_split_gives_the_same_answers(
     data: st.DataObject,
@@ -72,6 +73,7 @@ def test_any_split_gives_the_same_answers(
     assert calendar.generation == len(places) + 1
 
 
+@pytest.mark.slow
 @given(st.data(), pools(), tails, spans, demands)
 def test_forgetting_changes_nothing_from_that_moment_on(
     data: st.DataObject, pool: list[Resource], tail: int, times: tuple[int, int], demand: dict[str, int]

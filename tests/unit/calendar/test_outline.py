@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.resource import Resource
 
+pytestmark = pytest.mark.slow
+
 
 @given(amended(), spans, demands)
 def test_no_window_has_more_than_the_outlook_says(
@@ -51,7 +53,6 @@ def test_no_window_has_more_than_the_outlook_says(
 
 
 @given(st.data(), pools(), spans, demands)
-@pytest.mark.slow
 def test_with_stretches_of_a_second_nothing_is_left_to_find_out(
     data: st.DataObject, pool: list[Resource], times: tuple[int, int], demand: dict[str, int]
 ) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
 
 
+@pytest.mark.slow
 @given(amended(), st.data(), shapes)
 def test_the_first_window_is_the_oracles(pair: tuple[Snapshot, Oracle], data: st.DataObject, shape: Shape) -> None:
     snapshot, oracle = pair

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tests.unit.calendar.oracle import Oracle
 
 
+@pytest.mark.slow
 @given(st.one_of(loaded(), amended()), spans, demands)
 def test_answers_are_the_oracles(pair: tuple[Snapshot, Oracle], times: tuple[int, int], demand: dict[str, int]) -> None:
     """Also for an amendment, which sees what others have and not its own."""
@@ -43,6 +44,7 @@ def test_answers_are_the_oracles(pair: tuple[Snapshot, Oracle], times: tuple[int
     assert snapshot.slots(window, demand).tolist() == oracle.slots(times, demand)
 
 
+@pytest.mark.slow
 @given(loaded(), spans, demands, st.data())
 def test_slots_of_some_are_the_slots_of_all(
     pair: tuple[Snapshot, Oracle], times: tuple[int, int], demand: dict[str, int], data: st.DataObject
@@ -53,6 +55,7 @@ def test_slots_of_some_are_the_slots_of_all(
     assert snapshot.slots(Window.of_seconds(*times), demand, among).tolist() == expected.tolist()
 
 
+@pytest.mark.slow
 @given(loaded(), spans, demands)
 def test_what_is_derived_leaves_the_snapshot_as_it_was(
     pair: tuple[Snapshot, Oracle], times: tuple[int, int], demand: dict[str, int]
@@ -64,6 +67,22 @@ def test_what_is_derived_leaves_the_snapshot_as_it_was(
     snapshot.free(whole)[:] = False
     assert snapshot.bookable().tolist() == [each.bookable for each in oracle.resources]
     assert snapshot.slots(Window.of_seconds(*times), demand).tolist() == oracle.slots(times, demand)
+
+
+@pytest.mark.slow
+@given(loaded(), spans, demands, st.sets(st.integers(1, 12)))
+def test_only_some_may_get_new_allocations_and_nothing_else_differs(
+    pair: tuple[Snapshot, Oracle], times: tuple[int, int], demand: dict[str, int], numbers: set[int]
+) -> None:
+    """Also in what is derived from it, and also resources that are not bookable."""
+    snapshot, oracle = pair
+    window = Window.of_seconds(*times)
+    some = snapshot.only(numbers)
+    for each in (some, some.without([]), some.booked([], window)):
+        expected = [one.number in numbers and one.deleted_at is None for one in oracle.resources]
+        assert each.bookable().tolist() == expected
+        assert each.slots(window, demand).tolist() == oracle.slots(times, demand)
+    assert snapshot.bookable().tolist() == [one.bookable for one in oracle.resources]
 
 
 def test_slots_are_counted_until_there_are_enough() -> None:
@@ -118,6 +137,7 @@ def test_a_start_waits_for_a_release_that_takes_hours() -> None:
         assert snapshot.free(Window.of_seconds(now + 1, 9 * hour)).all() == (now >= 2 * hour)
 
 
+@pytest.mark.slow
 def test_a_window_of_millennia_over_many_hosts() -> None:
     # The moment, the host and the position together do not fit in one 64-bit sort key.
     numbers = range(1, 4301)

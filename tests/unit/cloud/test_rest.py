@@ -91,12 +91,14 @@ def nova(tmp_path: Path, url: str) -> ServiceClient:
     return service(tmp_path, url)
 
 
+@pytest.mark.slow
 def test_a_blip_is_tried_again(nova: ServiceClient, script: Script) -> None:
     script.answers = [(503, ""), (502, "<html>"), (200, {"x": 1})]
     assert nova.get("things.get", "/things", "2.1") == {"x": 1}
     assert {headers["OpenStack-API-Version"] for _, _, headers in script.asked} == {"compute 2.1"}
 
 
+@pytest.mark.slow
 def test_a_service_that_stays_away_is_transient(nova: ServiceClient, script: Script) -> None:
     script.answers = [(503, {"message": "Back soon."})]
     with pytest.raises(CloudTransientError, match=r"^nova things\.get: /things answered 503: Back soon$"):
@@ -208,6 +210,7 @@ def test_a_hypervisor_of_another_cell_with_the_same_number_is_not_taken_for_it(
         OpenStackHypervisors(nova).find("cell2-01")
 
 
+@pytest.mark.slow
 def test_one_deadline_ends_all_calls_of_a_service_that_is_silent(tmp_path: Path) -> None:
     """The service listens but never answers; without a deadline, each call would wait for the configured time-out."""
     with socket.socket() as silent:

@@ -8,8 +8,9 @@ linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits
 bin := .venv/bin
 # Every program that the suite starts would otherwise compile all that it imports: seven seconds each.
 unexport PYTHONDONTWRITEBYTECODE
-# The suite starts processes and database servers of its own beside its workers, so these are few.
-workers ?= 2
+# The suite starts processes and database servers of its own beside its workers, and waits for them, so there are a few
+# workers however many cores there are.
+workers ?= 3
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +24,7 @@ test: test-environment ## Everything: lint, types and the whole test suite, on e
 
 check: check-environment ## What to run before a commit: lint, types and the quick tests
 	@$(MAKE) --no-print-directory lint
-	$(bin)/pytest -m "not slow and not servers and not openstack" -n $(workers) --hypothesis-profile=quick
+	$(bin)/pytest -m "not slow and not servers and not openstack" -n auto --dist worksteal --hypothesis-profile=quick
 
 bench: test-environment ## Run the benchmarks, or those that are named: make bench only="calendar post"
 	$(bin)/python -m bench $(only)
@@ -55,7 +56,8 @@ compile = $(bin)/uv pip compile --quiet --generate-hashes --universal --python-v
 
 pins: check-environment ## Resolve the requirements again and write requirements/*.txt
 	$(compile) pyproject.toml -o requirements/runtime.txt
-	$(compile) pyproject.toml --group dev -c requirements/runtime.txt -o requirements/dev.txt
+	$(compile) pyproject.toml --extra bridge -c requirements/runtime.txt -o requirements/bridge.txt
+	$(compile) pyproject.toml --extra bridge --group dev -c requirements/bridge.txt -o requirements/dev.txt
 	$(compile) --group tools -c requirements/dev.txt -o requirements/tools.txt
 
 # These have nothing to do with one another, nor with ours: each is what one environment of the cloud holds.

@@ -66,7 +66,7 @@ def measure(name: str, times: int) -> list[Row]:
             Client(api.url, {**VERSION_1_1, "X-Project-Id": "bystander", "X-Roles": "member,reader"}) as client,
         ):
             target = attack.prepare(url, api.url)
-            bystander = _Bystander(client)
+            bystander = Bystander(client)
             bystander.ask(WARM)
             with _attacker(name, api.url, target) as attacker:
                 for _ in range(TURNS):
@@ -84,7 +84,7 @@ def measure(name: str, times: int) -> list[Row]:
 
 
 @dataclass(slots=True)
-class _Bystander:
+class Bystander:
     """Creates one lease after the other, each in a different hour."""
 
     client: Client

@@ -29,17 +29,18 @@ from leasehold.db import schema
 from leasehold.db.engine import open_engine, writing
 from leasehold.db.resource import list_resources
 from leasehold.db.store import Database
-from leasehold.db.tables import tasks
-from leasehold.db.task import claim_tasks, postpone_task
+from leasehold.db.tables import outbox, tasks
+from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.leasing import amend, create, delete, heal, queries, resource
+from leasehold.leasing import amend, create, delete, heal, maintenance, queries, resource, swap
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.service import Service
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
-from leasehold.model.draft import LeaseChanges, LeaseDraft
+from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
+from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.resource_types.registry import load_types
 from tests.locks import watch_locks
@@ -62,6 +63,7 @@ TYPES = load_types(["physical:host", "virtual:instance", "flavor:instance", "vir
 NETWORK = seed.NETWORK_ID
 DEMO = Caller("alice", "demo")
 ALT = Caller("bob", "alt")
+OPERATOR = Caller("root", "operators")
 AT_ONCE = Settings(manager=ManagerSettings(failure_grace_seconds=0))
 """Settings without a grace period: a host counts as failed as soon as the monitor finds it down."""
 ENDLESS = 2000
@@ -204,6 +206,18 @@ class World:
             changes["reservations"] = ({"id": lease.reservations[position].id, **part},)
         return amend.amend_lease(self.service, lease.id, LeaseChanges(**changes))
 
+    def swap(self, lease: Lease, server: str | None = None, *servers: str, host: str | None = None) -> Lease:
+        """Swap the host that has `server`, or the host with this name; `servers` are named besides `server`."""
+        named = frozenset(servers if server is None else {server, *servers})
+        return swap.swap_resource(self.service, lease.id, SwapWish(server, host, named))
+
+    def maintain(self, *labels: str, start: float = 0, end: float = 1, on_conflict: str = "refuse") -> Lease:
+        """Make a maintenance window on the hosts with these labels; `start` and `end` are hours after `START`."""
+        ids = {each.label: each.id for each in self.listed()}
+        hosts = [ids[label] for label in labels]
+        draft = MaintenanceDraft("maintenance", self.hour(start), self.hour(end), hosts, OnConflict(on_conflict))
+        return maintenance.make_maintenance(self.service, OPERATOR, draft)
+
     def delete(self, lease: Lease) -> None:
         delete.delete_lease(self.service, lease.id)
 
@@ -232,6 +246,12 @@ class World:
         """Return the present state of one reservation of a lease."""
         wanted = lease.reservations[position].id
         return next(part for part in self.get(lease).reservations if part.id == wanted)
+
+    def told(self, lease: Lease) -> list[tuple[str, str]]:
+        """Return type and status of the lease's events, in order."""
+        query = select(outbox).where(outbox.c.lease_id == lease.id).order_by(outbox.c.id)
+        with self.service.db.reading() as connection:
+            return [(row.event_type, row.payload["status"]) for row in connection.execute(query)]
 
     def exists(self, lease: Lease) -> bool:
         return any(each.id == lease.id for each in queries.list_leases(self.service, None))
@@ -449,7 +469,7 @@ def run_for(world: World, **parts: float) -> None:
 
 def next_moment_of_work(world: World) -> datetime | None:
     """Return when the next task can be claimed: it is due, and no earlier claim on it is still valid."""
-    query = select(tasks.c.due_at, tasks.c.claim_until).where(tasks.c.due_at.is_not(None))
+    query = select(tasks.c.due_at, tasks.c.claim_until).where(tasks.c.due_at.is_not(None), tasks.c.kind != END_NOTICE)
     with world.service.db.reading() as connection:
         rows = connection.execute(query).all()
     moments = [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ssl
@@ -26,14 +27,26 @@ class Asked:
     peer: str
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # A client that has left is what tests of impatient clients are about; everything else is printed.
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 @contextmanager
-def serving(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+def serving(
+    answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None, *, keep_alive: bool = False
+) -> Iterator[str]:
     """Serve on a free port of 127.0.0.1 until the block ends; yield the URL without a path.
 
-    `answer` returns status, headers and body, and runs in a thread for each connection.
+    `answer` returns status, headers and body, and runs in a thread for each connection; `keep_alive` says whether a
+    connection can be used again.
     """
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1" if keep_alive else "HTTP/1.0"
+
         def _respond(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             asked = Asked(self.command, self.path, dict(self.headers), body, self.client_address[0])
@@ -51,7 +64,7 @@ def serving(answer: Callable[[Asked], Answer], tls: ssl.SSLContext | None = None
         def log_message(self, *_: object) -> None:
             """Log nothing; tests record the requests that they need."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _Server(("127.0.0.1", 0), Handler) as server:
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, name="serving")

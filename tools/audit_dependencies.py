@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-FILES = ("runtime.txt", "dev.txt", "tools.txt")
+FILES = ("runtime.txt", "bridge.txt", "dev.txt", "tools.txt")
 OSV = "https://api.osv.dev/v1/query"
 KNOWN = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
 """A version with well-known vulnerabilities: a service that finds none in it has no data."""
@@ -53,7 +53,9 @@ LICENCES = {
     "BSD-3-Clause",
     "CC0-1.0",
     "DFSG approved",
+    "ISC",
     "LGPL-3.0-only",
+    "LicenseRef-Repoze-BSD-derived",
     "MIT",
     "MIT License",
     "MIT-0",

@@ -1,4 +1,7 @@
-"""Writes docs/reference from the code: options, policies, the states of a lease. `--check` only checks the pages."""
+"""Writes docs/reference from the code: options, policies, the states of a lease, the history of the API.
+
+`--check` only checks the pages.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg, types
 
-from leasehold.api.policies import base, floatingip, host, lease, resource
+from leasehold.api import versions
+from leasehold.api.policies import base, event_log, floatingip, host, lease, maintenance, resource, subscription
 from leasehold.conf.opts import list_library_opts, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
@@ -55,11 +59,24 @@ else changes a status, and what no row makes is not saved. A status in brackets 
 
 """
 
+API_HISTORY = f"""# The history of the API
+
+Made by `make reference` from `api/versions.py`; the OpenAPI document (`GET /v1/openapi.json`) has it as well.
+
+A request asks for a microversion in `{versions.HEADER}: {versions.SERVICE_TYPE} VERSION`, or `latest`; without it
+{versions.DEFAULT} is served. Every version from {versions.MINIMUM} to {versions.MAXIMUM} is served for good: what a
+client of one version sees does not change.
+
+"""
+
 POLICY_SECTIONS: Mapping[str, Any] = {
     "Leases": lease,
     "Hosts": host,
     "Floating IPs": floatingip,
     "Resources of any type": resource,
+    "The event log": event_log,
+    "Subscriptions to it": subscription,
+    "Maintenance windows": maintenance,
     "Rules that other rules refer to": base,
 }
 
@@ -186,7 +203,9 @@ def _cell(text: str) -> str:
 
 def stale() -> Iterator[tuple[Path, str]]:
     """Yield the pages that are out of date, each with its new text."""
-    for name, text in (("options.md", options()), ("policies.md", policies()), ("states.md", states())):
+    history = API_HISTORY + versions.history("##")
+    pages = {"options.md": options(), "policies.md": policies(), "states.md": states(), "api-history.md": history}
+    for name, text in pages.items():
         path = FOLDER / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             yield path, text

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
+pytestmark = pytest.mark.slow
+
 WITHIN = 60.0
 HOURS = ("2031-05-01 10:00", "2031-05-01 11:00")
 SILENT_MS = 3600 * 1000

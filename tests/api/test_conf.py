@@ -9,6 +9,7 @@ import pytest
 
 from leasehold import conf
 from leasehold.cmd.options import configure
+from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,7 +81,8 @@ connection = mysql+pymysql://blazar:secret@db/blazar
     assert leases.max_duration_exempt_projects == {"a", "b"}
     assert (cloud.freepool, cloud.owner_key, cloud.image_prefix, cloud.zones) == ("pool", "owner", "kept_", False)
     assert (cloud.zone_prefix, cloud.default_before_end) == ("zone_", "snapshot")
-    assert (manager.healing, manager.health_seconds, manager.healing_interval) == (False, 10.0, timedelta(0))
+    assert manager.unpolled == {HOST}
+    assert (manager.health_seconds, manager.healing_interval) == (10.0, timedelta(0))
     assert config.database_url == "mysql+pymysql://blazar:secret@db/blazar"
     assert "secret" not in repr(config)
 
@@ -93,6 +95,48 @@ def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path)
         conf.ConfigurationError, match=r"forgotten_plugins names physical:host, which \[manager\] plugins"
     ):
         conf.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("", (86_400, 2_400, 600, 120)),
+        ("warn_before_end = 5m, 2d,90s, 5m", (172_800, 300, 90)),
+        ("warn_before_end =", ()),
+    ],
+)
+def test_when_an_end_is_warned_of(tmp_path: Path, text: str, seconds: tuple[int, ...]) -> None:
+    manager = conf.load(["--config-file", written(tmp_path, f"[manager]\n{text}\n")]).settings.manager
+    assert manager.warn_before_end == seconds
+
+
+def test_how_events_are_sent(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        """
+[delivery]
+allowed_networks = 10.1.0.0/16, fd00::/8
+refused_networks = 192.0.2.0/24
+[email]
+host = mail.example.org
+security = tls
+port = 465
+username = leasehold
+password = pass-word
+sender = Leases <leases@example.org>
+allowed_domains = Example.org, cs.example.edu
+apart_seconds = 60
+""",
+    )
+    settings = conf.load(["--config-file", path]).settings
+    delivery, email = settings.delivery, settings.delivery.email
+    assert list(map(str, delivery.allowed_networks)) == ["10.1.0.0/16", "fd00::/8"]
+    assert list(map(str, delivery.refused_networks)) == ["192.0.2.0/24"]
+    assert (email.host, email.port, email.security, email.username) == ("mail.example.org", 465, "tls", "leasehold")
+    assert (email.sender, email.apart) == ("Leases <leases@example.org>", timedelta(minutes=1))
+    assert email.allowed_domains == ("example.org", "cs.example.edu")
+    assert email.password == "pass-word"
+    assert "pass-word" not in repr(settings)
 
 
 def test_the_file_in_the_working_directory_is_found(tmp_path: Path) -> None:
@@ -114,6 +158,17 @@ def test_defaults_of_a_program_stand_below_the_file(tmp_path: Path) -> None:
         "[DEFAULT]\ncleaning_time = -1\n",
         "[DEFAULT\n",
         "[oslo_policy]\npolicy_file = nope.yaml\n",
+        "[delivery]\nallowed_networks = everywhere\n",
+        "[delivery]\nrefused_networks = 10.0.0.1/8\n",
+        "[manager]\nwarn_before_end = soon\n",
+        "[manager]\nwarn_before_end = 24h, 0m\n",
+        "[manager]\nwarn_before_end = 400d\n",
+        f"[manager]\nwarn_before_end = {','.join(f'{each}m' for each in range(1, 22))}\n",
+        "[email]\nhost = mail.example.org\n",
+        "[email]\nhost = mail.example.org\nsender = nobody\n",
+        "[email]\ntemplates = nowhere\n",
+        "[email]\nusername = leasehold\n",
+        "[email]\nsecurity = perhaps\n",
     ],
 )
 def test_what_cannot_be_used_ends_with_a_sentence(

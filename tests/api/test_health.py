@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
 
+pytestmark = pytest.mark.slow
+
 WITHIN = 60.0
 ASKING = 24
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from tests.api.conftest import Client
 
+pytestmark = pytest.mark.slow
+
 MAKE: dict[str, Any] = {"name": "n", "start_date": "2031-05-01 10:00", "end_date": "2031-05-01 12:00"}
 
 

@@ -12,11 +12,13 @@ from jsonschema import Draft202012Validator
 
 from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
+from leasehold.leasing.event_log import sequence_events
 from tests.factory import hosts
 
 if TYPE_CHECKING:
     from falcon import testing
 
+    from leasehold.leasing.service import Service
     from tests.api.conftest import Client
 
 WIRE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
@@ -51,6 +53,11 @@ LEASE = {
     "reservations": list,
     "events": list,
 }
+WINDOW = {
+    **MADE,
+    **dict.fromkeys(("name", "user_id", "project_id", "start_date", "end_date", "status"), str),
+    **dict.fromkeys(("hosts", "moved", "warned"), list),
+}
 HOST = {
     **MADE,
     "hypervisor_hostname": str,
@@ -84,6 +91,24 @@ RESOURCE = {
     "traits": list,
     "reservable": bool,
     "health": str,
+}
+LOG_EVENT = {
+    "id": str,
+    "position": int,
+    "type": str,
+    "time": str,
+    "project_id": str,
+    "lease_id": str,
+    "resource_type": type(None),
+    "resource_id": type(None),
+    "payload": dict,
+}
+SUBSCRIPTION = {
+    **dict.fromkeys(("id", "project_id", "user_id", "channel", "target", "status", "created_at"), str),
+    **dict.fromkeys(("lease_id", "failing_since", "next_try", "last_error"), type(None)),
+    "event_types": list,
+    "all_projects": bool,
+    **dict.fromkeys(("position", "failures"), int),
 }
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
@@ -164,7 +189,8 @@ class Walk:
     def make(self, kind: Collection) -> dict[str, Any]:
         """Make a member of a collection; it is shown and listed with the same fields."""
         made = self.ask("POST", kind.path, kind.body, status=201, **kind.ids)[kind.one]
-        newer = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
+        newer: dict[str, Any] = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
+        newer |= {"heal_policy": str} if kind is LEASES and self.caller.version == "1.2" else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]
@@ -224,7 +250,7 @@ def test_reservations_are_described_by_their_types(document: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
-def test_every_answer_is_described(admin: Client, document: dict[str, Any], version: str) -> None:
+def test_every_answer_is_described(admin: Client, service: Service, document: dict[str, Any], version: str) -> None:
     """Each route's answer has the fields that clients read, each of its type, and matches the document."""
     walk = Walk(admin.but(version=version), document)
     for path in PUBLIC:
@@ -243,6 +269,8 @@ def test_every_answer_is_described(admin: Client, document: dict[str, Any], vers
     for kind, shown in zip((LEASES, *V1), (lease, host, address), strict=True):
         walk.change_and_remove(kind, shown["id"])
     if version == "1.2":
+        walk_swap(walk)
+        sequence_events(service)
         walk_resources(walk)
     routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
     assert walk.asked == routes
@@ -267,8 +295,44 @@ def check_lease(lease: dict[str, Any]) -> None:
         check_fields(event, EVENT)
 
 
+def walk_subscriptions(walk: Walk) -> None:
+    """Ask every route of subscriptions."""
+    path = "/v1/subscriptions"
+    made = walk.ask("POST", path, {"target": "https://hooks.example.org/"}, status=201)["subscription"]
+    secret = made.pop("secret")
+    check_fields(made, SUBSCRIPTION)
+    assert secret.startswith("whsec_")
+    one, ids = f"{path}/{{subscription_id}}", {"subscription_id": made["id"]}
+    assert walk.ask("GET", path)["subscriptions"] == [made]
+    assert walk.ask("GET", one, **ids)["subscription"] == made
+    assert walk.ask("GET", f"{one}/dead-letters", **ids) == {"dead_letters": []}
+    assert walk.ask("POST", f"{one}/replay", {}, **ids)["subscription"] == made
+    walk.ask("DELETE", one, status=204, **ids)
+    walk.ask("GET", one, status=404, **ids)
+
+
+def walk_swap(walk: Walk) -> None:
+    """Swap the host of a lease."""
+    names = {
+        walk.ask("POST", "/v1/os-hosts", {"name": name}, status=201)["host"]["id"] for name in ("cmp-01", "cmp-02")
+    }
+    lease = walk.ask("POST", "/v1/leases", NEW_LEASE, status=201)["lease"]
+    swapped = walk.ask("POST", "/v1/leases/{lease_id}/swap", {"host": "cmp-01"}, lease_id=lease["id"])["lease"]
+    assert {**swapped, "updated_at": None} == {**lease, "updated_at": None}
+    allocations = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
+    assert [len(each["reservations"]) for each in allocations] == [0, 1]
+    walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=lease["id"])
+    for host in sorted(names):
+        walk.ask("DELETE", "/v1/os-hosts/{host_id}", status=204, host_id=host)
+
+
 def walk_resources(walk: Walk) -> None:
-    """Ask every route of `/v1/resources`."""
+    """Ask every route that is new in 1.2."""
+    events = walk.ask("GET", "/v1/events")["events"]
+    for event in events:
+        check_fields(event, LOG_EVENT)
+    assert (events[0]["type"], events[0]["payload"]["status"]) == ("lease.create", "PENDING")
+    walk_subscriptions(walk)
     listed = walk.ask("GET", "/v1/resources")["resource_types"]
     assert {each["resource_type"]: each["enrolled"] for each in listed} == {
         "flavor:instance": False,
@@ -286,3 +350,7 @@ def walk_resources(walk: Walk) -> None:
         assert walk.ask("GET", one, resource_id=made["id"], **kind.ids) == {"allocation": found}
         walk.properties(f"{TYPE}/properties", **kind.ids)
         walk.change_and_remove(kind, made["id"])
+    host = walk.caller.ask("POST", "/v1/os-hosts", NEW_HOST).json["host"]["id"]
+    window = {"name": "fans", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 12:00", "hosts": [host]}
+    windows = Collection("/v1/maintenances", "maintenance_id", "maintenance", window, WINDOW)
+    walk.change_and_remove(windows, walk.make(windows)["id"])

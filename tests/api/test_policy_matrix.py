@@ -6,7 +6,7 @@ The table `EXPECTED` has one row per rule. A new rule or route without a row her
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -17,7 +17,10 @@ from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox import seed
 from leasehold.conf import ConfigurationError
 from leasehold.conf.settings import PolicySettings
+from leasehold.leasing import queries
 from leasehold.model.caller import Caller
+from tests.api.conftest import NOW
+from tests.factory import Clock, World, hosts, run_manager
 from tests.stateful.audit import dump
 from tests.web import LocalClient
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leasehold.api.routes import Route
+    from leasehold.cloud.sandbox.cloud import SandboxCloud
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
     from tests.api.conftest import Client
@@ -49,6 +53,7 @@ EXPECTED: Mapping[str, Let] = {
     "blazar:leases:post": MEMBERS,
     "blazar:leases:put": MEMBERS,
     "blazar:leases:delete": MEMBERS,
+    "leasehold:leases:swap": MEMBERS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -59,6 +64,14 @@ EXPECTED: Mapping[str, Let] = {
     "blazar:floatingips:get": READERS,
     "blazar:floatingips:post": ADMINS,
     "blazar:floatingips:delete": ADMINS,
+    "leasehold:events:get": READERS,
+    "leasehold:subscriptions:get": READERS,
+    "leasehold:subscriptions:post": MEMBERS,
+    "leasehold:subscriptions:delete": MEMBERS,
+    "leasehold:subscriptions:replay": MEMBERS,
+    "leasehold:maintenances:get": ADMINS,
+    "leasehold:maintenances:post": ADMINS,
+    "leasehold:maintenances:delete": ADMINS,
     "leasehold:resources:get": ADMINS,
     "leasehold:resources:post": ADMINS,
     "leasehold:resources:put": ADMINS,
@@ -74,6 +87,8 @@ UNRULED = {("GET", "/"), ("GET", "/versions")}
 PARTS = {rule.name for rule in base.RULES}
 """Rules that no route asks for, because other rules consist of them."""
 
+V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
+HOOK = {"target": "https://hooks.example.org/"}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
 OWNER = Caller("owner", "p1")
 
@@ -87,22 +102,50 @@ class Site:
     owner: Client
     hosts: Iterator[str] = field(default_factory=lambda: iter([name for name, _ in seed.SUGGESTED_HOSTS]))
     addresses: Iterator[str] = field(default_factory=lambda: iter(seed.SUGGESTED_FLOATING_IPS))
+    server: str = ""
 
     def path(self, route: Route) -> str:
         """Return the path of a lease, host or address that no request used before."""
         ids = {"resource_type": "physical:host", "name": "rack"}
-        if "lease_id" in route.path:
+        if route.path.endswith("/swap"):
+            ids["lease_id"] = self.active()
+        elif "lease_id" in route.path:
             ids["lease_id"] = self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
         if "host_id" in route.path or "resource_id" in route.path:
             host = self.admin.ask("POST", "/v1/os-hosts", self.new_host()).json["host"]["id"]
             ids |= {"host_id": host, "resource_id": host}
+        if "subscription_id" in route.path:
+            made = self.owner.ask("POST", "/v1/subscriptions", HOOK, headers=V1_2)
+            ids["subscription_id"] = made.json["subscription"]["id"]
         if "floatingip_id" in route.path:
             address = self.admin.ask("POST", "/v1/floatingips", self.new_address())
             ids["floatingip_id"] = address.json["floatingip"]["id"]
+        if "maintenance_id" in route.path:
+            made = self.admin.but(version="1.2").ask("POST", "/v1/maintenances", self.new_window())
+            ids["maintenance_id"] = made.json["maintenance"]["id"]
         return route.path.format(**ids)
+
+    def active(self) -> str:
+        """Return an active lease of a host with a server, beside a free host; the lease before it is gone."""
+        inside = World(self.service, cast("SandboxCloud", self.service.cloud), Clock(NOW), self.service.db.engine)
+        if self.server:
+            (before,) = self.owner.ask("GET", "/v1/leases").json["leases"]
+            self.owner.ask("DELETE", f"/v1/leases/{before['id']}")
+            run_manager(inside)
+        else:
+            self.admin.ask("POST", "/v1/os-hosts", self.new_host())
+        begun = {**LEASE, "start_date": "now", "reservations": [hosts()]}
+        made = self.owner.ask("POST", "/v1/leases", begun).json["lease"]
+        run_manager(inside)
+        self.server = inside.boot(queries.get_lease(self.service, made["id"])).id
+        return str(made["id"])
 
     def new_host(self) -> dict[str, str]:
         return {"name": next(self.hosts)}
+
+    def new_window(self) -> dict[str, Any]:
+        host = self.admin.ask("POST", "/v1/os-hosts", self.new_host()).json["host"]["id"]
+        return {**LEASE, "hosts": [host]}
 
     def new_address(self) -> dict[str, str]:
         return {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": next(self.addresses)}
@@ -114,13 +157,17 @@ class Site:
 BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/leases"): lambda _: LEASE,
     ("PUT", "/v1/leases/{lease_id}"): lambda _: {"name": "changed"},
+    ("POST", "/v1/leases/{lease_id}/swap"): lambda site: {"server": site.server, "servers": [site.server]},
     ("POST", "/v1/os-hosts"): Site.new_host,
     ("PUT", "/v1/os-hosts/{host_id}"): lambda _: {"rack": "b2"},
     ("PATCH", "/v1/os-hosts/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/floatingips"): Site.new_address,
+    ("POST", "/v1/maintenances"): Site.new_window,
     ("POST", "/v1/resources/{resource_type}"): Site.new_host,
     ("PUT", "/v1/resources/{resource_type}/{resource_id}"): lambda _: {"properties": {"rack": "b2"}},
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
+    ("POST", "/v1/subscriptions"): lambda _: HOOK,
+    ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }
 """The body of each request that has one; it is valid, so an allowed request succeeds."""
 
@@ -139,6 +186,10 @@ def policies() -> Policies:
 
 def key(route: Route) -> tuple[str, str]:
     return route.method, route.path
+
+
+def is_owned(route: Route) -> bool:
+    return "lease_id" in route.path or "subscription_id" in route.path
 
 
 def allows(rule: str, roles: str, *, inside: bool) -> bool:
@@ -188,18 +239,18 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases have an owner; for all other resources a rule is checked against the caller's own project.
+    leases and subscriptions have an owner; for all other resources a rule is checked against the caller's own project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)
-    unknown = path if "lease_id" in route.path else route.path.format_map(dict.fromkeys(IDS, "unknown"))
+    unknown = path if is_owned(route) else route.path.format_map(dict.fromkeys(IDS, "unknown"))
     caller = site.owner.but(user="somebody", version=str(route.since))
     before = site.dump()
     allowed = []
     for project in ("demo", "other"):
         for roles in ROLES:
             somebody = caller.but(project=project, roles=roles)
-            rule = denied_by(route, roles, inside=project == "demo" or "lease_id" not in route.path)
+            rule = denied_by(route, roles, inside=project == "demo" or not is_owned(route))
             if rule is None:
                 allowed.append(somebody)
                 continue
@@ -219,7 +270,7 @@ def test_the_matrix(site: Site, route: Route) -> None:
             path, body = site.path(route), make(site)
 
 
-IDS = ("host_id", "floatingip_id", "name", "resource_type", "resource_id")
+IDS = ("host_id", "maintenance_id", "floatingip_id", "name", "resource_type", "resource_id")
 
 
 @pytest.mark.parametrize("roles", ROLES)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.cloud.sandbox import seed, tables
-from tests.bad_input.refusal import VERSION
+from tests.bad_input.refusal import NEW, VERSION
 from tests.factory import flavors, floating_ips
 from tests.v1.world import HOST, INSTANCE, MEMBER, NOW, World, plant, world
 
@@ -39,7 +39,8 @@ class Target:
 
     def ask(self, method: str, template: str, body: Any = None, **more: Any) -> testing.Result:
         """Send a request as an administrator; the path is a template, and bytes as the body are sent unchanged."""
-        version = "1.2" if template.startswith("/v1/resources") else "1.0"
+        newer = template.startswith(NEW) or (isinstance(body, dict) and "heal_policy" in body)
+        version = "1.2" if newer else "1.0"
         headers = {**self.world.headers, VERSION: f"reservation {version}"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -103,9 +104,13 @@ def fill(new: World) -> dict[str, str]:
     new.ask("POST", "/leases", body, headers={**MEMBER, "X-Project-Id": "alt"})
     new.wait(minutes=2)
     places = {"lease_id": lease["id"], "active": active["id"], "host_id": "1", "name": "rack"}
-    places |= {"resource_type": "physical:host", "resource_id": "1"}
+    # A lease is not a maintenance window.
+    places |= {"resource_type": "physical:host", "resource_id": "1", "maintenance_id": lease["id"]}
     places["running"] = active["reservations"][0]["id"]
     places["floatingip_id"] = new.get("/floatingips")["floatingips"][2]["id"]
+    body = {"target": "https://hooks.example.org/"}
+    answer = new.ask("POST", "/subscriptions", body, headers={VERSION: "reservation 1.2"})
+    places["subscription_id"] = answer.json["subscription"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
 
 

@@ -16,9 +16,13 @@ from tests.bad_input.refusal import (
     LEASE,
     LEASES,
     PROPERTIES,
+    REPLAY,
     RESOURCE,
+    SUBSCRIPTIONS,
+    SWAP,
     TYPE,
     VALID,
+    WINDOWS,
 )
 from tests.factory import flavors, floating_ips, hosts, instances
 
@@ -156,8 +160,15 @@ def properties(method: str, path: str, body: dict[str, Any], wrong: Values) -> I
 
 REQUIRED_DATE: Values = [None, "", *NO_DATE]
 DATES = {"start_date": REQUIRED_DATE, "end_date": REQUIRED_DATE, "before_end_date": NO_DATE}
-IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST}
-IN_CHANGE = {"name": NO_NAME, "start_date": NO_DATE, "end_date": NO_DATE, "before_end_date": NO_DATE}
+NO_POLICY: Values = ["", "Never", "ask", "never ", "x" * 100_000, *NO_TEXT]
+IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST, "heal_policy": NO_POLICY}
+IN_CHANGE = {
+    "name": NO_NAME,
+    "start_date": NO_DATE,
+    "end_date": NO_DATE,
+    "before_end_date": NO_DATE,
+    "heal_policy": NO_POLICY,
+}
 EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
 OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}
 OF_INSTANCES = {
@@ -171,6 +182,39 @@ OF_ADDRESSES = {"network_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "required_floa
 NEW_HOST, NEW_ADDRESS = {"name": "gpu-03"}, {"floating_ip_address": "203.0.113.210"}
 NETWORK = {"floating_network_id": seed.NETWORK_ID}
 NO_NETWORK: Values = [None, "", "x", "x" * 256, *NO_TEXT]
+
+HOOK = {"target": "https://hooks.example.org/"}
+NO_TARGET: Values = [
+    *(None, "", "x", "hooks.example.org", "ftp://hooks.example.org/", "https://", "https:///x", "//hooks.example.org/"),
+    *(f"https://{name}/" for name in ("a:b@hooks.example.org", "@hooks.example.org", "h o", "h\r\nX: y", "hö.example")),
+    *(
+        f"https://{name}/"
+        for name in ("h:0", "h:65536", "h:x", "[::1", "h\\x", "h%00", "127.0.0.1", "[::1]", "10.0.0.1")
+    ),
+    *(f"https://{name}/" for name in ("[::ffff:127.0.0.1]", "[fe80::1]", "169.254.169.254", "2130706433", "0.0.0.1")),
+    *(
+        "http://hooks.example.org/",
+        "https://h/#x",
+        "https://h/a b",
+        "https://h/\n",
+        "https://h/" + "x" * 2000,
+        *NO_TEXT,
+    ),
+]
+OF_SUBSCRIPTION: dict[str, Values] = {
+    "target": NO_TARGET,
+    "channel": [None, "", "Webhook", "email", *NO_TEXT],
+    "event_types": [*NO_LIST, ["lease.create"] * 100],
+    "lease_id": ["", "none-such", "x" * 37, *NO_TEXT],
+    "all_projects": NO_BOOLEAN,
+}
+NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
+NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
+IN_WINDOW = {
+    "name": [None, *NO_NAME],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "on_conflict": [None, "", "force", "Move", "x" * 10_000, *NO_TEXT],
+}
 
 PLACES: list[Place] = [
     *places("POST", LEASES, VALID, {**IN_LEASE, "events": NO_LIST}),
@@ -191,6 +235,9 @@ PLACES: list[Place] = [
     *change("{flavors}", OF_FLAVORS),
     *change("{addresses}", {**OF_ADDRESSES, "network_id": ["x", *NO_IDENTIFIER]}),
     *change("{addresses}", {"required_floatingips": [["203.0.113.200"]]}),
+    *places("POST", SWAP, {}, {name: ["", "none-such", "x" * 256, *NO_TEXT] for name in ("server", "host")}),
+    *places("POST", SWAP, {"host": "1"}, {"servers": [*NO_LIST, ["none-such"], ["x"] * 1001]}),
+    Place("POST", SWAP, {"host": "1", "servers": [""]}, ("servers", 0), NO_IDENTIFIER),
     *places("POST", HOSTS, NEW_HOST, {"name": ["x" * 256, *NO_TEXT], "rack": [None, *NO_PROPERTY]}),
     *places("POST", HOSTS, {}, {"id": [1.5, True, "x" * 256, *OBJECTS]}),
     *places("PUT", HOST, {}, {"rack": NO_PROPERTY, "name": WORD}),
@@ -203,4 +250,9 @@ PLACES: list[Place] = [
     *places("POST", ADDRESS_TYPE, NETWORK, {"floating_ip_address": NO_ADDRESS}),
     *properties("PUT", RESOURCE, {}, NO_PROPERTY),
     *places("PATCH", f"{TYPE}/properties/{{name}}", {}, {"private": NO_BOOLEAN}),
+    *places("POST", SUBSCRIPTIONS, HOOK, OF_SUBSCRIPTION),
+    Place("POST", SUBSCRIPTIONS, {**HOOK, "event_types": ["lease.create"]}, ("event_types", 0), ["", "x", *NO_TEXT]),
+    *places("POST", REPLAY, {}, {"event_id": ["", "latest", "1", "x" * 50, "0-x", *NO_TEXT]}),
+    *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
+    *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

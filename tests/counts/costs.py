@@ -120,7 +120,7 @@ def _claim(world: World, most: int) -> None:
 
 
 def _operators(world: World, meter: Meter) -> dict[str, dict[str, int]]:
-    """Count the health checks and the audit."""
+    """Count the health checks, the audit and a swap."""
     counts = {"health, all well": meter.of(lambda: monitor.check_once(world.service))}
     made = world.lease(hosts(1), start=230, end=232)
     world.clock.set(world.hour(229.5))
@@ -130,6 +130,10 @@ def _operators(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts["health, one host failed, one lease moved"] = meter.of(lambda: monitor.check_once(world.service))
     assert name not in world.holds(made)
     counts["audit"] = meter.of(lambda: _audit(world))
+    world.clock.set(world.hour(240))
+    used = world.active(hosts(1), start=240, end=242)
+    server = world.boot(used)
+    counts["swap, a host with a server"] = meter.of(lambda: world.swap(used, server.id))
     return counts
 
 

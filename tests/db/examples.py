@@ -21,6 +21,7 @@ from leasehold.model.allocation import Pick
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.resource import HOST, HOST_POOL
+from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
 from tests.databases import another
@@ -161,7 +162,7 @@ def hold(
     mine = owner.reservations[part].id
     grants = [Grant(pool, generation, mine, Pick(number, slots, demand)) for number in numbers]
     known = set(connection.scalars(select(allocations.c.id)))
-    insert_allocations(connection, owner.id, window or owner.window, grants)
+    insert_allocations(connection, owner.id, window or owner.window, grants, Cause.GRANTED)
     return [
         each for each in connection.scalars(select(allocations.c.id).order_by(allocations.c.id)) if each not in known
     ]

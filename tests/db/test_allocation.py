@@ -13,8 +13,10 @@ from leasehold.db.allocation import (
     changed_allocations,
     each_allocation,
     end_allocations,
+    held_on,
     in_use,
     leases_on,
+    leave_allocations,
     move_allocations,
     read_demand,
     stored_requests_on,
@@ -24,6 +26,7 @@ from leasehold.db.allocation import (
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.model.allocation import Allocation
 from leasehold.model.resource import FLOATING_IP_POOL, HOST, HOST_POOL
+from leasehold.model.segment import Cause
 from leasehold.model.windows import Window, to_seconds
 from tests.db.examples import NOW, enrol, hold, hour, hours, lease, reservation, write
 
@@ -47,8 +50,9 @@ class Shelf:
         return self.db.transact(lambda connection: hold(connection, owner or self.lease, *numbers, **more))
 
     def end(self, ids: Sequence[int], hours_from_now: float, *, released: bool, generation: int = 2) -> None:
+        held, now = [self.held()[key] for key in ids], hour(hours_from_now)
         self.db.transact(
-            lambda connection: end_allocations(connection, ids, generation, hour(hours_from_now), released=released)
+            lambda connection: end_allocations(connection, held, generation, now, Cause.ENDED, released=released)
         )
 
     def held(self) -> dict[int, Allocation]:
@@ -144,7 +148,8 @@ def test_a_later_load_has_all_that_changed_so_that_a_calendar_notices_the_releas
 
 def test_moving_gives_another_window_and_a_new_generation(shelf: Shelf) -> None:
     moved, stays = shelf.hold(shelf.first, shelf.second)
-    shelf.db.transact(lambda connection: move_allocations(connection, [moved], 2, hours(5, 6)))
+    held = [shelf.held()[moved]]
+    shelf.db.transact(lambda connection: move_allocations(connection, held, 2, hours(5, 6), NOW, Cause.AMENDED))
     assert {key: held.window for key, held in shelf.held().items()} == {moved: hours(5, 6), stays: hours(1, 2)}
     assert shelf.changed(1) == [moved]
 
@@ -256,7 +261,7 @@ def test_leases_on_resources_are_those_promised_them_in_the_time_asked_for(shelf
 
     def on(*numbers: int, now: float = 0, until: float | None = None) -> list[str]:
         with shelf.db.reading() as connection:
-            return leases_on(connection, numbers, hour(now), None if until is None else hour(until))
+            return list(leases_on(connection, numbers, hour(now), None if until is None else hour(until)))
 
     mine = [shelf.lease.id]
     assert on(shelf.first, shelf.second) == mine
@@ -276,8 +281,20 @@ def test_requests_of_current_and_future_reservations_that_hold_a_resource(shelf:
     for part, window in enumerate((hours(-1, 1), hours(-2, 0), hours(3, 3))):
         shelf.hold(shelf.first, owner=written, part=part, window=window)
     with shelf.db.reading() as connection:
-        assert stored_requests_on(connection, shelf.first, NOW) == [(HOST, {"resource_properties": "now"})]
-        assert stored_requests_on(connection, shelf.second, NOW) == []
+        found = {parts[0].id: (HOST, {"resource_properties": "now"})}
+        assert stored_requests_on(connection, [shelf.first, shelf.second], NOW) == found
+        assert stored_requests_on(connection, [shelf.second], NOW) == {}
+
+
+def test_what_is_held_now_or_later_and_not_released_takes_room_vacated_or_not(shelf: Shelf) -> None:
+    (now,) = shelf.hold(shelf.first, window=hours(-1, 1))
+    (later,) = shelf.hold(shelf.second, window=hours(3, 4))
+    shelf.hold(shelf.first, window=hours(-2, 0))
+    shelf.end(shelf.hold(shelf.first, window=hours(-1, 2)), 0, released=True)
+    shelf.db.transact(lambda connection: leave_allocations(connection, [shelf.held()[now]], 3, NOW, Cause.HEALED))
+    with shelf.db.reading() as connection:
+        assert [each.id for each in held_on(connection, [shelf.first, shelf.second], NOW)] == [now, later]
+        assert held_on(connection, [shelf.first], hour(1)) == []
 
 
 def test_windows_count_whole_seconds(shelf: Shelf) -> None:

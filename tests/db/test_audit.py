@@ -25,6 +25,8 @@ from tests.objects import counting, counting_at_statements
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
 
 

@@ -148,6 +148,7 @@ def migrate(engine: Engine, revision: str) -> tuple[Shape, str | None]:
         return shape_of(connection), schema._oldest(connection)
 
 
+@pytest.mark.slow
 def test_every_migration_leaves_old_code_what_it_needs_or_says_that_it_does_not(empty_engine: Engine) -> None:
     known = list(schema.revisions())
     since = known[known.index(FIRST) :]

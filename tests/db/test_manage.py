@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from typing import TYPE_CHECKING
@@ -18,13 +19,17 @@ from leasehold.db import schema
 from leasehold.db.engine import writing
 from leasehold.db.tables import tasks
 from tests.databases import opened
-from tests.factory import Clock, make_schema, open_service, run_manager
+from tests.factory import Clock, hosts, instances, make_schema, make_service, open_service, run_manager, run_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from leasehold.model.lease import Lease
+
     Run = Callable[..., tuple[int, str, str]]
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -124,7 +129,9 @@ def test_a_database_that_cannot_be_used_is_a_sentence_without_its_password(run: 
     assert "tiger" not in error
 
 
-@pytest.mark.parametrize("command", [("db", "current"), ("db", "check"), ("purge", "--older-than", "30"), ("audit",)])
+@pytest.mark.parametrize(
+    "command", [("db", "current"), ("db", "check"), ("purge", "--older-than", "30"), ("record",), ("audit",)]
+)
 def test_a_mistyped_file_is_not_made(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     code, _, error = run(*command, "--database-url", f"sqlite:///{tmp_path}/mistyped.db")
     assert code == 1
@@ -132,7 +139,7 @@ def test_a_mistyped_file_is_not_made(run: Run, tmp_path: Path, command: tuple[st
     assert not (tmp_path / "mistyped.db").exists()
 
 
-@pytest.mark.parametrize("command", [("db", "check"), ("purge", "--older-than", "30"), ("audit",)])
+@pytest.mark.parametrize("command", [("db", "check"), ("purge", "--older-than", "30"), ("record",), ("audit",)])
 def test_a_schema_that_is_not_up_to_date_is_a_sentence_with_the_command_to_run(
     run: Run, empty_url: str, command: tuple[str, ...]
 ) -> None:
@@ -145,6 +152,8 @@ def test_a_schema_that_is_not_up_to_date_is_a_sentence_with_the_command_to_run(
     ("command", "says"),
     [
         *((("purge", "--older-than", days), "argument --older-than") for days in ("0", "-1", "a lot", "1e3")),
+        *((("record", "--since", text), "argument --since") for text in ("", "now", "0001-01-01T00:00+05:00")),
+        *((("record", "--lease", text), "argument --lease") for text in ("", "a\0b", "\udcff")),
         *((("hash-password", name, "demo"), "argument USER") for name in ("", "a:b", "a,b", " a", "a\nb", "#a")),
     ],
 )
@@ -241,6 +250,80 @@ def test_audit_of_what_the_standalone_service_made_here(
     state_database().parent.mkdir()
     make_schema(f"sqlite:///{state_database()}")
     assert run("audit") == (0, "No differences between the database and the cloud.\n", "")
+
+
+# ---------------------------------------------------------------- the record
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lease:
+    """Return a lease that held a host for an hour and has it for another one, and two slots of another host."""
+    with make_service(tmp_path, hosts=("cmp-01", "cmp-02"), clock=(clock := Clock())) as world:
+        lease = world.active(hosts(), instances(2, 1), end=2)
+        run_until(world, world.hour(1))
+        world.amend(lease, end=3)
+        run_until(world, world.hour(1.5))
+    monkeypatch.setattr("leasehold.cmd.record.shared_clock", lambda _engine: clock.now)
+    monkeypatch.setenv(URL_VARIABLE, f"sqlite:///{tmp_path}/leasehold.db")
+    return lease
+
+
+def test_the_record_as_a_table_as_json_and_as_csv(run: Run, recorded: Lease) -> None:
+    first = {
+        "resource": "cmp-01",
+        "resource_type": "physical:host",
+        "slots": 1,
+        "demand": None,
+        "start": "2031-05-01T09:00:00Z",
+        "end": "2031-05-01T10:00:00Z",
+        "seconds": 3600,
+        "start_cause": "granted",
+        "end_cause": "extended",
+        "project_id": recorded.project_id,
+        "user_id": recorded.user_id,
+        "lease_id": recorded.id,
+        "reservation_id": recorded.reservations[0].id,
+    }
+    goes_on = {"start": "2031-05-01T10:00:00Z", "end": None, "seconds": 1800, "start_cause": "extended"}
+    code, said, _ = run("record", "--resource", "cmp-01", "--json")
+    assert (code, json.loads(said)) == (0, [first, {**first, **goes_on, "end_cause": None}])
+    rows = list(csv.DictReader(io.StringIO(run("record", "--csv")[1])))
+    assert [(row["resource"], row["slots"], row["demand"], row["end"]) for row in rows] == [
+        ("cmp-01", "1", "", "2031-05-01T10:00:00Z"),
+        ("cmp-02", "2", "DISK_GB:1 MEMORY_MB:512 VCPU:1", "2031-05-01T10:00:00Z"),
+        ("cmp-01", "1", "", ""),
+        ("cmp-02", "2", "DISK_GB:1 MEMORY_MB:512 VCPU:1", ""),
+    ]
+    lines = run("record", "--lease", recorded.id)[1].splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["resource", "resource_type"], ["cmp-01", "physical:host"]]
+    assert {line.index(recorded.id) for line in lines[1:]} == {lines[0].index("lease_id")}
+
+
+@pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        pytest.param(("--since", "2031-05-01T11:30+02:00"), [1800, 1800], id="since, in a zone"),
+        pytest.param(("--until", "2031-05-01 09:15"), [900], id="until, in UTC"),
+        pytest.param(("--since", "2031-05-01T10:10", "--until", "2031-05-01T10:20"), [600], id="between"),
+        pytest.param(("--since", "2031-05-02"), [], id="a day later"),
+        pytest.param(("--project", "alt"), [], id="another project"),
+    ],
+)
+def test_the_record_of_a_time_counts_what_lies_within(
+    run: Run, recorded: Lease, asked: tuple[str, ...], seconds: list[int]
+) -> None:
+    assert recorded.project_id == "demo"
+    assert [row["seconds"] for row in json.loads(run("record", "--resource", "cmp-01", "--json", *asked)[1])] == seconds
+
+
+def test_a_record_of_nothing_says_so_in_every_form(run: Run, recorded: Lease) -> None:
+    asked = ("record", "--lease", recorded.reservations[0].id)
+    assert run(*asked) == (0, "Nothing was held.\n", "")
+    assert run(*asked, "--json") == (0, "[]\n", "")
+    assert run(*asked, "--csv")[1].startswith("resource,resource_type,")
+    code, _, error = run("record", "--since", "2031-05-02", "--until", "2031-05-01")
+    assert code == 1
+    assert "--since has to be earlier than --until" in error
 
 
 # ---------------------------------------------------------------- leasehold-status

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from tests.databases import Databases
 
+pytestmark = pytest.mark.slow
 
 SQLITE_SAYS = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'alembic%' AND name NOT LIKE '%_alembic_%'"
 POSTGRESQL_SAYS = (
@@ -195,6 +198,21 @@ def test_downgrading_to_base_leaves_nothing_but_the_version_table_and_an_upgrade
     assert schema.current(migrated) is None
     schema.upgrade(migrated)
     schema.check(migrated)
+
+
+def test_several_may_open_a_new_file_at_once(tmp_path: Path) -> None:
+    """SQLite refuses the change of the journal mode at once while another connection makes it."""
+
+    def look(url: str, together: Barrier) -> None:
+        with opened(url) as engine:
+            together.wait()
+            schema.current(engine)
+
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(30):
+            together, url = Barrier(4), f"sqlite:///{tmp_path / str(number)}"
+            for looking in [threads.submit(look, url, together) for _ in range(4)]:
+                looking.result()
 
 
 def test_several_may_upgrade_at_once(empty_engine: Engine) -> None:

@@ -13,15 +13,18 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.db.tables import tasks
 from leasehold.db.task import (
+    END_NOTICE,
     LONGEST_ERROR,
     Claim,
     add_task,
     add_task_once,
+    claim_end_notice,
     claim_tasks,
     finish_task,
     hurry_task,
     next_due,
     postpone_task,
+    remove_task,
     renew_claims,
     still_ours,
 )
@@ -128,6 +131,7 @@ def test_a_renewed_claim_lasts_longer_and_a_lost_one_is_not_won_back(db: Databas
     assert [ours(db, each) for each in (*mine, theirs)] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_workers_never_claim_the_same_task(db: Database) -> None:
     """Each task is claimed once, whether it belongs to a project or to none."""
     many, projects = 200, ("rush", "quiet", "last", None)
@@ -149,6 +153,46 @@ def test_workers_never_claim_the_same_task(db: Database) -> None:
     while claims := claim(db, most=many):
         numbers.extend(each.id for each in claims)
     assert len(set(numbers)) == len(numbers) == many
+
+
+def test_end_notices_are_claimed_apart_one_at_a_time_and_removed_by_their_claimer(db: Database) -> None:
+    def notice(hours_from_now: float = 0) -> Claim | None:
+        return db.transact(lambda connection: claim_end_notice(connection, ident(), hour(hours_from_now), LASTS))
+
+    def remove(mine: Claim) -> bool:
+        return db.transact(lambda connection: remove_task(connection, mine))
+
+    add(db, "b", due=hour(-1), kind=END_NOTICE)
+    add(db, "a", due=hour(-2), kind=END_NOTICE)
+    add(db, "later", due=hour(1), kind=END_NOTICE)
+    with db.reading() as connection:
+        assert next_due(connection, NOW) is None
+    assert claimed(db) == []
+    first, second = notice(), notice()
+    assert first is not None
+    assert second is not None
+    assert [first.subject, second.subject] == ["a", "b"]
+    assert notice() is None
+    again = notice(0.6)
+    assert again is not None
+    assert (again.subject, again.attempts) == ("a", 2)
+    assert [remove(each) for each in (first, again, again, second)] == [False, True, False, True]
+
+
+def test_a_notice_that_is_made_due_while_it_is_delivered_is_not_removed(db: Database) -> None:
+    def deliver(hours_from_now: int) -> None:
+        mine = db.transact(lambda connection: claim_end_notice(connection, ident(), hour(hours_from_now), LASTS))
+        assert mine is not None
+        if hours_from_now == 0:
+            db.transact(lambda connection: hurry_task(connection, END_NOTICE, "a", hour(1)))
+        assert db.transact(lambda connection: remove_task(connection, mine))
+
+    add(db, "a", kind=END_NOTICE)
+    deliver(0)
+    assert row(db).claimed_by is None
+    deliver(1)
+    with db.reading() as connection:
+        assert connection.execute(select(tasks)).all() == []
 
 
 # ---------------------------------------------------------------- finishing

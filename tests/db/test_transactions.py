@@ -33,6 +33,7 @@ KILL = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
 # ---------------------------------------------------------------- readers and writers
 
 
+@pytest.mark.slow
 def test_who_holds_the_pool_sees_what_the_previous_holder_committed(db: Database) -> None:
     """Each transaction reads before it locks, which on MariaDB's default isolation level would fix its snapshot."""
     task = {"kind": "lease", "subject": "a", "attempts": 0}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 INSTANT = Settings(manager=ManagerSettings(claim_seconds=1e-6))
 """A claim so short that the worker checks it before every call."""
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox import seed
-from tests.harness.database_checks import RUNNING, SLOTS, said_by
+from tests.harness.database_checks import RUNNING, SLOTS
+from tests.harness.said import said_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,12 +6,15 @@ The checks follow the contract and use neither the calendar nor the use cases, s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from tests.harness.record_checks import check_begun_after_creation, record_problems
+from tests.harness.said import said_by
 from tests.harness.tables import Row, Tables, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
 # By lease status: the allowed statuses of its reservations, start event and end event (contract lifecycle §1.1). Beyond
@@ -35,29 +38,26 @@ COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
 }
 RUNNING = ("PENDING", "STARTING", "ACTIVE")
 """Statuses in which a lease must have the allocations that it requested."""
+MAINTENANCE = "maintenance:host"
 SLOTS = ("virtual:instance", "flavor:instance")
 
 
 def database_problems(tables: Tables, now: datetime, *, imported: bool = False) -> list[str]:
     """Return a sentence for each broken invariant; with `imported`, the leases were not created by this service."""
     found: list[str] = []
-    for check in (_check_capacity, _check_rows, _check_generations, _check_tasks, _check_released):
+    for check in (_check_capacity, _check_rows, _check_generations, _check_tasks, _check_released, _check_log):
         found += said_by(check, tables)
+    found += record_problems(tables, now)
     if not imported:
         found += said_by(_check_creations, tables)
+        found += said_by(check_begun_after_creation, tables)
     for lease in tables.leases():
+        if not imported:
+            found += said_by(_check_flags, tables, lease, now)
         found += said_by(_check_statuses, tables, lease)
         found += said_by(_check_promises, tables, lease, now)
         found += said_by(_check_work, tables, lease, now)
     return found
-
-
-def said_by(check: Callable[..., None], *arguments: object) -> Iterator[str]:
-    """Run a check and return what it found; a row that is missing or double makes a check fail to unpack it."""
-    try:
-        check(*arguments)
-    except (AssertionError, ValueError) as error:
-        yield str(error)
 
 
 def _check_capacity(tables: Tables) -> None:
@@ -65,10 +65,18 @@ def _check_capacity(tables: Tables) -> None:
     by_resource: dict[int, list[Row]] = defaultdict(list)
     for row in tables.allocated():
         by_resource[row.resource_number].append(row)
+    maintenance = {row.id for row in tables["reservations"] if row.resource_type == MAINTENANCE}
+    begun = {row.lease_id for row in tables["events"] if row.type == "start_lease" and row.status != "UNDONE"}
     for number, held in by_resource.items():
         capacity = tables.resource(number).capacity
         for instant in {row.starts_at for row in held}:
             at_once = [row for row in held if row.starts_at <= instant < row.ends_at]
+            windows = [row for row in at_once if row.reservation_id in maintenance]
+            others = [row for row in at_once if row not in windows]
+            # A maintenance window may have been made beside leases that had begun, and beside no others.
+            assert len(windows) <= 1, f"resource {number} has two maintenance windows at {instant}: {windows}"
+            assert not windows or {row.lease_id for row in others} <= begun, f"{windows} beside {others}"
+            at_once = others
             if any(row.demand is None for row in at_once):
                 assert len(at_once) == 1, f"resource {number} is promised whole and otherwise at {instant}: {at_once}"
                 continue
@@ -85,10 +93,30 @@ def _check_rows(tables: Tables) -> None:
     """Every row belongs to a lease, and every lease has its events."""
     leases = {row.id for row in tables["leases"]}
     for table in ("reservations", "allocations", "events", "outbox"):
-        unknown = {row.lease_id for row in tables[table]} - leases
+        # An event of a resource has no lease.
+        unknown = {row.lease_id for row in tables[table]} - leases - {""}
         assert not unknown, f"{table} holds rows of the unknown leases {unknown}"
     missing = leases - {row.lease_id for row in tables["events"]}
     assert not missing, f"the leases {missing} have no row in events"
+
+
+def _check_log(tables: Tables) -> None:
+    """Events have their places without a gap, and those of a lease are in the order of its changes.
+
+    A purge leaves gaps on purpose, and an event that was written by an older version does not know its change.
+    """
+    (log,) = tables["event_log"]
+    placed = sorted((row for row in tables["outbox"] if row.position is not None), key=attrgetter("position"))
+    if not log.purged:
+        places = [row.position for row in placed]
+        assert places == list(range(1, log.last + 1)), f"the log ends at {log.last}, and has the places {places}"
+    changes: dict[str, list[int]] = defaultdict(list)
+    waiting = [row for row in tables["outbox"] if row.position is None]
+    for row in (*placed, *sorted(waiting, key=lambda row: row.generation or 0)):
+        if row.lease_id and row.generation is not None:
+            changes[row.lease_id].append(row.generation)
+    disordered = [lease_id for lease_id, mine in changes.items() if mine != sorted(mine)]
+    assert not disordered, f"the events of the leases {disordered} are out of order"
 
 
 def _check_creations(tables: Tables) -> None:
@@ -139,8 +167,20 @@ def _check_statuses(tables: Tables, lease: Row) -> None:
     assert "internal error" not in (lease.status_reason or ""), found
     warnings = [row for row in tables["events"] if row.lease_id == lease.id and row.type == "before_end_lease"]
     assert all(lease.start_at <= row.time <= lease.end_at for row in warnings), found
-    assert lease.degraded >= any(part.resources_changed for part in tables.parts(lease)), found
-    assert lease.degraded >= any(part.missing_resources for part in tables.parts(lease)), found
+    flagged = any(part.resources_changed or part.missing_resources for part in tables.parts(lease))
+    assert bool(lease.degraded) == flagged, found
+
+
+def _check_flags(tables: Tables, lease: Row, now: datetime) -> None:
+    """A reservation is flagged as changed while it has a substitute; what it misses is known while it is flagged."""
+    if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= now:
+        return
+    for part in tables.parts(lease):
+        held = tables.live(lease, part)
+        found = f"reservation {part.id} of {lease} is {part} and holds {held}"
+        assert bool(part.resources_changed) == any(row.substitute for row in held), found
+        assert bool(part.missing_resources) == (part.missing is not None), found
+        assert sum(row.slots for row in held) + (part.missing or 0) <= _bounds(part)[1], found
 
 
 def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
@@ -165,6 +205,8 @@ def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
 def _bounds(part: Row) -> tuple[int, int]:
     if part.resource_type == "physical:host":
         return part.request["min"], part.request["max"]
+    if part.resource_type == MAINTENANCE:
+        return len(part.request["hosts"]), len(part.request["hosts"])
     return part.request["amount"], part.request["amount"]
 
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-BOOKS = ("leases", "reservations", "allocations", "events", "tasks", "outbox", "resources", "pools")
+BOOKS = (
+    *("leases", "reservations", "allocations", "events", "tasks", "outbox", "event_log", "resources", "pools"),
+    "segments",
+)
 """The tables that the checks of the database need."""
 CLOUD = tuple(
     f"sandbox_{name}"
@@ -129,6 +132,16 @@ def dump(source: str | Engine, wanted: Callable[[str], bool] = lambda name: not 
             name: sorted((tuple(map(repr, row.values())) for row in _rows(connection, name)), key=repr)
             for name in names
         }
+
+
+def differences(one: Dump, other: Dump) -> list[str]:
+    """Return each row that only one of two databases has: `+` for the other's, `-` for the first's."""
+    found = []
+    for name in sorted({*one, *other}):
+        here, there = set(one.get(name, ())), set(other.get(name, ()))
+        found += [f"- {name} {row}" for row in sorted(here - there, key=repr)]
+        found += [f"+ {name} {row}" for row in sorted(there - here, key=repr)]
+    return found
 
 
 def cloud_state(engine: Engine) -> Dump:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PIECE = b"x" * 2**20
 ASK = b"GET /v1/leases HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LEASES = 5_000
@@ -99,7 +101,6 @@ def test_who_reads_nothing_holds_a_thread_for_a_while_and_who_reads_slowly_for_a
     server.close()
 
 
-@pytest.mark.slow
 def test_an_api_that_stops_does_not_wait_for_who_reads_nothing(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/leasehold.db"
     filled(url, 10, LEASES)

@@ -14,6 +14,7 @@ import yaml
 from prometheus_client import REGISTRY
 
 from leasehold import conf, metrics
+from leasehold.api.event_waits import most_with_threads
 from leasehold.cmd.serve import threads_for
 from leasehold.conf.settings import ApiSettings
 from leasehold.metrics.state_gauges import ResourceGauges, StateGauges, StateGaugesCollector
@@ -62,6 +63,7 @@ def test_the_metrics_that_are_described_exist_and_all_are_described() -> None:
     assert known <= named
 
 
+@pytest.mark.slow
 def test_the_alerts_ask_for_metrics_that_exist_and_are_the_ones_in_the_guide() -> None:
     text = (ETC / "prometheus" / "leasehold.rules.yml").read_text()
     (group,) = yaml.safe_load(text)["groups"]
@@ -101,13 +103,13 @@ def test_the_units_start_our_programs_and_give_up_on_bad_settings(unit: Path) ->
     assert (service["User"], service["NoNewPrivileges"], service["ProtectSystem"]) == ("leasehold", "yes", "strict")
 
 
-def test_other_servers_are_given_as_many_threads_as_ours_has() -> None:
+def test_other_servers_are_given_as_many_threads_as_ours_has_and_those_of_requests_that_wait_for_events() -> None:
     pages = (ETC / "systemd" / "leasehold-wsgi.service", GUIDE / "running.md")
     named = [
         int(number) for page in pages for number in re.findall(r"(?<!\w)threads(?: = |[ =])(\d+)", page.read_text())
     ]
     assert named
-    assert set(named) == {threads_for(ApiSettings())}
+    assert set(named) == {threads_for(ApiSettings()) + most_with_threads(ApiSettings())}
 
 
 def test_more_than_one_failed_check_takes_an_api_out() -> None:

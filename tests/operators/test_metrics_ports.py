@@ -50,7 +50,7 @@ def test_a_port_that_is_taken_is_said_in_a_sentence(url: str, tmp_path: Path) ->
         command = [str(BIN / "leasehold-manager"), "--config-file", str(config)]
         second = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert second.returncode == 2
-    assert f"cannot answer Prometheus on 127.0.0.1:{port}: Address already in use." in second.stderr
+    assert f"Prometheus cannot be answered on 127.0.0.1:{port}: Address already in use." in second.stderr
     assert "Traceback" not in second.stderr
 
 

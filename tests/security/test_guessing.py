@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.v1.world import World
 
+pytestmark = pytest.mark.slow
+
 SECRET = "b7"
 NEWER = {"OpenStack-API-Version": "reservation 1.1"}
 DATES = {"start_date": "2031-05-05 10:00", "end_date": "2031-05-05 11:00"}

@@ -46,6 +46,7 @@ from tests.factory import DEMO, Clock, Killed, World, claim_one, next_moment_of_
 from tests.harness.mix import HOSTS
 from tests.harness.stage import ADDRESSES
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
+from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.stateful.moves import forbidden_moves, note_moves
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def template() -> Path:
         world.enrol(*HOSTS[:3], rack="r1")
         world.enrol(*HOSTS[3:], rack="r2")
         note_moves(world.engine)
+        note_holdings(world.engine)
     return folder / "leasehold.db"
 
 
@@ -131,6 +133,7 @@ class Life(RuleBasedStateMachine):
 
     def _open(self) -> World:
         world = factory.open_service(f"sqlite:///{self.folder}/leasehold.db", clock=self.clock, settings=self.settings)
+        tell_the_time(world.engine, self.clock.now)
         world.cloud.faults._sleep = self._slow
         self.countdown = 0
         return world
@@ -148,8 +151,9 @@ class Life(RuleBasedStateMachine):
         return sorted(queries.list_leases(self.world.service, None), key=lambda lease: made[lease.id])
 
     def _some_lease(self, choice: int) -> Lease | None:
+        """Return a lease with its allocations, which a list leaves out."""
         leases = self._leases()
-        return leases[choice % len(leases)] if leases else None
+        return self.world.get(leases[choice % len(leases)]) if leases else None
 
     def _minute(self) -> datetime:
         return to_minute(self.clock.now())
@@ -279,6 +283,41 @@ class Life(RuleBasedStateMachine):
         lease = self._some_lease(which)
         if lease is not None:
             self.world.delete(lease)
+
+    @rule(which=CHOICE, named=st.sampled_from([True, True, True, False]))
+    def swap(self, which: int, *, named: bool = True) -> None:
+        """Swap a host: the lease has as many as before, and no server is deleted."""
+        held = [
+            (lease, part, each.resource_number)
+            for lease in map(self.world.get, self._leases())
+            for part in lease.reservations
+            if part.resource_type == HOST
+            for each in factory.live(lease, part)
+        ]
+        if not held:
+            return
+        lease, part, old = held[which % len(held)]
+        label = {each.number: each.label for each in queries.list_resources(self.world.service, HOST)}[old]
+        there = [each.id for each in self.world.cloud.servers.all() if each.service_host == label]
+        servers = there if named and lease.status == "ACTIVE" else []
+        before = self.world.servers()
+        error = self._attempt(lambda: self.world.swap(lease, None, *servers, host=label))
+        assert self.world.servers() == before
+        if error is None:
+            assert lease.status == "PENDING" or servers == there
+            self._check_swapped(lease, part, old)
+
+    def _check_swapped(self, lease: Lease, before: Reservation, old: int) -> None:
+        """Check that a reservation has one other resource, which it has not vacated, and has vacated one at most."""
+        after = self.world.get(lease)
+        (part,) = (each for each in after.reservations if each.id == before.id)
+        had, has = _slots(lease, before), _slots(after, part)
+        (new,) = (has - had).elements()
+        assert had - has == Counter([old])
+        vacated = [each for each in part.allocations if each.left_at is not None]
+        assert old in {each.resource_number for each in vacated}
+        assert new not in {each.resource_number for each in vacated}
+        assert sum(each.released_at is None for each in vacated) <= 1
 
     @rule(which=CHOICE, how=st.sampled_from(["hint", "flavor", "ordinary"]), other=st.booleans())
     def boot(self, which: int, how: str, *, other: bool) -> None:
@@ -424,9 +463,9 @@ class Life(RuleBasedStateMachine):
         self.behave()
         self.restart()
 
-    @rule(which=CHOICE, what=st.sampled_from(["delete", "amend", "look"]), calls=st.integers(1, 8))
+    @rule(which=CHOICE, what=st.sampled_from(["delete", "amend", "look", "swap"]), calls=st.integers(1, 8))
     def interfere(self, which: int, what: str, calls: int) -> None:
-        """Delete or amend a lease, or check the hosts, while the manager is in the middle of a task."""
+        """Delete or amend a lease, swap a host, or check the hosts, while the manager is in the middle of a task."""
         claim = claim_one(self.world)
         if claim is None:
             return
@@ -434,7 +473,8 @@ class Life(RuleBasedStateMachine):
         def during(_seconds: float) -> None:
             self.countdown -= 1
             if self.countdown == 0:
-                {"delete": self.delete, "amend": self.end_now, "look": lambda _: self.look()}[what](which)
+                moves = {"delete": self.delete, "amend": self.end_now, "swap": self.swap, "look": lambda _: self.look()}
+                moves[what](which)
 
         self.countdown = calls
         self.world.cloud.faults._sleep = during
@@ -483,6 +523,7 @@ class Life(RuleBasedStateMachine):
     def database_is_sound(self) -> None:
         audit(self.world)
         assert forbidden_moves(self.world.engine) == []
+        assert misrecorded(self.world.engine, self.clock.now()) == []
 
     @precondition(lambda self: not self.faulty)
     @invariant()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import func, select
 
 from leasehold.api.app import make_app
 from leasehold.conf.settings import ApiSettings
+from leasehold.db.engine import reading
+from leasehold.db.record import Question, each_segment
+from leasehold.db.tables import segments
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import get_lease
 from leasehold.model.draft import LeaseDraft
+from leasehold.model.segment import Cause
 from leasehold.takeover.findings import TakeoverError
 from leasehold.takeover.plan import make_plan
 from leasehold.takeover.source import read_blazar
@@ -97,6 +103,21 @@ def test_leases_go_on_living(world: World, take_over: Import) -> None:
     assert left == ["freepool"]
     assert world.members("freepool") == {"compute2", "compute3", "compute4", "compute5"}
     audit(world, imported=True)
+
+
+def test_the_record_begins_with_what_blazar_had_allocated(world: World, take_over: Import) -> None:
+    plan, now = take_over(load()), world.now()
+    held = [
+        (each.part.id, each.window.start, min(each.window.end, now), each.window.end > now, Cause.IMPORTED)
+        for each in plan.allocations
+        if min(each.window.end, now) > each.window.start
+    ]
+    with reading(world.engine) as connection:
+        found = list(each_segment(connection, Question(), now))
+        closed = connection.execute(select(func.count()).select_from(segments)).scalar()
+    told = [(each.reservation_id, *astuple(each.window), each.open, each.start_cause) for each in found]
+    assert sorted(told) == sorted(held)
+    assert closed == sum(not each.open for each in found)
 
 
 def test_what_blazar_had_in_hand_is_done(world: World, take_over: Import) -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Run = Callable[..., tuple[int, str, str]]
 
+pytestmark = pytest.mark.slow
+
 
 def make_blazar(url: str, rows: Rows) -> None:
     """Create Blazar's schema in an empty database of any kind, and fill it."""
@@ -35,7 +37,6 @@ def make_blazar(url: str, rows: Rows) -> None:
     fill(url, rows)
 
 
-@pytest.mark.slow
 def test_every_row_is_read_the_same_on_every_database(database_url: str, tmp_path: Path) -> None:
     make_blazar(database_url, load())
     rows, others = read_blazar(database_url)
@@ -55,7 +56,6 @@ def test_an_open_connection_of_somebody_else_is_noticed(mariadb_url: str) -> Non
         assert read_blazar(mariadb_url)[1] == 1
 
 
-@pytest.mark.slow
 def test_a_database_that_is_not_blazars_is_refused(database_url: str) -> None:
     with opened(database_url) as engine:
         schema.upgrade(engine)
@@ -113,7 +113,6 @@ def test_a_dry_run_reports_and_writes_nothing_and_then_it_is_done_once(run: Run,
     assert (tmp_path / "blazar.db").read_bytes() == before
 
 
-@pytest.mark.slow
 def test_the_source_may_be_named_by_the_environment(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SOURCE_VARIABLE, make_sqlite(tmp_path / "blazar.db", load()))
     assert run("import-blazar", "--dry-run")[0] == 0

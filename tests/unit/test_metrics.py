@@ -35,6 +35,7 @@ def tasks(world: World, phase: str, outcome: str) -> float:
     return added(lambda: run_manager(world), "leasehold_tasks_total", kind="lease", phase=phase, outcome=outcome)
 
 
+@pytest.mark.slow
 def test_a_granted_lease_is_counted(world: World) -> None:
     labels = {"operation": "create", "outcome": "granted", "code": ""}
     assert added(lambda: world.lease(hosts(), start=0, end=1), "leasehold_decisions_total", **labels) == 1

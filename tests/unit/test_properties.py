@@ -265,6 +265,7 @@ def resources(draw: st.DrawFn) -> list[Resource]:
 NOTHING = columns(())
 
 
+@pytest.mark.slow
 @given(resources(), resources(), st.lists(expressions, min_size=1, max_size=3))
 def test_the_calendar_matches_as_the_reference_does(
     first: list[Resource], second: list[Resource], wanted: list[Expression]

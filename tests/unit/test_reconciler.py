@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pytest
 from prometheus_client import REGISTRY
 
 from leasehold.db.clock import utc_now
@@ -18,6 +19,8 @@ from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 OFTEN = 0.05
 

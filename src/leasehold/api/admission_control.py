@@ -90,6 +90,13 @@ class AdmissionControl:
         finally:
             permit.give_back()
 
+    def has_room(self) -> bool:
+        """Say whether a request would get a permit now."""
+        free = self._inside.acquire(blocking=False)
+        if free:
+            self._inside.release()
+        return free
+
     def _wait(self) -> None:
         if not self._waiting.acquire(blocking=False):
             raise overloaded(FULL)

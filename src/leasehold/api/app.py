@@ -13,6 +13,7 @@ from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.cloud_waits import CloudWaits
 from leasehold.api.delete_waits import DeleteWaits
+from leasehold.api.event_waits import EventWaits
 from leasehold.api.health import HealthCheck
 from leasehold.api.policies.enforcer import Policies
 from leasehold.api.proxies import Proxies
@@ -43,15 +44,17 @@ def make_app(
     read their own options. A process that announces its stop passes its own `admission`. Raises `ConfigurationError`
     with what to change.
     """
+    admission = admission or AdmissionControl(settings)
     api = Api(
         service=service,
         settings=settings,
         authenticator=open_authenticator(settings, raw or unset()),
         policies=Policies(settings.policy),
         rates=RateLimit(settings.rates),
-        admission=admission or AdmissionControl(settings),
+        admission=admission,
         delete_waits=DeleteWaits(settings),
         cloud_waits=CloudWaits(settings),
+        event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
         document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
     )

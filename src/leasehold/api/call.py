@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.policies import host as host_rules
+from leasehold.api.policies.enforcer import ADMIN
+from leasehold.api.versions import STRICT_KEYS
 from leasehold.model.caller import Caller, Sight
-from leasehold.model.errors import InvalidInputError
+from leasehold.model.errors import ForbiddenError, InvalidInputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from leasehold.api.auth.base import Authenticator
     from leasehold.api.cloud_waits import CloudWaits
     from leasehold.api.delete_waits import DeleteWaits
+    from leasehold.api.event_waits import EventWaits
     from leasehold.api.health import HealthCheck
     from leasehold.api.listing import Listing
     from leasehold.api.policies.enforcer import Policies
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
 
 LONGEST_ID = 255
+NUMBER = re.compile(r"0|[1-9]\d{0,3}", re.ASCII)
+SWITCH = {"true": True, "1": True, "false": False, "0": False}
 NOBODY = Caller(user_id="", project_id="")
 """The caller of a route that asks for no identity."""
 
@@ -44,6 +50,7 @@ class Api:
     admission: AdmissionControl
     delete_waits: DeleteWaits
     cloud_waits: CloudWaits
+    event_waits: EventWaits
     health: HealthCheck
     document: Callable[[], Mapping[str, Any]]
 
@@ -62,6 +69,11 @@ class Call:
     def service(self) -> Service:
         """The context of the use cases."""
         return self.api.service
+
+    @property
+    def strict(self) -> bool:
+        """Whether what nothing reads is refused: unknown keys of the body and of the query, from 1.2 on."""
+        return self.version >= STRICT_KEYS
 
     @property
     def is_admin(self) -> bool:
@@ -84,6 +96,32 @@ class Call:
         """Return the value of a query key, the last one of several; None when it is absent or empty."""
         value: str | None = self.request.get_param(key)
         return value or None
+
+    def query_number(self, key: str, least: int, most: int) -> int | None:
+        """Return the whole number that a query key holds; None when it is absent or empty.
+
+        Raises InvalidInputError for anything else than a number from `least` to `most`.
+        """
+        text = self.query(key)
+        if text is None:
+            return None
+        if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
+            raise InvalidInputError(f"{key} has to be a whole number from {least} to {most}.", field=key)
+        return int(text)
+
+    def query_all_projects(self) -> bool:
+        """Say whether `all_projects` asks for what all projects have; raises InvalidInputError and ForbiddenError."""
+        wanted = SWITCH.get(self.query("all_projects") or "false")
+        if wanted is None:
+            raise InvalidInputError("all_projects has to be true or false.", field="all_projects")
+        if wanted:
+            self.require_admin("Only administrators ask for what all projects have; leave all_projects out.")
+        return wanted
+
+    def require_admin(self, sentence: str, field: str = "all_projects") -> None:
+        """Raise ForbiddenError with this sentence, about a field, unless the caller administers the service."""
+        if not self.is_admin:
+            raise ForbiddenError(sentence, field=field, details={"rule": ADMIN})
 
     def query_id(self, key: str) -> str | None:
         """Return the id that a query key holds; None when it is absent or empty.

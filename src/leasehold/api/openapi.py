@@ -31,15 +31,30 @@ SECURITY = {
 TEXT = {"type": "string", "maxLength": LONGEST_WORD}
 ID = {**TEXT, "pattern": "^[ -~]*$"}
 PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
-    "lease_id": ("query", "Only allocations of this lease, past ones included", ID),
+    "lease_id": ("query", "Only what belongs to this lease, past allocations included", ID),
     "reservation_id": ("query", "Only allocations of this reservation, past ones included", ID),
     "detail": ("query", "Any value: show values and privacy as well", {"type": "string"}),
     "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
-    "limit": ("query", "From 1.1 on: at most this many leases", {"type": "integer", "minimum": 1, "maximum": 1000}),
+    "limit": (
+        "query",
+        "From 1.1 on: at most so many in one answer",
+        {"type": "integer", "minimum": 1, "maximum": 1000},
+    ),
     "marker": ("query", "From 1.1 on: only leases after the one with this id", ID),
+    "after": ("query", "Only events after this `id` or `next`; `latest`: after the last one", {"type": "string"}),
+    "wait": ("query", "Seconds to wait for an event", {"type": "integer", "minimum": 0, "maximum": 60}),
+    "all_projects": ("query", "For administrators: of all projects, and of resources", {"type": "boolean"}),
     "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
 }
+
+DESCRIPTION = f"""Reservations, microversions {versions.MINIMUM} to {versions.MAXIMUM}.
+
+A request asks for one in `{versions.HEADER}: {versions.SERVICE_TYPE} VERSION`; without it {versions.DEFAULT} is served.
+
+## What each microversion brought
+
+{versions.history("###")}"""
 
 ERROR: dict[str, Any] = {
     "type": "object",
@@ -71,7 +86,7 @@ def describe(routes: Iterable[Route], types: ResourceTypes, auth_strategy: str) 
         "info": {
             "title": "Leasehold",
             "version": distribution_version("leasehold"),
-            "description": f"Reservations, microversions {versions.MINIMUM} to {versions.MAXIMUM}.",
+            "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],

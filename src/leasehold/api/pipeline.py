@@ -7,12 +7,14 @@ import logging
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from leasehold.api import body, errors, request_ids, versions
+from leasehold.api import body, errors, request_ids, strict, versions
 from leasehold.api.admission_control import OUTSIDE
 from leasehold.api.call import NOBODY, Call
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
+from leasehold.api.parking import parking_of
 from leasehold.leasing import queries
+from leasehold.leasing.subscription import get_subscription
 from leasehold.model.errors import UnauthorizedError
 
 if TYPE_CHECKING:
@@ -49,10 +51,13 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             route = routes.choose(path_routes, request.method, version)
             call = Call(api, request, caller, version, permit)
             arguments = authorize(call, route, values)
+            if call.strict:
+                strict.check_query(request.params, route.query)
             if route.request is not None:
                 # Browsers let a page of another site send a body without a type, and make no preflight request for it.
                 typed = api.settings.auth_strategy == "none"
-                arguments["body"] = read(route.request, body.read(request, api.settings.max_body, typed=typed))
+                sent = body.read(request, api.settings.max_body, typed=typed)
+                arguments["body"] = read(route.request, sent, version, strict=call.strict)
             reply = route.handler(call, **arguments)
         if reply.wait is not None:
             reply.wait()
@@ -76,19 +81,26 @@ def identify(api: Api, request: falcon.Request) -> Caller:
     except UnauthorizedError:
         LOG.info("A login from %s failed.", request.remote_addr)
         raise
-    api.rates.count(request, caller)
+    parking = parking_of(request.env)
+    if parking is None or parking.note is None:
+        # A request that was parked has been counted.
+        api.rates.count(request, caller)
     return caller
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
-    """Check the policies, and return the handler's arguments from the path: the lease itself instead of its id.
+    """Check the policies, and return the handler's arguments from the path: a lease or subscription, not its id.
 
-    The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2).
+    The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
+    subscription.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
     if "lease_id" in arguments:
         target = arguments["lease"] = queries.get_lease(call.service, arguments.pop("lease_id"))
+    if "subscription_id" in arguments:
+        ident = arguments.pop("subscription_id")
+        target = arguments["subscription"] = get_subscription(call.service, ident)
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments

@@ -10,19 +10,41 @@ from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import versions
-from leasehold.api.handlers import allocation, floatingip, host, lease, resource, version
+from leasehold.api.handlers import (
+    allocation,
+    event_log,
+    floatingip,
+    host,
+    lease,
+    maintenance,
+    resource,
+    subscription,
+    version,
+)
 from leasehold.api.handlers import property as properties
 from leasehold.api.models.allocation import AllocationList, OneAllocation
+from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
-from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease
+from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
+from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.resource import OneResource, ResourceChange, ResourceCreation, ResourceList, ResourceTypeList
+from leasehold.api.models.subscription import (
+    DeadLetterList,
+    OneSubscription,
+    Replay,
+    SubscriptionCreation,
+    SubscriptionList,
+)
 from leasehold.api.models.version import HealthAnswer, VersionList
+from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.policies import resource as resource_rules
+from leasehold.api.policies import subscription as subscription_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,10 +60,10 @@ OK, CREATED, GONE, CHOICES = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CO
 class Route:
     """One method of one path.
 
-    The target of `rules` is the caller's own project. Where the path has a `lease_id`, the target is the lease's owner,
-    and the handler gets the lease. `public` routes ask for no identity and ignore microversions. `instant` routes are
-    answered from memory, so they need no permit. `query` and `headers` name the query keys and headers that the handler
-    reads. `answer` None means an empty answer.
+    The target of `rules` is the caller's own project. Where the path has a `lease_id` or a `subscription_id`, the
+    target is the owner of that, and the handler gets it. `public` routes ask for no identity and ignore microversions.
+    `instant` routes are answered from memory, so they need no permit. `query` and `headers` name the query keys and
+    headers that the handler reads. `answer` None means an empty answer.
     """
 
     method: str
@@ -69,13 +91,18 @@ class Route:
 
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
+_S, _M = subscription_rules, maintenance_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_V1_2 = partial(Route, since=versions.RESOURCES)
+_V1_2 = partial(Route, since=versions.V1_2)
+_SUBSCRIPTION, _EVERY = "/v1/subscriptions/{subscription_id}", ("all_projects",)
+_DEAD = f"{_SUBSCRIPTION}/dead-letters"
+_WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
+_READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
@@ -102,6 +129,8 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/floatingips", floatingip.create, (_F.POST,), FloatingIpCreation, OneFloatingIp, CREATED),
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
+    _V1_2("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease, headers=_MATCH),
+    _V1_2("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList, query=_READING),
     _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
     _V1_2("GET", _TYPE, resource.list_resources, (_R.GET,), None, ResourceList),
     _V1_2("POST", _TYPE, resource.create, (_R.POST,), ResourceCreation, OneResource, CREATED),
@@ -111,5 +140,15 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("GET", _RESOURCE, resource.show, (_R.GET,), None, OneResource),
     _V1_2("PUT", _RESOURCE, resource.change, (_R.GET, _R.PUT), ResourceChange, OneResource),
     _V1_2("DELETE", _RESOURCE, resource.delete, (_R.GET, _R.DELETE), success=GONE),
+    _V1_2("GET", _WINDOWS, maintenance.list_maintenances, (_M.GET,), None, MaintenanceList),
+    _V1_2("POST", _WINDOWS, maintenance.create, (_M.POST,), MaintenanceCreation, OneMaintenance, CREATED),
+    _V1_2("GET", _WINDOW, maintenance.show, (_M.GET,), None, OneMaintenance),
+    _V1_2("DELETE", _WINDOW, maintenance.delete, (_M.DELETE,), success=GONE),
     _V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
+    _V1_2("GET", "/v1/subscriptions", subscription.list_subscriptions, (_S.GET,), None, SubscriptionList, query=_EVERY),
+    _V1_2("POST", "/v1/subscriptions", subscription.create, (_S.POST,), SubscriptionCreation, OneSubscription, CREATED),
+    _V1_2("GET", _SUBSCRIPTION, subscription.show, (_S.GET,), None, OneSubscription),
+    _V1_2("DELETE", _SUBSCRIPTION, subscription.delete, (_S.DELETE,), success=GONE),
+    _V1_2("GET", _DEAD, subscription.list_dead_letters, (_S.GET,), None, DeadLetterList, query=("after", "limit")),
+    _V1_2("POST", f"{_SUBSCRIPTION}/replay", subscription.replay, (_S.REPLAY,), Replay, OneSubscription),
 )

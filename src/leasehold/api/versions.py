@@ -1,19 +1,15 @@
-"""Microversions (contract http-api §2.1): which versions exist, and which one a request asks for.
-
-1.0  Blazar's v1, unchanged.
-1.1  Dates may be ISO 8601 with a time zone, to the second. Leases show `status_reason`. Leases carry an `ETag`, and
-     `If-Match` makes an amendment or a deletion conditional on it. Leases are listed in pages, with `limit` and
-     `marker`.
-1.2  Resources of any type are enrolled, shown, changed and removed at `/v1/resources/{resource_type}`.
-"""
+"""Microversions (contract http-api §2.1): which versions exist, what each brought, and which one a request asks for."""
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from leasehold.api.errors import MalformedRequestError
 from leasehold.model.errors import UnknownVersionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PATHS = frozenset({"/", "/versions"})
 """Paths of the version document."""
@@ -36,14 +32,44 @@ class Version(NamedTuple):
 V1_0 = Version(1, 0)
 V1_1 = Version(1, 1)
 V1_2 = Version(1, 2)
-MINIMUM = DEFAULT = V1_0
-MAXIMUM = V1_2
+
+HISTORY: Mapping[Version, str] = {
+    V1_0: """
+* Blazar's v1, unchanged. Unknown keys of a body and of a query are ignored.
+* Beyond Blazar, and there at every version: `Idempotency-Key` on POST of a lease, and `code`, `field` and `details` in
+  errors.
+""",
+    V1_1: """
+* Dates may be ISO 8601 with a time zone, to the second.
+* Leases show `status_reason`.
+* Leases carry an `ETag`, and `If-Match` makes an amendment or a deletion conditional on it.
+* Leases are listed in pages, with `limit` and `marker`.
+""",
+    V1_2: """
+* Unknown keys are refused with 400 `leasehold.input.unknown`, in a body at any depth and in a query. The error names
+  them, and the keys that are known there. So is a property of a new host that is named like a field of the answer.
+* Resources of any type are enrolled, shown, changed and removed at `/v1/resources/{resource_type}`, and
+  `/v1/resources` lists the types.
+* Leases have a `heal_policy`: what happens when one of their resources fails.
+* `POST /v1/leases/{lease_id}/swap` swaps a host of a lease for another one.
+* `GET /v1/events` shows what happened to a project's leases, in order and after a cursor, and waits for it on
+  request.
+* `/v1/subscriptions`: events are sent to a webhook, signed and in the form of CloudEvents, or by e-mail.
+* Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
+  moved, if the request says so.
+""",
+}
+"""What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
+
+MINIMUM = DEFAULT = min(HISTORY)
+MAXIMUM = max(HISTORY)
 
 ISO_DATES = V1_1
 STATUS_REASON = V1_1
 ETAGS = V1_1
 PAGES = V1_1
-RESOURCES = V1_2
+HEAL_POLICY = V1_2
+STRICT_KEYS = V1_2
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 
@@ -74,6 +100,11 @@ def _read(text: str) -> Version:
         details = {"min_version": str(MINIMUM), "max_version": str(MAXIMUM)}
         raise UnknownVersionError(message, field=HEADER, details=details)
     return version
+
+
+def history(heading: str) -> str:
+    """Return the history of the API as Markdown, one section for each microversion under a heading of this level."""
+    return "\n".join(f"{heading} {version}\n{changes}" for version, changes in HISTORY.items())
 
 
 def headers(version: Version) -> dict[str, str]:

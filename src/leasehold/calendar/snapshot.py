@@ -94,6 +94,7 @@ class Snapshot:
         self._left_out: tuple[tuple[int, int], ...] = ()
         self._left_out_positions: Rows | None = None
         self._added = _NOTHING_ADDED
+        self._offered: Mask | None = None
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -106,7 +107,7 @@ class Snapshot:
 
     def bookable(self) -> Mask:
         """Return the mask of the resources that a new allocation may use: they are healthy and enrolled."""
-        return self._resources.bookable.copy()
+        return (self._resources.bookable if self._offered is None else self._offered).copy()
 
     def enrolled(self) -> Mask:
         """Return the mask of the resources that are still enrolled, healthy or not."""
@@ -189,6 +190,14 @@ class Snapshot:
             np.array(codes, np.int32),
         )
         return self._but(self._left_out, _joined(self._added, added))
+
+    def only(self, numbers: Collection[int]) -> Snapshot:
+        """Return the same pool in which a new allocation may use these enrolled resources and no others.
+
+        They need not be bookable: healing gives a resource that works again back before others may have it.
+        """
+        offered = np.isin(self.numbers, np.array(sorted(numbers), np.int64)) & self._resources.enrolled
+        return self._but(self._left_out, self._added, offered=offered)
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.
@@ -314,11 +323,18 @@ class Snapshot:
             self._left_out_positions = self._store.owned_by(self._left_out)
         return self._left_out_positions
 
-    def _but(self, left_out: tuple[tuple[int, int], ...], added: Held, overdue: Rows | None = None) -> Snapshot:
+    def _but(
+        self,
+        left_out: tuple[tuple[int, int], ...],
+        added: Held,
+        overdue: Rows | None = None,
+        offered: Mask | None = None,
+    ) -> Snapshot:
         known = self._overdue if overdue is None else overdue
         tables = (self._resources, self._demands, self._store, self._outlines)
         other = Snapshot(*tables, self._now, self._answers, overdue=known)
         other._left_out, other._added = left_out, added
+        other._offered = self._offered if offered is None else offered
         if left_out == self._left_out:
             other._left_out_positions = self._left_out_positions
             if self._touched is not None and overdue is None:

@@ -46,15 +46,16 @@ class _Once:
         method = getattr(self._port, verb)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            key = (verb, args, tuple(sorted(kwargs.items())))
-            if key in self._known:
+            # The arguments of other verbs need not be hashable.
+            key = (verb, args, tuple(sorted(kwargs.items()))) if verb in LOOK_UPS else None
+            if key is not None and key in self._known:
                 return self._known[key]
             if time_left() == 0.0:
                 message = f"{self._name}.{verb}: the request's time for calls to the cloud is over"
                 raise CloudTransientError(message)
             with self._around():
                 answer = method(*args, **kwargs)
-            if verb in LOOK_UPS:
+            if key is not None:
                 self._known[key] = answer
             return answer
 

@@ -17,6 +17,11 @@ def manager() -> None:
     _begin("manager")
 
 
+def bridge() -> None:
+    """Run `leasehold-bridge`."""
+    _begin("bridge")
+
+
 def standalone() -> None:
     """Run `leasehold-standalone`."""
     _begin("standalone")

@@ -22,9 +22,13 @@ from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
+from leasehold.manager.deliverer import Deliverer
+from leasehold.manager.end_notices import EndNotices
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
 from leasehold.manager.reconciler import Reconciler
+from leasehold.manager.reminder import Reminder
+from leasehold.manager.sequencer import Sequencer
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import load_types
 
@@ -40,8 +44,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SPARE_CONNECTIONS = 4
-"""Connections for claims, renewals, health checks and the sandbox, in addition to one for each working thread."""
+SPARE_CONNECTIONS = 5
+"""Connections for claims, renewals, events, health checks and the sandbox, beside one for each working thread."""
 
 
 def build_service(config: Config, wake: Event) -> Service:
@@ -54,7 +58,7 @@ def build_service(config: Config, wake: Event) -> Service:
     settings = config.settings
     engine = open_engine(
         config.database_url,
-        pool_size=config.api.threads + settings.manager.workers + SPARE_CONNECTIONS,
+        pool_size=config.api.threads + settings.manager.workers + settings.delivery.threads + SPARE_CONNECTIONS,
         settings=config.database,
     )
     with database.reachable(config.database_url):
@@ -103,14 +107,18 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; it finishes its tasks before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
-    periodic: list[PeriodicThread] = [Monitor(service)] if settings.healing else []
+    periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service)]
+    if settings.warn_before_end:
+        periodic.append(Reminder(service))
+    if any(each.name not in settings.unpolled for each in service.types.reporting()):
+        periodic.append(Monitor(service))
     if settings.audit_seconds:
         periodic.append(Reconciler(service))
     worker.start()
     for periodic_thread in periodic:
         periodic_thread.start()
     try:
-        with metrics_served(service):
+        with metrics_served(service, settings.metrics, "manager"):
             yield
     finally:
         end = monotonic() + settings.shutdown_seconds

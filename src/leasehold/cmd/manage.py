@@ -1,4 +1,4 @@
-"""`leasehold-manage`: commands for operators: schema, clock, old leases, audit, sandbox, import, passwords."""
+"""`leasehold-manage`: commands for operators: schema, clock, old leases, record, audit, sandbox, import, passwords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from getpass import getpass
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.cmd import audit, database, import_blazar, sandbox
+from leasehold.cmd import audit, database, import_blazar, record, sandbox
 from leasehold.cmd.database import OperatorError
 from leasehold.db import history, schema
 from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
@@ -79,6 +79,7 @@ def _parser(where: ArgumentParser) -> ArgumentParser:
     sandbox.add_commands(inside.add_subparsers(required=True, metavar="VERB"))
     _add_clock(groups)
     _add_purge(groups)
+    record.add_command(groups)
     audit.add_command(groups)
     import_blazar.add_command(groups)
     _add_hash_password(groups)
@@ -167,6 +168,8 @@ def _add_purge(groups: _SubParsersAction[ArgumentParser]) -> None:
     text = "remove leases that were deleted or ended long ago, and removed resources that nothing refers to"
     purge = groups.add_parser("purge", help=text, description=text)
     purge.add_argument("--older-than", type=_days, required=True, metavar="DAYS", help="1 or more")
+    text = "also remove the record of what was held before that; without this it is kept"
+    purge.add_argument("--with-record", action="store_true", help=text)
     purge.add_argument("--dry-run", action="store_true", help="only count what would be removed")
     purge.set_defaults(run=_purge)
 
@@ -186,7 +189,7 @@ def _purge(args: Namespace, engine: Engine) -> int:
     now = shared_clock(engine)()
     if args.older_than > now - now.min.replace(tzinfo=now.tzinfo):
         raise OperatorError("Nothing can be as old as that: give --older-than fewer days.")
-    counts = history.purge(engine, now - args.older_than, dry_run=args.dry_run)
+    counts = history.purge(engine, now, args.older_than, dry_run=args.dry_run, record=args.with_record)
     if not any(counts.values()):
         _say("There is nothing to remove.")
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import resource
 import signal
 from dataclasses import dataclass
 from time import monotonic, time
@@ -16,6 +17,7 @@ from waitress.task import WSGITask
 from leasehold.api.admission_control import PUBLIC
 from leasehold.api.cloud_waits import most_asking
 from leasehold.api.delete_waits import most_waiting
+from leasehold.api.parking import ENVIRON_KEY, Parked, Parking
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.signals import SIGNALS
 from leasehold.cmd.slow_readers import RUNNING_SECONDS, STOPPING_SECONDS, SlowReaders
@@ -43,14 +45,24 @@ REJECTING = 2
 PIPELINED = 4
 """Requests that a client may send on one connection before it reads an answer; further ones are dropped."""
 CONNECTIONS = 512
-"""Connections open at the same time; more wait in the kernel. Each uses a file; a process may have 1,024 by default."""
+"""Connections open at the same time, besides those that wait for an event; more wait in the kernel."""
+OTHER_FILES = 512
+"""Files that a process may need besides its connections; by default it may have 1,024 open."""
 LINGER_SECONDS = 0.5
 """How long after its last request a connection may send another one to a stopping server."""
 ROUND_SECONDS = 0.05
 
 
-class LastAnswer(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
-    """An answer with `Connection: close` while the server is stopping."""
+class Answer(WSGITask):  # type: ignore[misc]  # waitress comes without annotations.
+    """An answer of a request that may be parked; with `Connection: close` while the server is stopping."""
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the WSGI environment of this run of the request, with what the run before it left."""
+        environ: dict[str, Any] = super().get_environment()
+        before: Parking | None = self.request.parking
+        note = None if before is None else before.note
+        environ[ENVIRON_KEY] = self.request.parking = Parking(self.channel.run_again, note)
+        return environ
 
     def build_response_header(self) -> bytes:
         """Return the status line and the headers."""
@@ -63,7 +75,7 @@ class LastAnswer(WSGITask):  # type: ignore[misc]  # waitress comes without anno
 class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
     """A connection."""
 
-    task_class = LastAnswer
+    task_class = Answer
 
     def parser_class(self, adj: Adjustments) -> StrictParser:
         """Return the parser of the next request."""
@@ -79,6 +91,18 @@ class Channel(HTTPChannel):  # type: ignore[misc]  # As above.
             if len(self.requests) > PIPELINED:
                 self.requests[PIPELINED - 1].headers["CONNECTION"] = "close"
         return going_on
+
+    def service(self) -> None:
+        """Run the next request, or the parked one again; while it is parked, no thread has it."""
+        request = self.requests[0]
+        try:
+            super().service()
+        except Parked:
+            request.parking.left()
+
+    def run_again(self) -> None:
+        """Let a thread run the parked request again; one whose client has gone ends there."""
+        self.server.add_task(self)
 
     def handle_close(self) -> None:
         """Close the connection, and the request that was arriving."""
@@ -133,7 +157,7 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
     """Return a server whose port is open; raises ConfigurationError when the port is not available.
 
     It has a thread for each request that has a permit, or waits for a permit, a deletion or the cloud, and some threads
-    for requests that are shed.
+    for requests that are shed. A request that waits for an event is parked (`api/parking.py`): it has a connection.
     """
     sockets: dict[int, Any] = {}
     try:
@@ -143,7 +167,7 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
             host=settings.host,
             port=settings.port,
             threads=threads_for(settings),
-            connection_limit=CONNECTIONS,
+            connection_limit=_connections(settings),
             ident="leasehold",
             max_request_header_size=LARGEST_HEADERS,
             max_request_body_size=16 * settings.max_body + BODY_SLACK,
@@ -161,6 +185,23 @@ def listen(app: App, settings: ApiSettings, admission: AdmissionControl) -> ApiS
     for listener in server.listeners():
         listener.channel_class, listener.intake = Channel, intake
     return server
+
+
+def _connections(settings: ApiSettings) -> int:
+    """Return how many connections may be open at the same time, and allow this process as many files if it may.
+
+    That is `CONNECTIONS`, and one for each request that waits for an event.
+    """
+    wanted = CONNECTIONS + settings.event_waits
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + OTHER_FILES
+    if files != resource.RLIM_INFINITY and files < needed:
+        files = needed if most == resource.RLIM_INFINITY else min(needed, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+        if files < needed:
+            log.warning("A process may have %d files open, so fewer than %d connections are served", files, wanted)
+            return max(CONNECTIONS, files - OTHER_FILES)
+    return wanted
 
 
 def stopped_by_signal(server: ApiServer) -> Sequence[int]:

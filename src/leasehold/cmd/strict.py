@@ -19,6 +19,7 @@ from leasehold.metrics.request import FULL
 if TYPE_CHECKING:
     from waitress.adjustments import Adjustments
 
+    from leasehold.api.parking import Parking
     from leasehold.cmd.intake import Body, Intake
     from leasehold.model.errors import LeaseholdError
 
@@ -53,6 +54,8 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
         """Start before the first byte of a request."""
         super().__init__(adj)
         self.completed = False
+        self.parking: Parking | None = None
+        """Where the last run of this request may be parked."""
         self._intake = intake
         self._body: Body | None = None
 

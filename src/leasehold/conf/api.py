@@ -13,6 +13,8 @@ from leasehold.conf.settings import ApiSettings, PolicySettings, RateSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
+DEFAULTS = ApiSettings()
+
 DEFAULT_OPTIONS = [
     cfg.HostAddressOpt("host", default="0.0.0.0", help="Address on which the API listens."),  # noqa: S104 - Blazar's.
     cfg.PortOpt("port", default=1234, help="Port on which the API listens."),
@@ -43,6 +45,15 @@ API_OPTIONS = [
         help="Seconds that a delete waits for the servers of the lease to be gone before it answers. As many deletes "
         "as a quarter of `threads` wait at the same time in one process, half of them for one project; further ones "
         "are answered at once.",
+    ),
+    cfg.IntOpt(
+        "max_event_waits",
+        default=DEFAULTS.event_waits,
+        min=2,
+        max=10_000,
+        help="Requests that wait for an event (`GET /v1/events?wait=`) at the same time in one process, half of them "
+        "for one project. Each has a connection, and no thread. Under another WSGI server than ours each has a thread, "
+        "so there at most four times `threads` wait. Further ones are answered at once, with Retry-After.",
     ),
     cfg.FloatOpt(
         "cloud_seconds",
@@ -128,6 +139,7 @@ def read(conf: cfg.ConfigOpts) -> ApiSettings:
         allowed_hosts=tuple(conf.api.allowed_hosts),
         users_file=conf.api.users_file,
         delete_wait_seconds=conf.api.delete_wait_seconds,
+        event_waits=conf.api.max_event_waits,
         cloud_seconds=conf.api.cloud_seconds,
         max_body=conf.api.max_body,
         metrics=conf.api.metrics,

@@ -13,16 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NO_RPC = "there is no message queue between API and manager"
-_NO_NOTIFICATIONS = "no notifications are sent to a message bus"
 _NO_V2 = "the deprecated v2 API is not served"
 _ASKED = "Keystone's API v3 and fixed microversions are used"
 _CATALOGUE = "the catalogue's usual service types are used; endpoint_override of the service's section names another"
 _OWN_POOL = "Leasehold sizes its pool of connections by its threads"
-_NO_EXTERNAL = "decisions are not delegated to another service; use MaxLeaseDurationFilter"
-_OVERSEEN = "hosts are watched only by polling: set enable_polling_monitor and polling_interval"
 
 MEANINGLESS: Mapping[tuple[str, str], str] = {
-    ("DEFAULT", "control_exchange"): _NO_RPC,
     ("DEFAULT", "db_driver"): "there is only one driver",
     ("DEFAULT", "enable_v1_api"): "v1 is always served",
     ("DEFAULT", "executor_thread_pool_size"): _NO_RPC,
@@ -31,28 +27,14 @@ MEANINGLESS: Mapping[tuple[str, str], str] = {
     ("DEFAULT", "log_exchange"): "requests are not dumped, because they may hold secrets",
     ("DEFAULT", "rpc_response_timeout"): _NO_RPC,
     ("DEFAULT", "state_path"): "everything is kept in the database",
-    ("DEFAULT", "transport_url"): _NO_RPC,
     ("api", "api_v2_controllers"): _NO_V2,
     ("database", "*"): _OWN_POOL,
-    ("enforcement", "external_service_base_endpoint"): _NO_EXTERNAL,
-    ("enforcement", "external_service_check_create_endpoint"): _NO_EXTERNAL,
-    ("enforcement", "external_service_check_update_endpoint"): _NO_EXTERNAL,
-    ("enforcement", "external_service_on_end_endpoint"): _NO_EXTERNAL,
-    ("enforcement", "external_service_token"): _NO_EXTERNAL,
     ("manager", "event_max_retries"): "work that fails is tried again as long as the lease's window lasts",
     ("manager", "rpc_topic"): _NO_RPC,
-    ("notifications", "publisher_id"): _NO_NOTIFICATIONS,
     ("nova", "compute_service"): _CATALOGUE,
     ("nova", "nova_client_version"): _ASKED,
     ("nova", "project_id_key"): "Blazar itself never used it",
     ("oslo_concurrency", "*"): "there are no lock files",
-    ("oslo_messaging_amqp", "*"): _NO_RPC,
-    ("oslo_messaging_kafka", "*"): _NO_RPC,
-    ("oslo_messaging_metrics", "*"): _NO_RPC,
-    ("oslo_messaging_notifications", "*"): _NO_NOTIFICATIONS,
-    ("oslo_messaging_rabbit", "*"): _NO_RPC,
-    ("physical:host", "enable_notification_monitor"): _OVERSEEN,
-    ("physical:host", "notification_topics"): _OVERSEEN,
     (
         "physical:host",
         "randomize_host_selection",
@@ -60,9 +42,16 @@ MEANINGLESS: Mapping[tuple[str, str], str] = {
 }
 """Blazar's options that Leasehold does not have, each with the reason; `*` is every other option of a section."""
 
-ELSEWHERE = frozenset({("DEFAULT", "auth_strategy")})
-"""Options that have another section here."""
-SECTIONS_OF_OTHER_SERVICES = frozenset({"keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"})
+ELSEWHERE = frozenset({("DEFAULT", "auth_strategy"), ("DEFAULT", "control_exchange"), ("DEFAULT", "transport_url")})
+"""Options that have another section here, or that oslo.messaging reads itself in leasehold-bridge."""
+SECTIONS_OF_OTHER_SERVICES = frozenset(
+    {
+        *("keystone_authtoken", "oslo_policy", "oslo_middleware", "cache"),
+        # Of leasehold-bridge.
+        *("oslo_messaging_amqp", "oslo_messaging_kafka", "oslo_messaging_metrics", "oslo_messaging_notifications"),
+        "oslo_messaging_rabbit",
+    }
+)
 """Sections that libraries read themselves."""
 
 

@@ -94,6 +94,16 @@ def open_session(conf: cfg.ConfigOpts) -> Session:
     return loading.load_session_from_conf_options(conf, GROUP, auth=_open_account(conf))
 
 
+def identity_url(conf: cfg.ConfigOpts) -> str | None:
+    """Return the URL of Keystone at which the service's account logs in; None if no account with a URL is configured.
+
+    Unlike `open_session`, it reads neither credentials nor `[keystone_authtoken]`.
+    """
+    if "auth_url" in conf[GROUP] and conf[GROUP].auth_url:
+        return str(conf[GROUP].auth_url)
+    return _auth_url(conf) if conf.os_admin_password else None
+
+
 def load_login(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin | None:
     """Return the login plugin that a section configures, or None; makes no calls yet.
 

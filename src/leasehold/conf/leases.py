@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg, types
 
+from leasehold.conf import external
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.conf.times import MOST, YEAR
+from leasehold.model.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +35,14 @@ MANAGER_OPTIONS = [
         max=YEAR // 60,
         help="Minutes between the before_end_lease event and the end of a lease; a year at most, 0 for no event.",
     ),
+    cfg.StrOpt(
+        "heal_policy",
+        default=HealPolicy.REPLACE.value,
+        choices=[each.value for each in HealPolicy],
+        help="What healing does for leases that do not say it themselves: `replace` gives them another resource for a "
+        "failed one, `replace-before-start` only until they start, `never` only flags them. A resource that works "
+        "again always goes back to the reservation that misses it.",
+    ),
 ]
 
 AMOUNTS = {
@@ -56,6 +66,12 @@ _TOTAL_TEXTS = {
     "vcpus": "vCPUs that the instances of a project's leases may have at one moment, dedicated ones included.",
     "memory_mb": "Memory that the instances of a project's leases may have at one moment, in MiB.",
     "floating_ips": "Floating IPs that a project's leases may have at one moment.",
+}
+_STACKING = {
+    "max_open_leases_per_user": "Leases that a user may have at a time in one project, future ones included.",
+    "max_hosts_per_user": "Whole hosts that a user's leases in one project may have at one moment.",
+    "max_host_hours_per_user": "Hours times whole hosts that a user's leases in one project may have ahead of them.",
+    "max_host_hours_per_project": "Hours times whole hosts that a project's leases may have ahead of them.",
 }
 _DEFAULTS = LimitSettings()
 
@@ -90,6 +106,7 @@ ENFORCEMENT_OPTIONS = [
         "Leases that a project may have at a time, future ones included.",
         _DEFAULTS.open_leases,
     ),
+    *(limit(name, text) for name, text in _STACKING.items()),
     *(limit(name, _TOTAL_TEXTS[what], _DEFAULTS.totals[what]) for name, what in TOTALS.items()),
     cfg.Opt(
         "max_open_leases_by_project",
@@ -133,12 +150,14 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
     return LeaseSettings(
         cleaning_time=timedelta(minutes=conf.cleaning_time),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
+        heal_policy=HealPolicy(conf.manager.heal_policy),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),
         enforcement_filters=tuple(conf.enforcement.enabled_filters),
         decision_seconds=conf.enforcement.max_decision_seconds,
         explanation_seconds=conf.enforcement.max_explanation_seconds,
         limits=_read_limits(conf.enforcement),
+        external=external.read(conf),
     )
 
 
@@ -154,6 +173,10 @@ def _read_limits(group: Any) -> LimitSettings:
         reservations=_most(group.max_reservations_per_lease),
         amounts={kind: most for kind, most in amounts.items() if most is not None},
         exempt_projects=frozenset(group.exempt_project_ids),
+        user_open_leases=_most(group.max_open_leases_per_user),
+        user_hosts=_most(group.max_hosts_per_user),
+        user_host_hours=_most(group.max_host_hours_per_user),
+        project_host_hours=_most(group.max_host_hours_per_project),
     )
 
 

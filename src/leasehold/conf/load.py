@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
-from leasehold.conf import api, cloud, database, keystone, leases, logging, manager, metrics
+from leasehold.conf import (
+    api,
+    bridge,
+    cloud,
+    database,
+    delivery,
+    external,
+    keystone,
+    leases,
+    logging,
+    manager,
+    metrics,
+)
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
 
@@ -23,7 +35,7 @@ SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
 """Blazar's configuration: read where there is no file of our own."""
 
-GROUPS = (leases, cloud, keystone, manager, metrics, database, api, logging)
+GROUPS = (leases, external, cloud, keystone, manager, delivery, bridge, metrics, database, api, logging)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,8 @@ def load(
             leases=leases.read(conf),
             cloud=cloud.read(conf),
             manager=manager.read(conf),
+            delivery=delivery.read(conf),
+            bridge=bridge.read(conf),
             plugins=manager.read_plugins(conf),
         )
         return Config(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,17 @@ from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
+from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 DEFAULTS = ManagerSettings()
+
+RUNG = re.compile(r"([1-9][0-9]{0,8})([smhd])", re.ASCII)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+MOST_RUNGS = 20
+"""Each is a condition of the query that looks for leases."""
 
 BLAZAR_PLUGINS = {
     "physical.host.plugin": "physical:host",
@@ -56,6 +63,25 @@ MANAGER_OPTIONS = [
         help="Longest pause, in seconds, between two polls for due work: how late a start may be noticed.",
     ),
     cfg.FloatOpt(
+        "event_seconds",
+        default=DEFAULTS.event_seconds,
+        min=0.01,
+        help="Seconds between two looks for new events: how late those who read the event log see one.",
+    ),
+    cfg.ListOpt(
+        "warn_before_end",
+        default=["24h", "40m", "10m", "2m"],
+        help="How long before the end of a lease its project is reminded, by an event `lease.ends_soon` each: numbers "
+        "with `s`, `m`, `h` or `d`. Empty means never. Blazar's event `before_end_lease` does not depend on it.",
+    ),
+    cfg.FloatOpt(
+        "warn_poll_seconds",
+        default=DEFAULTS.warn_poll_seconds,
+        min=0.1,
+        max=60.0,
+        help="Seconds between two looks for leases to remind of: how late a reminder may be.",
+    ),
+    cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
         min=0.0,
@@ -84,6 +110,20 @@ MANAGER_OPTIONS = [
         help="Seconds for which a stopping manager finishes its work. It gives back the rest, so that another manager "
         "takes it at once.",
     ),
+    cfg.ListOpt(
+        "unpolled_types",
+        default=[],
+        help="Resource types whose resources are not asked for their health and for what they have: those in use stay "
+        "with their leases, whatever becomes of them. `enable_polling_monitor` says it for hosts.",
+    ),
+    cfg.FloatOpt(
+        "reread_seconds",
+        default=DEFAULTS.reread_seconds,
+        min=0.0,
+        max=float(YEAR),
+        help="Within this many seconds the capacity, traits and attributes of each resource are read again, a few at "
+        "each health check. What is less counts when it is still so after `failure_grace`. 0: never.",
+    ),
     cfg.FloatOpt(
         "audit_seconds",
         default=DEFAULTS.audit_seconds,
@@ -103,9 +143,9 @@ MANAGER_OPTIONS = [
 HOST_OPTIONS = [
     cfg.BoolOpt(
         "enable_polling_monitor",
-        default=DEFAULTS.healing,
+        default=True,
         help="Watch the health of the hosts and move reservations away from failed ones. Servers are never deleted "
-        "because a host failed.",
+        "because a host failed. For other types: `[manager] unpolled_types`.",
     ),
     cfg.IntOpt(
         "polling_interval",
@@ -146,19 +186,39 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         workers=conf.manager.workers,
         claim_seconds=conf.manager.claim_seconds,
         poll_seconds=conf.manager.poll_seconds,
+        event_seconds=conf.manager.event_seconds,
         retry_first_seconds=conf.manager.retry_first_seconds,
         retry_most_seconds=conf.manager.retry_most_seconds,
         retry_refused_seconds=conf.manager.retry_refused_seconds,
         shutdown_seconds=conf.manager.shutdown_seconds,
         health_seconds=float(host.polling_interval),
-        healing=host.enable_polling_monitor,
         healing_interval=timedelta(minutes=host.healing_interval),
         failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
         audit_seconds=conf.manager.audit_seconds,
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
         forgotten_plugins=_read_forgotten(conf),
+        unpolled=frozenset(_types(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
+        reread_seconds=conf.manager.reread_seconds,
+        warn_before_end=_read_rungs(conf.manager.warn_before_end),
+        warn_poll_seconds=conf.manager.warn_poll_seconds,
     )
+
+
+def _read_rungs(texts: Iterable[str]) -> tuple[int, ...]:
+    """Return times such as 40m in seconds, each once, longest first; raises ConfigurationError."""
+    rungs = set()
+    for text in texts:
+        match = RUNG.fullmatch(text)
+        seconds = int(match[1]) * UNITS[match[2]] if match else 0
+        if not 1 <= seconds <= YEAR:
+            message = f"[manager] warn_before_end has {text!r}: write a time such as 24h or 40m, of a year at most."
+            raise ConfigurationError(f"The configuration cannot be used: {message}")
+        rungs.add(seconds)
+    if len(rungs) > MOST_RUNGS:
+        message = f"[manager] warn_before_end has more than {MOST_RUNGS} times."
+        raise ConfigurationError(f"The configuration cannot be used: {message}")
+    return tuple(sorted(rungs, reverse=True))
 
 
 def read_plugins(conf: cfg.ConfigOpts) -> tuple[str, ...]:

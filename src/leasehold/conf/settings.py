@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from leasehold.model.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from leasehold.model.addresses import Network
 
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
     """The limits of the enforcement filters, None for no limit. `amounts` are by resource type, over a whole lease.
+
+    Those of a user hold in each project of theirs; host hours are those ahead.
 
     `open_leases_by_project` takes precedence over `open_leases`; `totals` are what a project may have at one moment. No
     limit applies to a project in `exempt_projects`.
@@ -28,6 +35,36 @@ class LimitSettings:
     reservations: int | None = 20
     amounts: Mapping[str, int] = field(default_factory=dict)
     exempt_projects: frozenset[str] = frozenset()
+    user_open_leases: int | None = None
+    user_hosts: int | None = None
+    user_host_hours: int | None = None
+    project_host_hours: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalSettings:
+    """The service that ExternalServiceFilter asks, by Blazar's protocol (contract lifecycle §10.2).
+
+    The URL of a call is its own one, else one below `base`. A call may take `seconds`. `allows_on_failure` says whether
+    a request is granted about which the service gives no decision. `cafile` names the certificates to trust. `auth_url`
+    and `region` are what the service is told about the cloud.
+    """
+
+    base: str | None = None
+    check_create: str | None = None
+    check_update: str | None = None
+    on_end: str | None = None
+    token: str = field(default="", repr=False)
+    seconds: float = 10.0
+    allows_on_failure: bool = False
+    cafile: str | None = None
+    auth_url: str | None = None
+    region: str | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether any URL is configured."""
+        return any((self.base, self.check_create, self.check_update, self.on_end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +77,14 @@ class LeaseSettings:
 
     cleaning_time: timedelta = timedelta(0)
     before_end: timedelta = timedelta(minutes=60)
+    heal_policy: HealPolicy = HealPolicy.REPLACE
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()
     enforcement_filters: tuple[str, ...] = ()
     decision_seconds: float = 2.0
     explanation_seconds: float = 0.1
     limits: LimitSettings = field(default_factory=LimitSettings)
+    external: ExternalSettings = field(default_factory=ExternalSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +111,29 @@ class MetricsSettings:
 
 @dataclass(frozen=True, slots=True)
 class ManagerSettings:
-    """How due work is claimed and retried (design §5)."""
+    """How due work is claimed and retried (design §5).
+
+    `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043).
+    """
 
     workers: int = 8
     claim_seconds: float = 30.0
     poll_seconds: float = 1.0
+    event_seconds: float = 0.2
     retry_first_seconds: float = 1.0
     retry_most_seconds: float = 60.0
     retry_refused_seconds: float = 300.0
     health_seconds: float = 60.0
     shutdown_seconds: float = 30.0
-    healing: bool = True
     healing_interval: timedelta = timedelta(minutes=60)
     failure_grace_seconds: float | None = None
     audit_seconds: float = 600.0
     audit_pause_seconds: float = 0.1
     forgotten_plugins: frozenset[str] = frozenset()
+    unpolled: frozenset[str] = frozenset()
+    reread_seconds: float = 3600.0
+    warn_before_end: tuple[int, ...] = (24 * 3600, 40 * 60, 10 * 60, 2 * 60)
+    warn_poll_seconds: float = 5.0
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
     @property
@@ -97,6 +143,71 @@ class ManagerSettings:
         return timedelta(seconds=2 * self.health_seconds if seconds is None else seconds)
 
 
+class MailSecurity(StrEnum):
+    """How the connection to the mail server is secured."""
+
+    STARTTLS = "starttls"
+    TLS = "tls"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class EmailSettings:
+    """The mail server, and which addresses may be written to (decision 0042); without either there is no e-mail.
+
+    `allowed_domains` are in lower case. `apart` is the least time between two mails of one subscription.
+    """
+
+    host: str | None = None
+    port: int = 587
+    security: MailSecurity = MailSecurity.STARTTLS
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    sender: str = ""
+    allowed_domains: tuple[str, ...] = ()
+    apart: timedelta = timedelta(seconds=10)
+    templates: str | None = None
+    cafile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverySettings:
+    """How events are sent to those who subscribed to them (decision 0040).
+
+    `answer_seconds` is for a whole request, its connection included. `allowed_networks` may be reached although they
+    are private, `refused_networks` never. `subscriptions` is how many a project may have.
+    """
+
+    threads: int = 16
+    subscriptions: int = 20
+    connect_seconds: float = 5.0
+    answer_seconds: float = 10.0
+    retry_first_seconds: float = 1.0
+    retry_most_seconds: float = 300.0
+    refused_tries: int = 5
+    give_up: timedelta = timedelta(hours=12)
+    http: bool = False
+    allowed_networks: tuple[Network, ...] = ()
+    refused_networks: tuple[Network, ...] = ()
+    cafile: str | None = None
+    email: EmailSettings = field(default_factory=EmailSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeSettings:
+    """What leasehold-bridge sends to the message bus, and listens to there (decision 0047).
+
+    `pushed` are the resource types that are checked when a notification on one of the `topics` says that they may have
+    changed.
+    """
+
+    publisher_id: str = "blazar.lease"
+    retry_most_seconds: float = 15.0
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    pushed: frozenset[str] = frozenset()
+    topics: tuple[str, ...] = ("notifications", "versioned_notifications")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings that the core reads."""
@@ -104,6 +215,8 @@ class Settings:
     leases: LeaseSettings = field(default_factory=LeaseSettings)
     cloud: CloudSettings = field(default_factory=CloudSettings)
     manager: ManagerSettings = field(default_factory=ManagerSettings)
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)
+    bridge: BridgeSettings = field(default_factory=BridgeSettings)
     plugins: tuple[str, ...] = ("physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip")
 
 
@@ -132,11 +245,11 @@ class ApiSettings:
     """How the HTTP API listens, authenticates its callers and limits their requests.
 
     `threads` requests run at the same time, and `waiting` more wait for up to `wait_seconds`. `delete_wait_seconds` is
-    how long a delete waits for the servers of the lease to be gone before it answers, `cloud_seconds` how long the
-    calls to the cloud of one create or amendment may take. `max_body` is in bytes. `allowed_hosts` are the names that
-    the `none` strategy accepts in addition to those of the loopback, and `users_file` is the file of the `http_basic`
-    strategy. `trusted_proxies` are the addresses and networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are
-    trusted.
+    how long a delete waits for the servers of the lease to be gone before it answers, `event_waits` how many requests
+    wait for events, `cloud_seconds` how long the calls to the cloud of one create or amendment may take. `max_body` is
+    in bytes. `allowed_hosts` are the names that the `none` strategy accepts in addition to those of the loopback, and
+    `users_file` is the file of the `http_basic` strategy. `trusted_proxies` are the addresses and networks whose
+    `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.
     """
 
     host: str = "127.0.0.1"
@@ -150,6 +263,7 @@ class ApiSettings:
     allowed_hosts: tuple[str, ...] = ()
     users_file: str = "/etc/leasehold/users"
     delete_wait_seconds: float = 10.0
+    event_waits: int = 1000
     cloud_seconds: float = 20.0
     max_body: int = 1024 * 1024
     metrics: bool = False

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, bindparam, case, insert, or_, select, update
 
+from leasehold.db.segment import close_segments
 from leasehold.db.tables import allocations, leases, reservations
 from leasehold.model.allocation import Allocation
+from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
-from leasehold.model.windows import Window, to_seconds
+from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -94,22 +96,33 @@ def as_allocation(row: Row[Any]) -> Allocation:
         demand=read_demand(row.demand),
         released_at=row.released_at,
         left_at=row.left_at,
+        substitute=bool(row.substitute),
+        recorded_until=None if row.recorded_until is None else from_seconds(row.recorded_until),
+        swapped=row.left_at is not None and row.start_cause == Cause.SWAPPED,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A new allocation: a reservation gets `pick` of a pool; `generation` is the pool's after the decision."""
+    """A new allocation: a reservation gets `pick` of a pool; `generation` is the pool's after the decision.
+
+    `substitute` says that healing chose it for an active reservation.
+    """
 
     pool: str
     generation: int
     reservation_id: str
     pick: Pick
+    substitute: bool = False
 
 
-def insert_allocations(connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant]) -> None:
-    """Write the new allocations of a lease, of any pools, in one statement."""
+def insert_allocations(
+    connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant], cause: Cause
+) -> None:
+    """Write the new allocations of a lease, of any pools, in one statement; their segments begin for this cause."""
     start, end = window.seconds
+    granted = list(grants)
+    marked = any(grant.substitute for grant in granted)
     rows = [
         {
             "pool": grant.pool,
@@ -121,43 +134,77 @@ def insert_allocations(connection: Connection, lease_id: str, window: Window, gr
             "slots": grant.pick.slots,
             "demand": write_demand(grant.pick.demand),
             "generation": grant.generation,
+            # Only healing writes this column.
+            **({"substitute": grant.substitute} if marked else {}),
+            "start_cause": cause,
         }
-        for grant in grants
+        for grant in granted
     ]
     if rows:
         connection.execute(insert(allocations), rows)
 
 
-def move_allocations(connection: Connection, ids: Collection[int], generation: int, window: Window) -> None:
-    """Give allocations another window."""
+def move_allocations(
+    connection: Connection, held: Collection[Allocation], generation: int, window: Window, now: datetime, cause: Cause
+) -> None:
+    """Give allocations another window; for one that has begun, a segment ends and the next begins, for this cause."""
     start, end = window.seconds
-    connection.execute(
-        update(allocations).where(allocations.c.id.in_(ids)).values(starts_at=start, ends_at=end, generation=generation)
-    )
+    changed = [each for each in held if each.left_at is None and each.window.seconds != (start, end)]
+    begun = [each for each in changed if to_seconds(each.window.start) < to_seconds(now)]
+    moment = close_segments(connection, begun, now, cause)
+    values: dict[str, Any] = {"starts_at": start, "ends_at": end, "generation": generation}
+    _update(connection, begun, {**values, "recorded_until": moment, "start_cause": cause})
+    _update(connection, [each for each in held if each not in begun], values)
 
 
 def end_allocations(
-    connection: Connection, ids: Collection[int], generation: int, now: datetime, *, released: bool
+    connection: Connection,
+    held: Collection[Allocation],
+    generation: int,
+    now: datetime,
+    cause: Cause,
+    *,
+    released: bool,
+    left: bool = False,
 ) -> None:
-    """End allocations now: one that has not begun becomes empty, a running one stops at `now`.
+    """End allocations now: one that has not begun becomes empty, a running one stops at `now` for this cause.
 
-    `released` says that the resource was never used or is clean, so no other lease has to wait for it.
+    `released` says that the resource was never used or is clean, so no other lease has to wait for it; `left` that the
+    reservation vacated it, for this cause.
     """
-    moment = to_seconds(now)
+    moment = close_segments(connection, held, now, cause)
     stop = case(
         (allocations.c.ends_at <= moment, allocations.c.ends_at),
         (allocations.c.starts_at >= moment, allocations.c.starts_at),
         else_=moment,
     )
-    values: dict[str, Any] = {"ends_at": stop, "generation": generation}
+    # A process older than the record may have vacated a host without recording it.
+    recorded = case((allocations.c.left_at.is_(None), moment), else_=allocations.c.recorded_until)
+    values: dict[str, Any] = {"ends_at": stop, "generation": generation, "recorded_until": recorded}
     if released:
         values["released_at"] = now
-    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(**values))
+    if left:
+        values |= _vacated(now, cause)
+    _update(connection, held, values)
 
 
-def leave_allocations(connection: Connection, ids: Collection[int], generation: int, now: datetime) -> None:
-    """Mark allocations as vacated: no longer used; until they are released, no other lease gets their resources."""
-    connection.execute(update(allocations).where(allocations.c.id.in_(ids)).values(left_at=now, generation=generation))
+def leave_allocations(
+    connection: Connection, held: Collection[Allocation], generation: int, now: datetime, cause: Cause
+) -> None:
+    """Mark allocations as vacated for this cause; until they are released, no other lease gets their resources."""
+    moment = close_segments(connection, held, now, cause)
+    _update(connection, held, {**_vacated(now, cause), "generation": generation, "recorded_until": moment})
+
+
+def _vacated(now: datetime, cause: Cause) -> dict[str, Any]:
+    """Return the values of a vacated allocation: no segment follows, so `start_cause` says why it was vacated."""
+    return {"left_at": now, "start_cause": cause}
+
+
+def _update(connection: Connection, held: Collection[Allocation], values: Mapping[str, Any]) -> None:
+    if held:
+        mine = allocations.c.id.in_([each.id for each in held])
+        connection.execute(update(allocations).where(mine).values(**values))
 
 
 def unreleased_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
@@ -216,9 +263,25 @@ def each_allocation(
         yield each, [replace(as_allocation(row), window=Window(row.start_at, row.end_at)) for row in held]
 
 
-def leases_on(connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None) -> list[str]:
-    """Return the leases that have one of these resources between now and `until` (None: at any time), soonest first."""
-    query = select(allocations.c.lease_id).where(
+def held_on(connection: Connection, numbers: Collection[int], now: datetime) -> list[Allocation]:
+    """Return what is allocated on these resources now or later and not released, vacated or not, oldest first."""
+    query = select(allocations).where(
+        allocations.c.resource_number.in_(numbers),
+        allocations.c.ends_at > to_seconds(now),
+        allocations.c.ends_at > allocations.c.starts_at,
+        allocations.c.released_at.is_(None),
+    )
+    return [as_allocation(row) for row in connection.execute(query.order_by(allocations.c.id))]
+
+
+def leases_on(
+    connection: Connection, numbers: Collection[int], now: datetime, until: datetime | None
+) -> dict[str, int]:
+    """Return the leases that have one of these resources between now and `until` (None: at any time), soonest first.
+
+    Each with the beginning of the first such allocation, in seconds since the epoch.
+    """
+    query = select(allocations.c.lease_id, allocations.c.starts_at).where(
         allocations.c.resource_number.in_(numbers),
         allocations.c.ends_at > to_seconds(now),
         allocations.c.ends_at > allocations.c.starts_at,
@@ -227,16 +290,20 @@ def leases_on(connection: Connection, numbers: Collection[int], now: datetime, u
     )
     if until is not None:
         query = query.where(allocations.c.starts_at < to_seconds(until))
-    query = query.order_by(allocations.c.starts_at, allocations.c.id)
-    return list(dict.fromkeys(connection.execute(query).scalars()))
+    found: dict[str, int] = {}
+    for lease_id, start in connection.execute(query.order_by(allocations.c.starts_at, allocations.c.id)):
+        found.setdefault(lease_id, start)
+    return found
 
 
-def stored_requests_on(connection: Connection, number: int, now: datetime) -> list[tuple[str, dict[str, Any]]]:
-    """Return type and request of the reservations that have a resource allocated now or later."""
+def stored_requests_on(
+    connection: Connection, numbers: Collection[int], now: datetime
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return type and request of the reservations that have one of these resources now or later, by their id."""
     query = (
-        select(reservations.c.resource_type, reservations.c.request)
+        select(reservations.c.id, reservations.c.resource_type, reservations.c.request)
         .join(allocations, allocations.c.reservation_id == reservations.c.id)
-        .where(allocations.c.resource_number == number, allocations.c.ends_at > to_seconds(now))
+        .where(allocations.c.resource_number.in_(numbers), allocations.c.ends_at > to_seconds(now))
         .where(allocations.c.ends_at > allocations.c.starts_at)
     )
-    return [(row.resource_type, row.request) for row in connection.execute(query)]
+    return {row.id: (row.resource_type, row.request) for row in connection.execute(query)}

@@ -8,6 +8,7 @@ never wait for the writer. A writer takes its lock at BEGIN, so two writers queu
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache
@@ -18,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import NullPool, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from leasehold.conf.database import IMPATIENT, PATIENT
 from leasehold.db.galera import attend_to_galera
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 SQLITE_WAIT_SECONDS = 30
 TRUSTED_SECONDS = 1.0
 """A connection that was idle for less than this is used again without a ping."""
+DISCREET: dict[str, Any] = {"hide_parameters": True}
+"""The message of an error, which is logged, leaves the values of its statement out: there are secrets among them."""
 COMMITTED = "committed"
 """Marks a connection whose transaction has been committed, so that there is nothing to roll back."""
 _READERS: WeakKeyDictionary[Engine, Engine] = WeakKeyDictionary()
@@ -80,6 +84,7 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
         "pool_reset_on_return": None,
         "max_overflow": pool_size,
         "pool_recycle": 1800,
+        **DISCREET,
     }
     engine = create_engine(url, isolation_level="READ COMMITTED", **options)
     reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
@@ -99,7 +104,7 @@ def reader_of(engine: Engine) -> Engine:
 def open_aside(url: URL) -> Engine:
     """Return an engine for rare queries to a server, each on a new connection with short timeouts."""
     options = _driver_options(url, IMPATIENT)
-    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options)
+    return create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool, connect_args=options, **DISCREET)
 
 
 def _spare_round_trips(engine: Engine) -> None:
@@ -166,14 +171,30 @@ def _utc(text: str) -> datetime:
     return datetime.fromisoformat(f"{text}+00:00")
 
 
+def _is_busy(error: BaseException) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode == sqlite3.SQLITE_BUSY
+
+
+_UNTIL_FREE = Retrying(
+    retry=retry_if_exception(_is_busy),
+    stop=stop_after_delay(SQLITE_WAIT_SECONDS),
+    wait=wait_random(0, 0.05),
+    reraise=True,
+)
+"""Tries again what SQLite refuses at once, instead of after its own timeout, while another process does the same: the
+change of a new file's journal mode."""
+
+
 def _open_sqlite(url: str) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False})
+    options = {"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False}
+    engine = create_engine(url, connect_args=options, **DISCREET)
     _WRITERS[engine] = _Writer()
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # The hook below sends BEGIN, so the driver must not start transactions.
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        _UNTIL_FREE(connection.execute, "PRAGMA journal_mode=WAL")
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")

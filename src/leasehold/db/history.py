@@ -1,8 +1,10 @@
 """History: removal for good of what was deleted or over long ago (`leasehold-manage purge`).
 
+What the leases held stays in `segments`, unless the record is purged as well (feature L9).
+
 Services may run meanwhile: each batch is a transaction of its own, and checks the chosen rows again under a lock. A
-calendar that was last updated before `before` would keep purged allocations, so `before` lies at least `LEAST_AGE` in
-the past.
+calendar that was last updated before what is purged was over would keep purged allocations, so that is at least
+`LEAST_AGE` ago.
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import ColumnElement, and_, delete, exists, func, not_, or_, select
 
+from leasehold.db.event_log import mark_purged
 from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.record import keep_segments
 from leasehold.db.store import Database
 from leasehold.db.tables import (
     allocations,
+    dead_letters,
     events,
     idempotency_keys,
     leases,
@@ -26,9 +31,11 @@ from leasehold.db.tables import (
     reservations,
     resource_properties,
     resources,
+    segments,
+    subscriptions,
     tasks,
 )
-from leasehold.db.task import LEASE
+from leasehold.db.task import END_NOTICE, LEASE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.windows import to_seconds
 
@@ -42,6 +49,8 @@ LEAST_AGE = timedelta(days=1)
 """How long ago something must have been over before it may be purged."""
 BATCH = 100
 """Leases or resources in one transaction: few enough that no other transaction waits long for it."""
+MANY = 2_000
+"""Segments in one transaction; no other transaction waits for them."""
 COUNTED = (
     leases,
     reservations,
@@ -52,21 +61,28 @@ COUNTED = (
     idempotency_keys,
     resources,
     resource_properties,
+    segments,
+    dead_letters,
 )
 
 Key = TypeVar("Key", str, int)
 
 
-def purge(engine: Engine, before: datetime, *, dry_run: bool) -> dict[str, int]:
-    """Remove what was over before a moment and return the number of removed rows by table; `dry_run` only counts.
+def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, record: bool = False) -> dict[str, int]:
+    """Remove what has been over for an age and return the number of removed rows by table; `dry_run` only counts.
 
-    First remove leases that were deleted, or whose end was carried out, before that moment, with all their rows. Then
-    remove the removed resources that nothing refers to any more. Keep what is alive, not released or has work left.
+    First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
+    the removed resources that nothing refers to any more, old events of resources, and old dead letters. Keep what is
+    alive, not released or has work left. `record` also removes the segments that ended that long ago.
     """
-    db, work = Database(engine), _Purge(before, dry_run)
+    db, work = Database(engine), _Purge(now, now - age, dry_run, record)
     counts: Counter[str] = Counter()
     _in_batches(db, work.leases, "", counts, dry_run=dry_run)
     _in_batches(db, work.resources, 0, counts, dry_run=dry_run)
+    _in_batches(db, work.news, 0, counts, dry_run=dry_run)
+    _in_batches(db, work.dead_letters, "", counts, dry_run=dry_run)
+    if record:
+        _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
     return {table.name: counts[table.name] for table in COUNTED}
 
 
@@ -100,8 +116,10 @@ def _in_batches(
 class _Purge:
     """The transactions: each takes the key to begin after and returns the last key it looked at, None at the end."""
 
+    now: datetime
     before: datetime
     dry_run: bool
+    record: bool
 
     def leases(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
         over = self._over()
@@ -114,10 +132,13 @@ class _Purge:
             mine = leases.c.id.in_(ids)
             connection.execute(select(leases.c.id).where(mine).order_by(leases.c.id).with_for_update()).all()
             ids = list(connection.scalars(select(leases.c.id).where(mine, over)))
-        for table in (allocations, reservations, events, outbox, idempotency_keys):
+            if not self.record:
+                keep_segments(connection, ids, self.now)
+        for table in (allocations, reservations, events, idempotency_keys):
             self._take(connection, table, table.c.lease_id.in_(ids), counts)
         # Tasks of every kind: only tasks about a lease have its id as their subject.
         self._take(connection, tasks, tasks.c.subject.in_(ids), counts)
+        self._take_news(connection, outbox.c.lease_id.in_(ids), counts)
         self._take(connection, leases, leases.c.id.in_(ids), counts)
         return last
 
@@ -139,6 +160,40 @@ class _Purge:
         self._take(connection, resources, resources.c.number.in_(found), counts)
         last: int = numbers[-1]
         return last
+
+    def segments(self, connection: Connection, after: int, counts: Counter[str]) -> int | None:
+        old = segments.c.ends_at <= to_seconds(self.before)
+        ids = _keys(connection, segments.c.id, after, old, most=MANY)
+        if not ids:
+            return None
+        self._take(connection, segments, segments.c.id.in_(ids), counts)
+        last: int = ids[-1]
+        return last
+
+    def news(self, connection: Connection, after: int, counts: Counter[str]) -> int | None:
+        """Remove old events of resources; those of a lease go with it."""
+        old = and_(outbox.c.resource_id.is_not(None), outbox.c.created_at < self.before)
+        keys = _keys(connection, outbox.c.id, after, old)
+        if not keys:
+            return None
+        self._take_news(connection, outbox.c.id.in_(keys), counts)
+        last: int = keys[-1]
+        return last
+
+    def dead_letters(self, connection: Connection, after: str, counts: Counter[str]) -> str | None:
+        old = dead_letters.c.died_at < self.before
+        theirs = exists().where(dead_letters.c.subscription_id == subscriptions.c.id, old)
+        ids = _keys(connection, subscriptions.c.id, after, theirs)
+        if not ids:
+            return None
+        self._take(connection, dead_letters, and_(dead_letters.c.subscription_id.in_(ids), old), counts)
+        last: str = ids[-1]
+        return last
+
+    def _take_news(self, connection: Connection, which: ColumnElement[bool], counts: Counter[str]) -> None:
+        if not self.dry_run:
+            mark_purged(connection, which)
+        self._take(connection, outbox, which, counts)
 
     def _take(self, connection: Connection, table: Table, which: ColumnElement[bool], counts: Counter[str]) -> None:
         if self.dry_run:
@@ -166,7 +221,7 @@ class _Purge:
             allocations.c.lease_id == leases.c.id,
             or_(allocations.c.released_at.is_(None), allocations.c.released_at >= self.before, promised),
         )
-        busy = exists().where(tasks.c.kind == LEASE, tasks.c.subject == leases.c.id, _at_work())
+        busy = exists().where(tasks.c.kind.in_([LEASE, END_NOTICE]), tasks.c.subject == leases.c.id, _at_work())
         return and_(or_(leases.c.deleted_at < self.before, ended), not_(held), not_(busy))
 
     def _abandoned(self) -> ColumnElement[bool]:
@@ -185,7 +240,9 @@ def _at_work() -> ColumnElement[bool]:
     return or_(tasks.c.due_at.is_not(None), tasks.c.claimed_by.is_not(None))
 
 
-def _keys(connection: Connection, column: ColumnElement[Any], after: object, which: ColumnElement[bool]) -> list[Any]:
+def _keys(
+    connection: Connection, column: ColumnElement[Any], after: object, which: ColumnElement[bool], most: int = BATCH
+) -> list[Any]:
     """Return the next batch of keys of rows that meet the condition, in order."""
-    query = select(column).where(column > after, which).order_by(column).limit(BATCH)
+    query = select(column).where(column > after, which).order_by(column).limit(most)
     return list(connection.execute(query).scalars())

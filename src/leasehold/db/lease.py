@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation
 from leasehold.db.tables import allocations, events, leases, reservations
+from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
@@ -32,6 +33,9 @@ MANY = 500
 
 LONGEST_REASON = 4_000
 """In characters; MariaDB refuses texts of more than 64 KiB, and a reason may name thousands of hosts."""
+
+Part = TypeVar("Part", Reservation, Event)
+"""What a lease consists of."""
 
 _PARTS: tuple[tuple[Select[Any], Column[Any]], ...] = (
     (select(reservations).order_by(reservations.c.lease_id, reservations.c.position), reservations.c.lease_id),
@@ -63,6 +67,8 @@ def insert_lease(connection: Connection, lease: Lease) -> None:
             "generation": lease.generation,
             "created_at": lease.created_at,
             "updated_at": lease.updated_at,
+            "heal_policy": lease.heal_policy,
+            "reminded": lease.reminded,
         },
     )
     if lease.reservations:
@@ -83,6 +89,7 @@ def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
         "status": reservation.status,
         "missing_resources": reservation.missing_resources,
         "resources_changed": reservation.resources_changed,
+        "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
         "created_at": reservation.created_at,
         "updated_at": reservation.updated_at,
@@ -143,18 +150,23 @@ def each_lease(
     *,
     after: tuple[datetime, str] | None = None,
     limit: int | None = None,
+    resource_type: str | None = None,
 ) -> Iterator[Lease]:
     """Yield the leases that are not deleted, of one project or of all, oldest first; holds `CHUNK` of them at most.
 
-    With `after`, only those that follow this position, and no more than `limit`. Their allocations are left out: a list
-    never shows them, and they may be most of the database. Takes three statements for each chunk, and one for the ids
-    of all that follow the first chunk. The transaction has to see one snapshot.
+    With `after`, only those that follow this position, and no more than `limit`; with `resource_type`, only those with
+    a reservation of this type. Their allocations are left out: a list never shows them, and they may be most of the
+    database. Takes three statements for each chunk, and one for the ids of all that follow the first chunk. The
+    transaction has to see one snapshot.
     """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     if after is not None:
         query = query.where(_follows(*after))
+    if resource_type is not None:
+        of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
+        query = query.where(leases.c.id.in_(of_type))
     # One row more than a chunk shows whether there are more.
     most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
     first = connection.execute(query.order_by(*_PLACE).limit(most)).all()
@@ -223,6 +235,8 @@ def _lease(row: Row[Any], parts: tuple[Reservation, ...], moments: tuple[Event, 
         deleted_at=row.deleted_at,
         reservations=parts,
         events=moments,
+        heal_policy=None if row.heal_policy is None else HealPolicy(row.heal_policy),
+        reminded=row.reminded,
     )
 
 
@@ -240,6 +254,7 @@ def _reservation(row: Row[Any], held: tuple[Allocation, ...]) -> Reservation:
         created_at=row.created_at,
         updated_at=row.updated_at,
         allocations=held,
+        missing=row.missing,
     )
 
 
@@ -264,21 +279,33 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     """
     check(before, after)
     after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
-    parts = [
-        _changed_reservation(new)
-        for old, new in zip(before.reservations, after.reservations, strict=True)
-        if old != new
-    ]
-    moments = [_changed_event(new) for old, new in zip(before.events, after.events, strict=True) if old != new]
     if before == after:
         return before
-    saved = replace(after, generation=before.generation + 1, updated_at=now)
+    parts = _stamped(before.reservations, after.reservations, now)
+    moments = _stamped(before.events, after.events, now)
+    saved = replace(
+        after,
+        generation=before.generation + 1,
+        updated_at=now,
+        reservations=tuple(part for part, _ in parts),
+        events=tuple(moment for moment, _ in moments),
+    )
     connection.execute(_SAVE_LEASE, {"key": saved.id, **_changed_lease(saved)})
-    if parts:
-        connection.execute(_SAVE_RESERVATION, [{**row, "updated_at": now} for row in parts])
-    if moments:
-        connection.execute(_SAVE_EVENT, [{**row, "updated_at": now} for row in moments])
+    changed_parts = [_changed_reservation(part) for part, changed in parts if changed]
+    if changed_parts:
+        connection.execute(_SAVE_RESERVATION, changed_parts)
+    changed_moments = [_changed_event(moment) for moment, changed in moments if changed]
+    if changed_moments:
+        connection.execute(_SAVE_EVENT, changed_moments)
     return saved
+
+
+def _stamped(before: Sequence[Part], after: Sequence[Part], now: datetime) -> list[tuple[Part, bool]]:
+    """Return the parts of a lease with the moment of their change, each with whether it has changed."""
+    return [
+        (new, False) if old == new else (replace(new, updated_at=now), True)
+        for old, new in zip(before, after, strict=True)
+    ]
 
 
 def _changed_lease(lease: Lease) -> dict[str, Any]:
@@ -292,6 +319,8 @@ def _changed_lease(lease: Lease) -> dict[str, Any]:
         "generation": lease.generation,
         "updated_at": lease.updated_at,
         "deleted_at": lease.deleted_at,
+        "heal_policy": lease.heal_policy,
+        "reminded": lease.reminded,
     }
 
 
@@ -302,12 +331,14 @@ def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
         "status": reservation.status,
         "missing_resources": reservation.missing_resources,
         "resources_changed": reservation.resources_changed,
+        "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
+        "updated_at": reservation.updated_at,
     }
 
 
 def _changed_event(event: Event) -> dict[str, Any]:
-    return {"key": event.id, "time": event.time, "status": event.status}
+    return {"key": event.id, "time": event.time, "status": event.status, "updated_at": event.updated_at}
 
 
 def _save(table: Table, *columns: str) -> Update:
@@ -325,8 +356,10 @@ _SAVE_LEASE = _save(
     "generation",
     "updated_at",
     "deleted_at",
+    "heal_policy",
+    "reminded",
 )
 _SAVE_RESERVATION = _save(
-    reservations, "request", "status", "missing_resources", "resources_changed", "cloud", "updated_at"
+    reservations, "request", "status", "missing_resources", "resources_changed", "missing", "cloud", "updated_at"
 )
 _SAVE_EVENT = _save(events, "time", "status", "updated_at")

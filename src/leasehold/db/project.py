@@ -56,7 +56,9 @@ _OPEN = (
     leases.c.deleted_at.is_(None),
     leases.c.status.not_in(OVER),
 )
+_OF_USER = leases.c.user_id == bindparam("user")
 _COUNT_OPEN = select(func.count()).select_from(leases).where(*_OPEN)
+_COUNT_OPEN_OF_USER = _COUNT_OPEN.where(_OF_USER)
 _ALLOCATED = (
     select(
         allocations.c.pool,
@@ -69,6 +71,7 @@ _ALLOCATED = (
     .where(*_OPEN, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at)
     .group_by(allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at)
 )
+_ALLOCATED_TO_USER = _ALLOCATED.where(_OF_USER)
 
 
 def take_use(connection: Connection, project_id: str, more: Use, most: Use, now: datetime) -> bool:
@@ -101,9 +104,12 @@ def keep_use(connection: Connection, project_id: str, use: Use, now: datetime) -
     connection.execute(_KEEP, {"project": project_id, "now": now, **values})
 
 
-def count_open_leases(connection: Connection, project_id: str) -> int:
-    """Return how many leases of the project are neither over nor deleted."""
-    count: int = connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
+def count_open_leases(connection: Connection, project_id: str, user_id: str | None = None) -> int:
+    """Return how many leases of the project, or of one user in it, are neither over nor deleted."""
+    if user_id is None:
+        count: int = connection.execute(_COUNT_OPEN, {"project": project_id}).scalar_one()
+    else:
+        count = connection.execute(_COUNT_OPEN_OF_USER, {"project": project_id, "user": user_id}).scalar_one()
     return count
 
 
@@ -117,13 +123,17 @@ class Allocated:
 
 
 def allocated_to(
-    connection: Connection, project_id: str, whole: Mapping[str, str], *, but: str = ""
+    connection: Connection, project_id: str, whole: Mapping[str, str], *, but: str = "", user_id: str | None = None
 ) -> list[Allocated]:
-    """Return what is allocated to the open leases of a project, without the lease `but`.
+    """Return what is allocated to the open leases of a project, or of one user in it, without the lease `but`.
 
     `whole` names, by pool, the amount of `Use` in which a whole resource counts 1.
     """
-    rows = connection.execute(_ALLOCATED, {"project": project_id, "but": but})
+    asked = {"project": project_id, "but": but}
+    if user_id is None:
+        rows = connection.execute(_ALLOCATED, asked)
+    else:
+        rows = connection.execute(_ALLOCATED_TO_USER, {**asked, "user": user_id})
     return [
         Allocated(row.starts_at, row.ends_at, _use_of(whole.get(row.pool), row.demand, int(row.slots))) for row in rows
     ]
@@ -139,6 +149,12 @@ def _use_of(whole: str | None, text: str | None, slots: int) -> Use:
 def total(allocated: list[Allocated]) -> Use:
     """Return the sum of all, whatever their windows."""
     return sum((each.use for each in allocated), Use())
+
+
+def host_seconds(allocated: list[Allocated], since: datetime) -> int:
+    """Return the sum over all whole hosts of the seconds for which they are allocated from a moment on."""
+    begin = to_seconds(since)
+    return sum(max(0, each.end - max(begin, each.start)) * each.use.hosts for each in allocated)
 
 
 def peak(allocated: list[Allocated], window: Window) -> Use:

@@ -47,6 +47,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         reservable=row.reservable,
         health=_health(row),
         down_since=row.down_since,
+        changed_at=row.changed_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
         deleted_at=row.deleted_at,
@@ -102,6 +103,18 @@ def failed_resources(connection: Connection) -> dict[int, str]:
         resources.c.alive == 1, resources.c.health == Health.FAILED
     )
     return dict(connection.execute(query).all())
+
+
+def changed_in_the_cloud(connection: Connection) -> dict[int, datetime]:
+    """Return by number when the cloud was found to say something else of enrolled resources."""
+    query = select(resources.c.number, resources.c.changed_at)
+    return dict(connection.execute(query.where(resources.c.alive == 1, resources.c.changed_at.is_not(None))).all())
+
+
+def all_fits(connection: Connection, number: int, changed_at: datetime) -> None:
+    """Record that every allocation of a resource fits what it has since this change; a later change stays recorded."""
+    mine = (resources.c.number == number, resources.c.changed_at == changed_at)
+    connection.execute(update(resources).where(*mine).values(changed_at=None))
 
 
 def sharing(

@@ -103,6 +103,7 @@ resources = Table(
     Column("deleted_at", UtcDateTime),
     Column("health", String(16)),
     Column("down_since", UtcDateTime),
+    Column("changed_at", UtcDateTime),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),
@@ -149,6 +150,8 @@ leases = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     Column("deleted_at", UtcDateTime),
+    Column("heal_policy", String(24)),
+    Column("reminded", Integer),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
     **EXACT,
@@ -169,6 +172,7 @@ reservations = Table(
     Column("cloud", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
+    Column("missing", Integer),
     Index("ix_reservations_lease_id", "lease_id"),
     **EXACT,
 )
@@ -188,10 +192,39 @@ allocations = Table(
     Column("released_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
     Column("left_at", UtcDateTime),
+    Column("substitute", Boolean),
+    Column("recorded_until", BigInteger),
+    Column("start_cause", String(16)),
     Index("ix_allocations_pool_generation", "pool", "generation"),
     Index("ix_allocations_reservation_id", "reservation_id"),
     Index("ix_allocations_lease_id", "lease_id"),
     Index("ix_allocations_resource_number_ends_at", "resource_number", "ends_at"),
+    **EXACT,
+    **COUNTED,
+)
+
+# No foreign keys: a segment outlives the lease and the resource that it is about.
+segments = Table(
+    "segments",
+    metadata,
+    Column("id", BigKey, primary_key=True, autoincrement=True),
+    Column("lease_id", String(36), nullable=False),
+    Column("reservation_id", String(36), nullable=False),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("resource_type", String(66), nullable=False),
+    Column("resource_number", BigInteger, nullable=False),
+    Column("resource", String(255), nullable=False),
+    Column("slots", Integer, nullable=False),
+    Column("demand", Text),
+    Column("starts_at", BigInteger, nullable=False),
+    Column("ends_at", BigInteger, nullable=False),
+    Column("start_cause", String(16)),
+    Column("end_cause", String(16)),
+    Column("written_at", UtcDateTime, nullable=False),
+    Index("ix_segments_lease_id", "lease_id"),
+    Index("ix_segments_project_id_ends_at", "project_id", "ends_at"),
+    Index("ix_segments_ends_at", "ends_at"),
     **EXACT,
     **COUNTED,
 )
@@ -229,6 +262,9 @@ tasks = Table(
     **COUNTED,
 )
 
+# The event log. A row has no position and no nonce before it is sequenced (`db/event_log.py`). An event of a resource
+# has an empty lease and an empty project; one of a lease has no resource. `lease_state` is what `payload` does not say
+# of the lease, for the message bus alone.
 outbox = Table(
     "outbox",
     metadata,
@@ -238,9 +274,70 @@ outbox = Table(
     Column("event_type", String(66), nullable=False),
     Column("payload", JSON, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    Column("generation", BigInteger),
+    Column("resource_type", String(66)),
+    Column("resource_id", String(36)),
+    Column("position", BigInteger),
+    Column("nonce", String(16)),
+    Column("lease_state", JSON(none_as_null=True)),
     Index("ix_outbox_lease_id", "lease_id"),
+    Index("ix_outbox_position", "position"),
+    Index("ix_outbox_project_id_position", "project_id", "position"),
     **EXACT,
     **COUNTED,
+)
+
+event_log = Table(
+    "event_log",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("last", BigInteger, nullable=False),
+    Column("nonce", String(16), nullable=False),
+    Column("purged", BigInteger, nullable=False),
+    **EXACT,
+)
+"""One row: the last position and its nonce, and the last position that was purged."""
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("all_projects", Boolean, nullable=False),
+    Column("channel", String(16), nullable=False),
+    Column("target", String(2000), nullable=False),
+    Column("secret", String(64), nullable=False),
+    Column("event_types", JSON, nullable=False),
+    Column("lease_id", String(36)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("failures", Integer, nullable=False),
+    Column("refusals", Integer, nullable=False),
+    Column("failing_since", UtcDateTime),
+    Column("suspended_at", UtcDateTime),
+    Column("due_at", UtcDateTime),
+    Column("last_error", Text),
+    Column("claimed_by", String(64)),
+    Column("claim_until", UtcDateTime),
+    Column("served_at", UtcDateTime, nullable=False),
+    Column("slow_until", UtcDateTime),
+    Index("ix_subscriptions_project_id", "project_id"),
+    Index("ix_subscriptions_served_at", "served_at"),
+    **EXACT,
+)
+
+dead_letters = Table(
+    "dead_letters",
+    metadata,
+    Column("subscription_id", ForeignKey("subscriptions.id"), primary_key=True),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("event_id", String(36), nullable=False),
+    Column("event_type", String(66), nullable=False),
+    Column("lease_id", String(36), nullable=False),
+    Column("died_at", UtcDateTime, nullable=False),
+    Column("error", Text, nullable=False),
+    **EXACT,
 )
 
 idempotency_keys = Table(

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LEASE = "lease"
+END_NOTICE = "end-notice"
+"""Tasks that only `claim_end_notice` claims, because a service that hangs must delay no lease (decision 0041)."""
 LONGEST_ERROR = 4_000
 """In characters. MariaDB refuses texts of more than 64 KiB, and a claim that cannot be written back would be stuck."""
 _FREE = or_(tasks.c.claim_until.is_(None), tasks.c.claim_until < bindparam("now"))
@@ -32,7 +34,7 @@ LOOKAHEAD = 10_000
 """How many due tasks, longest due first, one claim chooses from; this bounds its cost when more are due."""
 _WAITING = (
     select(tasks.c.id, tasks.c.project_id, tasks.c.due_at)
-    .where(tasks.c.due_at <= bindparam("now"), _FREE)
+    .where(tasks.c.due_at <= bindparam("now"), _FREE, tasks.c.kind != literal_column(f"'{END_NOTICE}'"))
     .order_by(tasks.c.due_at, tasks.c.id)
     .limit(literal_column(str(LOOKAHEAD)))
     .subquery()
@@ -40,6 +42,12 @@ _WAITING = (
 _OWN_ORDER = func.row_number().over(partition_by=_WAITING.c.project_id, order_by=(_WAITING.c.due_at, _WAITING.c.id))
 _PLACED = select(_WAITING.c.id, _WAITING.c.due_at, _OWN_ORDER.label("place")).subquery()
 _DUE = select(_PLACED.c.id).order_by(_PLACED.c.place, _PLACED.c.due_at, _PLACED.c.id).limit(bindparam("most"))
+_NOTICE = (
+    select(tasks.c.id)
+    .where(tasks.c.kind == END_NOTICE, tasks.c.due_at <= bindparam("now"), _FREE)
+    .order_by(tasks.c.due_at, tasks.c.id)
+    .limit(1)
+)
 _CLAIM = (
     update(tasks)
     .where(tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.due_at <= bindparam("now"), _FREE)
@@ -103,8 +111,26 @@ def claim_tasks(connection: Connection, claimer: str, now: datetime, lasts: time
     """
     made_at = time.monotonic()
     ids = list(connection.execute(_DUE, {"now": now, "most": most}).scalars())
-    if not ids:
-        return []
+    return _claim(connection, ids, claimer, now, lasts, made_at) if ids else []
+
+
+def is_end_notice_due(connection: Connection, now: datetime) -> bool:
+    """Say whether `claim_end_notice` would find one; it takes no lock."""
+    return connection.execute(_NOTICE, {"now": now}).first() is not None
+
+
+def claim_end_notice(connection: Connection, claimer: str, now: datetime, lasts: timedelta) -> Claim | None:
+    """Claim the end notice that has been due the longest; None if none is due, or another manager was faster."""
+    made_at = time.monotonic()
+    ids = list(connection.execute(_NOTICE, {"now": now}).scalars())
+    claims = _claim(connection, ids, claimer, now, lasts, made_at) if ids else []
+    return claims[0] if claims else None
+
+
+def _claim(
+    connection: Connection, ids: Sequence[int], claimer: str, now: datetime, lasts: timedelta, made_at: float
+) -> Sequence[Claim]:
+    """Claim those of the tasks that are still due and unclaimed, and return the claims in the order of the ids."""
     values = {"ids": ids, "now": now, "claimer": claimer, "until": now + lasts}
     if connection.execute(_CLAIM, values).rowcount == 0:
         return []
@@ -127,6 +153,12 @@ def still_ours(connection: Connection, claim: Claim) -> bool:
     return connection.execute(_HOLDER, {"key": claim.id}).scalar_one_or_none() == claim.claimer
 
 
+def due_anew(connection: Connection, claim: Claim) -> datetime | None:
+    """Return the moment at which a claimed task was made due again while its work ran; None if it was not."""
+    due: datetime | None = connection.execute(select(tasks.c.due_at).where(tasks.c.id == claim.id)).scalar_one()
+    return None if due == claim.due_at else due
+
+
 def finish_task(
     connection: Connection,
     claim: Claim,
@@ -145,6 +177,21 @@ def finish_task(
     connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
 
 
+def remove_task(connection: Connection, claim: Claim) -> bool:
+    """Remove a task whose work is done for good, or release it if it was made due again while that work ran.
+
+    Does nothing and returns False when the claim has been lost.
+    """
+    if not still_ours(connection, claim):
+        return False
+    due = due_anew(connection, claim)
+    if due is None:
+        connection.execute(delete(tasks).where(tasks.c.id == claim.id))
+    else:
+        finish_task(connection, claim, due)
+    return True
+
+
 def give_back(connection: Connection, claims: Collection[Claim]) -> None:
     """Release these claims at once, without counting the try as failed: their manager stops before it finished."""
     ours = (tasks.c.id.in_([each.id for each in claims]), tasks.c.claimed_by.in_({each.claimer for each in claims}))
@@ -153,8 +200,8 @@ def give_back(connection: Connection, claims: Collection[Claim]) -> None:
 
 
 def next_due(connection: Connection, now: datetime) -> datetime | None:
-    """Return when the next unclaimed task is due, None if none is."""
-    query = select(func.min(tasks.c.due_at)).where(tasks.c.due_at.is_not(None), _FREE)
+    """Return when the next unclaimed task that `claim_tasks` claims is due, None if none is."""
+    query = select(func.min(tasks.c.due_at)).where(tasks.c.due_at.is_not(None), _FREE, tasks.c.kind != END_NOTICE)
     due: datetime | None = connection.execute(query, {"now": now}).scalar_one()
     return due
 
@@ -165,14 +212,6 @@ def add_task_once(connection: Connection, kind: str, subject: str, due_at: datet
         add_task(connection, kind, subject, due_at)
 
 
-def add_task_by(connection: Connection, kind: str, subject: str, latest: datetime) -> None:
-    """Make a task due at `latest` or before, writing it when it does not exist; one that is due sooner stays so."""
-    mine = (tasks.c.kind == kind, tasks.c.subject == subject)
-    due = func.coalesce(case((tasks.c.due_at < latest, tasks.c.due_at)), latest)
-    if connection.execute(update(tasks).where(*mine).values(due_at=due)).rowcount == 0:
-        add_task(connection, kind, subject, latest)
-
-
 def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
     """Remove a task that is still due at this moment and unclaimed; say whether there was one."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)
@@ -181,5 +220,7 @@ def call_off_task(connection: Connection, kind: str, subject: str, due_at: datet
 
 
 def postpone_task(connection: Connection, claim: Claim, due_at: datetime, error: str) -> None:
-    """Release a claim with its work unfinished, due again at a moment."""
-    finish_task(connection, claim, due_at, error=error, attempts=claim.attempts, refusals=claim.refusals)
+    """Release a claim with its work unfinished, due again at a moment, or at a later one that was set meanwhile."""
+    if still_ours(connection, claim):
+        due = max(due_at, due_anew(connection, claim) or due_at)
+        finish_task(connection, claim, due, error=error, attempts=claim.attempts, refusals=claim.refusals)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from leasehold.enforcement.amount import MaxLeaseSizeFilter
 from leasehold.enforcement.duration import MaxLeaseDurationFilter
+from leasehold.enforcement.external import NAME as EXTERNAL
+from leasehold.enforcement.external import Call, ExternalService
 from leasehold.enforcement.lookahead import MaxLookaheadFilter
 from leasehold.enforcement.project import ProjectLimitsFilter
+from leasehold.enforcement.stacking import StackingFilter
 from leasehold.model.errors import AmendmentDeniedError, LeaseholdError, LimitExceededError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
 
     from leasehold.conf.settings import LeaseSettings
     from leasehold.enforcement.deciding import Deciding
@@ -43,10 +49,10 @@ class Filter(Protocol):
 
 FILTERS: dict[str, Callable[[LeaseSettings], Filter]] = {
     each.__name__: each
-    for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, ProjectLimitsFilter)
+    for each in (MaxLeaseDurationFilter, MaxLookaheadFilter, MaxLeaseSizeFilter, ProjectLimitsFilter, StackingFilter)
 }
 """Every filter by its name in the configuration."""
-ALWAYS = (MaxLeaseSizeFilter.__name__, ProjectLimitsFilter.__name__)
+ALWAYS = (MaxLeaseSizeFilter.__name__, ProjectLimitsFilter.__name__, StackingFilter.__name__)
 """Filters that are always on, so that one project cannot stop all others. A limit of -1 means no limit."""
 
 
@@ -55,12 +61,15 @@ class Enforcement:
     """The filters in the order of the configuration; the first refusal counts.
 
     They run inside the transaction that decides, so that what they counted is still true when it commits. `size` also
-    runs before that transaction.
+    runs before that transaction. The `external` service is asked after them and outside of any transaction, inside
+    `around()`.
     """
 
     filters: Sequence[Filter] = ()
     exempt_projects: frozenset[str] = frozenset()
     size: MaxLeaseSizeFilter | None = None
+    external: ExternalService | None = None
+    around: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def check_count(self, project_id: str, count: int) -> None:
         """Raise TooMuchAskedError if one lease of the project may not have this many reservations."""
@@ -88,8 +97,20 @@ class Enforcement:
         """Say whether an amendment would pass every filter."""
         return _passes(partial(self.check_update, lease, proposed, deciding))
 
+    def asks(self, call: Call, project_id: str) -> bool:
+        """Say whether the external service takes this call about leases of the project."""
+        return self.external is not None and self.external.takes(call) and project_id not in self.exempt_projects
+
+    def ask(self, call: Call, body: Mapping[str, Any]) -> None:
+        """Return if the external service approves; raises ExternallyDeniedError and NoDecisionError."""
+        if self.external is not None:
+            with self.around():
+                self.external.check(call, body)
+
     def _for(self, lease: Lease) -> Sequence[Filter]:
-        return () if lease.project_id in self.exempt_projects else self.filters
+        # A maintenance window is not limited: only administrators make and change one.
+        free = lease.is_maintenance or lease.project_id in self.exempt_projects
+        return () if free else self.filters
 
 
 def _passes(check: Callable[[], None]) -> bool:
@@ -101,18 +122,22 @@ def _passes(check: Callable[[], None]) -> bool:
 
 
 def load_filters(settings: LeaseSettings) -> Enforcement:
-    """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError.
+    """Return the chain of `[enforcement] enabled_filters`; raises UnknownFilterError and ConfigurationError.
 
     Logs a warning for each filter that is off and has limits, because these have no effect.
     """
     named = settings.enforcement_filters
     wanted = (*named, *(name for name in ALWAYS if name not in named))
-    unknown = sorted(set(wanted) - set(FILTERS))
+    unknown = sorted(set(wanted) - set(FILTERS) - {EXTERNAL})
     if unknown:
-        message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {', '.join(sorted(FILTERS))}."
+        known = ", ".join(sorted((*FILTERS, EXTERNAL)))
+        message = f"Unknown enforcement filters: {', '.join(unknown)}; these exist: {known}."
         raise UnknownFilterError(message)
     for name, make in FILTERS.items():
         if name not in wanted and make(settings).limits:
             LOG.warning("The limits of %s have no effect: add it to [enforcement] enabled_filters.", name)
-    filters = [FILTERS[name](settings) for name in wanted]
-    return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings))
+    if EXTERNAL not in wanted and settings.external.named:
+        LOG.warning("No external service is asked: add %s to [enforcement] enabled_filters.", EXTERNAL)
+    filters = [FILTERS[name](settings) for name in wanted if name != EXTERNAL]
+    external = ExternalService(settings.external) if EXTERNAL in wanted else None
+    return Enforcement(filters, settings.limits.exempt_projects, MaxLeaseSizeFilter(settings), external)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold.db.allocation import Grant, end_allocations, insert_allocations, move_allocations
 from leasehold.leasing.decide import promised_window
 from leasehold.model.errors import InUseError
+from leasehold.model.segment import Cause
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_seconds
 
@@ -70,8 +71,11 @@ def left_by(part: Reservation) -> list[Allocation]:
 
 
 def whole_left_by(part: Reservation) -> list[Allocation]:
-    """Return those of `left_by` that are whole hosts: the reservation may take them back with their servers."""
-    return [held for held in left_by(part) if held.demand is None]
+    """Return the whole hosts in `left_by` that failed: the reservation may take them back with their servers.
+
+    A host that was swapped away is none of them.
+    """
+    return [held for held in left_by(part) if held.demand is None and not held.swapped]
 
 
 def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapshot, window: Window) -> None:
@@ -87,8 +91,8 @@ def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapsh
         fits = others.free(window)[row] if held.demand is None else others.slots(window, held.demand)[row] >= held.slots
         if not fits:
             message = (
-                "Servers of the lease may be left on a host that failed and that is allocated to other leases in the "
-                "new window. Delete those servers and ask again a few minutes later, or ask for an earlier end."
+                "Servers of the lease may be left on a host that it vacated, and that is allocated to other leases in "
+                "the new window. Delete those servers and ask again a few minutes later, or ask for an earlier end."
             )
             raise InUseError(message, field="end_date")
 
@@ -119,35 +123,44 @@ class Rewriting:
         end = held.window.end if self.window.end == before.end else self.ahead.end
         return Window(begin, max(begin, end))
 
+    @property
+    def cause(self) -> Cause:
+        """Why the segments of the allocations that stay end."""
+        if self.window.end > self.lease.window.end:
+            return Cause.EXTENDED
+        return Cause.ENDED_EARLY if self.window.end <= self.now else Cause.AMENDED
+
 
 def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: str) -> None:
     """Move the allocations that stay, end those that go, and insert the new ones."""
     wanted = Counter(_key(pick) for pick in picks)
-    stays: dict[Window, list[int]] = {}
+    stays: dict[Window, list[Allocation]] = {}
     goes: list[Allocation] = []
     for held in held_by(to.part, to.lease):
         if wanted[_key(held.pick)] > 0:
             wanted[_key(held.pick)] -= 1
-            stays.setdefault(to.moved(held), []).append(held.id)
+            stays.setdefault(to.moved(held), []).append(held)
         else:
             goes.append(held)
     used = {pick.resource_number for pick in picks}
     for held in left_by(to.part):
         if held.resource_number not in used:
-            stays.setdefault(to.moved(held), []).append(held.id)
+            stays.setdefault(to.moved(held), []).append(held)
     # The reservation may get a vacated host back when it works again.
-    again = [held.id for held in left_by(to.part) if held.resource_number in used]
+    again = [held for held in left_by(to.part) if held.resource_number in used]
     if again:
-        end_allocations(connection, again, to.generation, to.now, released=True)
-    for window, ids in stays.items():
-        move_allocations(connection, ids, to.generation, window)
+        end_allocations(connection, again, to.generation, to.now, Cause.AMENDED, released=True)
+    for window, staying in stays.items():
+        move_allocations(connection, staying, to.generation, window, to.now, to.cause)
     _end(connection, to, goes, used)
+    # A substitute that gets other slots is still one (feature J4).
+    substitutes = {held.resource_number for held in goes if held.substitute}
     fresh = []
     for pick in picks:
         if wanted[_key(pick)] > 0:
             wanted[_key(pick)] -= 1
-            fresh.append(Grant(pool, to.generation, to.part.id, pick))
-    insert_allocations(connection, to.lease.id, to.ahead, fresh)
+            fresh.append(Grant(pool, to.generation, to.part.id, pick, pick.resource_number in substitutes))
+    insert_allocations(connection, to.lease.id, to.ahead, fresh, Cause.AMENDED)
 
 
 def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stays: Collection[int]) -> None:
@@ -158,9 +171,9 @@ def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stay
     """
     touched = to.lease.reached(EventType.START)
     for released in (True, False):
-        ids = [held.id for held in goes if released == (not touched or held.resource_number in stays)]
-        if ids:
-            end_allocations(connection, ids, to.generation, to.now, released=released)
+        ending = [held for held in goes if released == (not touched or held.resource_number in stays)]
+        if ending:
+            end_allocations(connection, ending, to.generation, to.now, Cause.AMENDED, released=released)
 
 
 def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:

@@ -5,7 +5,8 @@ The lease keeps the resources it holds if possible. All reservations change or n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.lease import find_lease, save_lease
@@ -13,9 +14,13 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.enforcement.deciding import Deciding
+from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import pools_of
-from leasehold.leasing.amended import Amendment, made_whole
+from leasehold.leasing.amended import Amendment
+from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import new_window
+from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
 from leasehold.metrics.decision import decision
@@ -28,6 +33,8 @@ from leasehold.model.errors import (
     NotFoundError,
     StaleError,
 )
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.reminder import rearmed
 from leasehold.model.states import EventType
 from leasehold.model.transitions import Trigger, can
 
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.lease import Lease
@@ -65,7 +73,7 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    NotEnoughError or InUseError when it does not fit.
+    NotEnoughError or InUseError when it does not fit; the errors of `approved`.
     """
     for _attempt in range(TRIES):
         seen = _see(service, lease_id)
@@ -75,13 +83,20 @@ def amend_lease(
             return seen
         amendment = _read(service, seen, changes, sight)
         try:
-            lease = service.decide(_Work(service, seen, amendment), _conditions(service, seen, amendment))
+            decide = partial(_decide, service, seen, amendment)
+            # A maintenance window is the operator's own, and nobody approved it when it was made.
+            alone = seen.is_maintenance
+            lease = decide(Approval(needed=False)) if alone else approved(service, Call.UPDATE, seen.project_id, decide)
         except _ChangedMeanwhileError:
             continue
         service.wake()
         return lease
     message = f"The lease {lease_id} keeps changing; send the request again in a moment."
     raise BusyError(message)
+
+
+def _decide(service: Service, seen: Lease, amendment: Amendment, approval: Approval) -> Lease:
+    return service.decide(_Work(service, seen, amendment, approval), _conditions(service, seen, amendment))
 
 
 def _see(service: Service, lease_id: str) -> Lease:
@@ -106,7 +121,8 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
     def understand(raw: Mapping[str, Any]) -> Read:
         reservation = _named(by_id, raw)
         found = service.types.get(reservation.resource_type)
-        return Read(found, found.kind.amend(reservation, raw), found.kind.load(reservation.request))
+        kind = found.kind
+        return Read(found, kind.amend(reservation, kind.asked(raw)), kind.load(reservation.request))
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]
@@ -117,7 +133,7 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:
     """Return the conditions of a decision about the whole lease, without reservations whose plugin is missing."""
-    if amendment.changes.only_name:
+    if amendment.changes.moves_nothing:
         return ()
     found = [(service.types.find(part.resource_type), part) for part in lease.reservations]
     kinds = [(each.kind, amendment.request(part)) for each, part in found if each is not None]
@@ -149,28 +165,45 @@ class _Work:
     service: Service
     seen: Lease
     amendment: Amendment
+    approval: Approval
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         now, changes = self.service.now(), self.amendment.changes
-        pools = set() if changes.only_name else pools_of(self.seen, self.service.types)
-        if not changes.only_name:
+        pools = set() if changes.moves_nothing else pools_of(self.seen, self.service.types)
+        if not changes.moves_nothing:
             after = self.amendment.applied(self.seen, new_window(self.seen, changes, now), now)
             self.service.enforcement.check_update(self.seen, after, Deciding(connection, now, self.service.types))
         generations = lock_pools(connection, pools)
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:
             raise _ChangedMeanwhileError
-        if changes.only_name:
-            return save_lease(connection, lease, replace(lease, name=changes.name or lease.name), now)
+        if changes.moves_nothing:
+            after = save_lease(connection, lease, changes.described(lease), now)
+            if after.name != lease.name:
+                put_event(connection, LeaseNews.RENAMED, after, now)
+            if after.heal_policy != lease.heal_policy:
+                put_event(connection, LeaseNews.HEAL_POLICY, after, now)
+            return after
         window = new_window(lease, changes, now)
         after = self.amendment.applied(lease, window, now)
-        locked = Reallocation(self.service, connection, self.amendment, evaluated, generations, lease, window, now)
-        if locked.promise():
-            after = made_whole(after)
-        after = save_lease(connection, lease, after, now)
+        after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
+
+        def approve(picks: Mapping[str, Sequence[Pick]]) -> None:
+            times = [event.time for event in after.events]
+            chosen = {part: sorted(each, key=lambda pick: pick.resource_number) for part, each in picks.items()}
+            self.approval.require(
+                (after.window, times, chosen),
+                lambda: ExternalView(self.service, connection).amendment(changes, lease, after, picks),
+            )
+
+        locked = Reallocation(
+            self.service, connection, self.amendment, evaluated, generations, lease, window, now, approve
+        )
+        after = save_lease(connection, lease, with_flags(after, locked.promise()), now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
         put_event(connection, "lease.update", after, now)
+        put_flag_event(connection, lease, after, now)
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
             put_event(connection, "lease.event.before_end_lease.stop", after, now)
         return after

@@ -48,7 +48,7 @@ class Amendment:
         return self._applied(lease, window, None, now)
 
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
-        after = replace(lease, name=self.changes.name or lease.name, window=window)
+        after = self.changes.described(replace(lease, window=window))
         for ident, request in self.requests.items():
             after = after.with_reservations({ident}, request=request)
         times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
@@ -66,12 +66,3 @@ class Amendment:
 
 def _trigger_of(lease: Lease) -> Trigger:
     return Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED
-
-
-def made_whole(lease: Lease) -> Lease:
-    """Clear `missing_resources` of all reservations (feature J4); `resources_changed` stays."""
-    missing = {part.id for part in lease.reservations if part.missing_resources}
-    if not missing:
-        return lease
-    changed = any(part.resources_changed for part in lease.reservations)
-    return replace(lease.with_reservations(missing, missing_resources=False), degraded=changed)

@@ -16,19 +16,25 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
+from leasehold.enforcement.external import Call
+from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import asked_window, warning_time
 from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
     ConflictError,
+    ExternallyDeniedError,
     LimitExceededError,
     MissingParameterError,
 )
 from leasehold.model.lease import Event, Lease
+from leasehold.model.reminder import rungs_done
 from leasehold.model.reservation import Reservation
+from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
@@ -57,8 +63,8 @@ def create_lease(
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may ask about hosts.
 
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
-    of the warning, LimitExceededError from enforcement. A repeated idempotency key returns the lease that it made; with
-    another request it raises ConflictError.
+    of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
+    returns the lease that it made; with another request it raises ConflictError.
     """
     service.enforcement.check_count(caller.project_id, len(draft.reservations))
     reading = read_requests(service, caller, sight, draft.reservations, partial(_read, service.types))
@@ -67,14 +73,26 @@ def create_lease(
         for position, part in enumerate(reading.parts)
     ]
     conditions = conditions_of((part.kind, part.request) for part in asked)
-    work = _Creation(service, caller, draft, asked, idempotency_key)
+
+    def decide(approval: Approval) -> Lease:
+        work = _Creation(service, caller, draft, asked, idempotency_key, approval)
+        try:
+            return service.decide(work, conditions)
+        except IntegrityError:
+            # Another request with this key has committed at the same time, so the second try finds the key.
+            if idempotency_key is None:
+                raise
+            return service.decide(work, conditions)
+
     try:
-        lease = service.decide(work, conditions)
-    except IntegrityError:
-        # Another request with this key has committed at the same time, so the second try finds the key.
-        if idempotency_key is None:
+        lease = approved(service, Call.CREATE, caller.project_id, decide)
+    except ExternallyDeniedError:
+        with service.db.reading() as connection:
+            # A concurrent request with this key may have been approved first, and used up what the service allows.
+            made = _made_before(connection, caller, draft, idempotency_key)
+        if made is None:
             raise
-        lease = service.decide(work, conditions)
+        lease = made
     service.wake()
     return lease
 
@@ -83,7 +101,7 @@ def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
     if "resource_type" not in raw:
         raise MissingParameterError("resource_type")
     found = types.offered(raw["resource_type"])
-    return Read(found, found.kind.parse(raw))
+    return Read(found, found.kind.parse(found.kind.asked(raw)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +113,7 @@ class _Creation:
     draft: LeaseDraft
     asked: Sequence[Asked]
     key: str | None
+    approval: Approval
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
@@ -122,6 +141,10 @@ class _Creation:
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             terms, seconds = self.service.terms(promised, window.duration), settings.explanation_seconds
             decided = Offering(snapshots, self.asked, terms, allowed, seconds).decide()
+        self.approval.require(
+            (lease.window, [event.time for event in lease.events], [tuple(picks) for picks in decided]),
+            lambda: ExternalView(self.service, connection).creation(self.draft, lease, decided),
+        )
         insert_lease(connection, lease)
         self._promise(connection, lease, decided, generations, promised)
         add_task(connection, LEASE, lease.id, now, lease.project_id)
@@ -149,6 +172,8 @@ class _Creation:
             created_at=now,
             updated_at=now,
             reservations=reservations,
+            heal_policy=self.draft.heal_policy,
+            reminded=rungs_done(window, now, self.service.settings.manager.warn_before_end),
         )
         return replace(lease, events=self._events(lease, now))
 
@@ -176,15 +201,20 @@ class _Creation:
             for reservation, part, chosen in decisions
             for pick in chosen
         ]
-        insert_allocations(connection, lease.id, window, grants)
+        insert_allocations(connection, lease.id, window, grants, Cause.GRANTED)
 
     def _made_before(self, connection: Connection) -> Lease | None:
-        found = None if self.key is None else find_key(connection, self.caller.project_id, self.key)
-        if found is None:
-            return None
-        digest, lease_id = found
-        lease = find_lease(connection, lease_id)
-        if digest != self.draft.fingerprint or lease is None:
-            message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
-            raise ConflictError(message, field="Idempotency-Key")
-        return lease
+        return _made_before(connection, self.caller, self.draft, self.key)
+
+
+def _made_before(connection: Connection, caller: Caller, draft: LeaseDraft, key: str | None) -> Lease | None:
+    """Return the lease that this key has made; raises ConflictError if the key came with another request."""
+    found = None if key is None else find_key(connection, caller.project_id, key)
+    if found is None:
+        return None
+    digest, lease_id = found
+    lease = find_lease(connection, lease_id)
+    if digest != draft.fingerprint or lease is None:
+        message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
+        raise ConflictError(message, field="Idempotency-Key")
+    return lease

@@ -15,8 +15,11 @@ from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
 from leasehold.leasing.allocations import pools_of
+from leasehold.leasing.end_notices import note_end
 from leasehold.model.errors import NotFoundError, StaleError
-from leasehold.model.states import LeaseStatus
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.segment import Cause
+from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
@@ -86,12 +89,16 @@ class _Deletion:
         if self.if_generation not in (None, lease.generation):
             raise StaleError
         untouched = lease.status in UNTOUCHED
+        ends_now = not lease.reached(EventType.END)
         end_promises(connection, lease, generations, now, released=untouched)
         if untouched:
             forget(connection, lease, now)
         else:
-            save_lease(connection, lease, replace(move(lease, Trigger.DELETED), status_reason=None), now)
+            going = replace(move(lease, Trigger.DELETED), status_reason=None)
+            put_event(connection, LeaseNews.DELETING, save_lease(connection, lease, going, now), now)
         hurry_task(connection, LEASE, lease.id, now)
+        if ends_now:
+            note_end(self.service, connection, lease, now)
         bump_pools(connection, generations)
 
 
@@ -105,14 +112,14 @@ def end_promises(
 ) -> None:
     """End the lease's unreleased allocations; `released` also releases them, without waiting for the cloud."""
     for pool, generation in generations.items():
-        ids = [
-            held.id
+        ending = [
+            held
             for part in lease.reservations
             for held in part.allocations
             if held.pool == pool and held.released_at is None
         ]
-        if ids:
-            end_allocations(connection, ids, generation + 1, now, released=released)
+        if ending:
+            end_allocations(connection, ending, generation + 1, now, Cause.DELETED, released=released)
 
 
 def forget(connection: Connection, lease: Lease, now: datetime) -> None:

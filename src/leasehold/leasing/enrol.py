@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
+from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
-from leasehold.db.resource import find_resource, insert_resource, put_properties, sharing
-from leasehold.db.task import add_task_by, add_task_once, call_off_task, hurry_task
+from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
+from leasehold.db.task import add_task_once, call_off_task, hurry_task
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
+from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import ALWAYS_KNOWN, Health
 
 if TYPE_CHECKING:
@@ -37,8 +39,9 @@ def enrol(
     """Enrol what the description finds in the cloud.
 
     The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
-    resource's task is written before, in case this process dies, and called off afterwards. If the task has already
-    begun, or a removal or another enrolment changes the same thing meanwhile, the task is made due once more.
+    resource's task is written before, in case this process dies, and called off afterwards. It is due after all the
+    calls, even where a removal had made it due already: what runs sooner does not see what is placed later. If the task
+    has already begun, or a removal or another enrolment changes the same thing meanwhile, it is made due once more.
     Raises what the driver's `discover` raises, InvalidInputError for a property that is named like an attribute,
     DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
     """
@@ -70,7 +73,7 @@ class _Enrolment:
                 # Before the cloud is changed: a resource in use must not be moved.
                 self._check_new(connection, found)
             if driver.task:
-                service.db.transact(lambda connection: add_task_by(connection, driver.task, found.id, self._by))
+                service.db.transact(lambda connection: add_task_once(connection, driver.task, found.id, self._by))
                 driver.place(service.cloud, service.settings.cloud, found.attributes, leased=False)
         except CloudError as error:
             what = self._type.kind.described(self._description)
@@ -134,6 +137,8 @@ class _Enrolment:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
         bump_pools(connection, generations)
+        enrolled = resources_by_number(connection, [number])
+        put_resource_events(connection, ResourceNews.ENROLLED, list(enrolled.values()), now)
 
     def _look_again(self, *idents: str) -> None:
         task = self._type.driver.task

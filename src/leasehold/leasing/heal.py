@@ -1,4 +1,4 @@
-"""Healing: when a host fails, other hosts take over its allocations (contract resources §7, features J3, J4).
+"""Healing: other resources take over from failed ones, and what is missing is tried again (features J3, J4, J5).
 
 No server is deleted because its host failed. A reservation that is active, or whose start was begun, vacates the host.
 The host is allocated to no other lease until its servers are gone: the owner deletes them, or the lease ends.
@@ -7,236 +7,210 @@ The host is allocated to no other lease until its servers are gone: the owner de
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leases_on, leave_allocations
-from leasehold.db.lease import find_lease, save_lease
-from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import failed_resources
+from leasehold.db.allocation import leases_on
+from leasehold.db.healing import lacking_leases, leases_that_lost, types_of
+from leasehold.db.lease import find_lease
+from leasehold.db.maintenance import windows_on
+from leasehold.db.pool import lock_pools
+from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
-from leasehold.db.task import LEASE, hurry_task
-from leasehold.leasing.allocations import held_by, left_by
+from leasehold.leasing.allocations import held_by
 from leasehold.leasing.decide import promised_window
+from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
-from leasehold.model.allocation import Pick
-from leasehold.model.errors import LeaseholdError
-from leasehold.model.refusal import Refusal
-from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
-from leasehold.resource_types.kind import Explain, Search
+from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.survey import allocations_beyond
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.segment import Cause
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.mending import Mending
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
-    from leasehold.model.reservation import Reservation
-    from leasehold.model.windows import Window
-    from leasehold.resource_types.kind import Kind
 
 log = logging.getLogger(__name__)
-
-R = TypeVar("R")
-
-
-class _PluginBugError(Exception):
-    """A plugin raised an exception that its contract does not allow; nothing was written for its reservation."""
-
 
 HEALABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE, LeaseStatus.ERROR})
 """STARTING and ERROR are included because a start is retried while the window lasts (decision 0026).
 
 A lease that is ending keeps its hosts."""
+_BUG = "A bug in %s: reservation %s of lease %s could not be healed; the next health check tries again"
 _ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 
 
-def heal_leases(service: Service) -> int:
-    """Replace the allocations on failed hosts within the healing interval; return how many leases changed.
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What is known when healing begins.
 
-    Each lease is its own transaction, and a failure for one does not stop the others. An allocation that cannot be
-    replaced is given up, and the reservation is flagged `missing_resources`. A reservation whose plugin cannot be used
-    or raises keeps its allocations until the plugin works again.
+    The failed resources; those `returning`, which are not reservable yet; and those that have `changed` in the cloud.
+    """
+
+    failed: Collection[int]
+    returning: Collection[int]
+    changed: AbstractSet[int] = frozenset()
+
+
+def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
+    """Heal the leases within the healing interval that lose or miss something; return how many times one changed.
+
+    What works again goes back first to the reservations that lost it and still miss something: also the resources in
+    `returning`, which are not reservable yet. Then each lease gets other resources for what it lost or misses, as its
+    heal policy allows, the one that begins first before the others. What cannot be replaced is given up, and the
+    reservation is flagged `missing_resources` and tried again next time.
+
+    Each lease is its own transaction, and a failure for one does not stop the others. A reservation whose plugin cannot
+    be used or raises keeps its allocations until the plugin works again.
     """
     now = service.now()
     interval = service.settings.manager.healing_interval
+    until = now + interval if interval else None
     with service.db.reading() as connection:
-        broken = failed_resources(connection)
-        affected = leases_on(connection, broken, now, now + interval if interval else None) if broken else []
-    healed = sum(_heal_lease(service, lease_id, broken) for lease_id in affected)
+        failed = failed_resources(connection).keys() - set(returning)
+        losing = leases_on(connection, failed, now, until) if failed else {}
+        changed = changed_in_the_cloud(connection)
+        over = allocations_beyond(service.types, connection, changed, now)
+        losing.update(_begins(over, until))
+        lacking = lacking_leases(connection, now, until)
+        again = leases_that_lost(connection, now, returning) & lacking.keys() if lacking else set()
+        types = types_of(connection, {*losing, *lacking}) if losing or lacking else {}
+    begins = {lease_id: min(found[lease_id] for found in (losing, lacking) if lease_id in found) for lease_id in types}
+    affected = sorted(begins, key=lambda lease_id: (begins[lease_id], lease_id))
+    here = _Round(failed, frozenset(returning), changed.keys())
+    rounds = [(lease_id, True) for lease_id in affected if lease_id in again]
+    rounds += [(lease_id, False) for lease_id in affected]
+    healed = sum(
+        _heal_lease(_Healing(service, lease_id, types[lease_id], here, only_back)) for lease_id, only_back in rounds
+    )
     if healed:
         service.wake()
+    if changed:
+        _note_what_fits(service, changed)
     return healed
 
 
-def _heal_lease(service: Service, lease_id: str, broken: Mapping[int, str]) -> bool:
+def _begins(over: Iterable[Allocation], until: datetime | None) -> dict[str, int]:
+    """Return the leases with these allocations that begin before `until`, with the first start in seconds."""
+    found: dict[str, int] = {}
+    for each in over:
+        if until is None or each.window.start < until:
+            start = to_seconds(each.window.start)
+            found[each.lease_id] = min(start, found.get(each.lease_id, start))
+    return found
+
+
+def _note_what_fits(service: Service, changed: Mapping[int, datetime]) -> None:
+    """Compare no longer the resources on which everything fits; the others are compared again next time."""
+
+    def work(connection: Connection) -> None:
+        left = allocations_beyond(service.types, connection, changed, service.now())
+        for number in changed.keys() - {each.resource_number for each in left}:
+            all_fits(connection, number, changed[number])
+
+    service.db.transact(work)
+
+
+def _heal_lease(work: _Healing) -> bool:
     """Heal one lease and return whether it changed; database errors are raised, because they concern all leases."""
     try:
-        return service.decide(_Healing(service, lease_id, broken))
+        return work.service.decide(work)
     except (SQLAlchemyError, UnknownOutcomeError, GenerationRaceError):
         raise
     except Exception:
-        log.exception("Lease %s could not be healed; the next health check tries again", lease_id)
+        log.exception("Lease %s could not be healed; the next health check tries again", work.lease_id)
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Healing:
-    """The transaction for one lease, which may have to run more than once."""
+    """The transaction for one lease, which may have to run more than once.
+
+    With `only_back` the lease gets nothing but what it lost itself.
+    """
 
     service: Service
     lease_id: str
-    broken: Mapping[int, str]
-    """The pool of each failed resource, by number."""
+    types: Collection[str]
+    round: _Round
+    only_back: bool
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
-        now = self.service.now()
-        generations = lock_pools(connection, frozenset(self.broken.values()))
-        lease = find_lease(connection, self.lease_id, lock=True)
+        found = map(self.service.types.find, self.types)
+        generations = lock_pools(connection, {each.kind.pool for each in found if each is not None})
+        lease, now = find_lease(connection, self.lease_id, lock=True), self.service.now()
         if lease is None or lease.status not in HEALABLE or phase_of(lease, now) in _ENDING:
             return False
-        window = promised_window(lease.window.start, lease.window.end, now)
-        healed: dict[str, dict[str, bool]] = {}
+        over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            present = dict(snapshots)
-            for part in self._healable(lease):
-                lost = [each for each in held_by(part, lease) if each.resource_number in self.broken]
-                if not lost:
-                    continue
-                pool = lost[0].pool
-                generation = generations[pool] + 1
-                try:
-                    healed[part.id], fresh = self._heal(connection, lease, part, lost, present[pool], generation, now)
-                except _PluginBugError:
-                    message = (
-                        "A bug in %s: reservation %s of lease %s could not be healed; the next health check tries again"
-                    )
-                    log.exception(message, part.resource_type, part.id, lease.id)
-                    continue
-                present[pool] = present[pool].booked(fresh, window)
-        if not healed:
-            return False
-        self._save(connection, lease, healed, now)
-        hurry_task(connection, LEASE, lease.id, now)
-        bump_pools(connection, generations)
-        return True
+            views = _beside_windows(connection, lease, snapshots)
+            mended = self._mended(lease, views, now, {each.id for each in over})
+        pools = {
+            part.id: self.service.types.get(part.resource_type).kind.pool
+            for part in lease.reservations
+            if part.id in mended
+        }
+        exchange = Exchange(connection, generations, now, Cause.HEALED, LeaseNews.HEALED)
+        return exchange.write(lease, mended, pools) is not lease
 
-    def _healable(self, lease: Lease) -> list[Reservation]:
-        """Return the reservations whose plugins can be used to choose replacements."""
-        return [part for part in lease.reservations if self.service.types.find(part.resource_type) is not None]
+    def _mended(
+        self, lease: Lease, snapshots: Mapping[str, Snapshot], now: datetime, over: Collection[int]
+    ) -> dict[str, Mending]:
+        """Return what changes, by reservation; none gets what an earlier one of the lease has got.
 
-    def _save(self, connection: Connection, lease: Lease, healed: Mapping[str, dict[str, bool]], now: datetime) -> None:
-        """Set the flags. The allocations are read again, so that the lease is saved even if no flag changes.
-
-        A step in progress then sees a new generation, and knows that it worked with outdated allocations.
+        `over` is what no longer fits on its resource. `now` is the snapshots': at a later time, hosts that wait for
+        their release would look free.
         """
-        after = find_lease(connection, lease.id) or lease
-        for ident, flags in healed.items():
-            after = after.with_reservations({ident}, **flags)
-        flagged = any(part.missing_resources or part.resources_changed for part in after.reservations)
-        save_lease(connection, lease, replace(after, degraded=flagged), now)
-
-    def _heal(
-        self,
-        connection: Connection,
-        lease: Lease,
-        part: Reservation,
-        lost: Sequence[Allocation],
-        snapshot: Snapshot,
-        generation: int,
-        now: datetime,
-    ) -> tuple[dict[str, bool], Sequence[Pick]]:
-        """Replace the lost allocations; return the reservation's flags (contract lifecycle §7) and the new picks.
-
-        `now` is the snapshot's: at a later time, hosts that wait for their release would look free.
-        """
-        window = promised_window(lease.window.start, lease.window.end, now)
-        active = part.status is ReservationStatus.ACTIVE
-        kept = [each for each in held_by(part, lease) if each.resource_number not in self.broken]
-        # A host that was vacated before and works again may still have servers, which no allocation counts.
-        others = snapshot.without([part.id]).booked([Pick(each.resource_number) for each in left_by(part)], window)
-        # A start that was begun may already have moved hosts, and the owner may have booted servers on them.
-        touched = active or lease.reached(EventType.START)
-        picks = self._replace(part, others, window, kept, lost, firm=touched)
-        if touched:
-            leave_allocations(connection, [each.id for each in lost], generation, now)
-        else:
-            end_allocations(connection, [each.id for each in lost], generation, now, released=True)
-        fresh = _added(kept, picks)
-        grants = [Grant(lost[0].pool, generation, part.id, pick) for pick in fresh]
-        insert_allocations(connection, part.lease_id, window, grants)
-        missing = sum(pick.slots for pick in fresh) < sum(each.slots for each in lost)
-        changed = active and bool(fresh)
-        return {
-            "missing_resources": part.missing_resources or missing,
-            "resources_changed": part.resources_changed or changed,
-        }, fresh
-
-    def _replace(
-        self,
-        part: Reservation,
-        snapshot: Snapshot,
-        window: Window,
-        kept: Sequence[Allocation],
-        lost: Sequence[Allocation],
-        *,
-        firm: bool,
-    ) -> Sequence[Pick]:
-        """Return the kept picks plus replacements for as much of the lost amount as other hosts can take."""
-        kind = self.service.types.get(part.resource_type).kind
-        request = _load(kind, part)
-        margin = self.service.settings.leases.cleaning_time
-        picks = tuple(each.pick for each in kept)
-        nothing = Explain.NOTHING
-        search = Search(snapshot, window, window.duration, picks, firm, request, margin, nothing)
-        best: Sequence[Pick] = picks
-        fits = sum(each.slots for each in kept)
-        asked = most = fits + sum(each.slots for each in lost)
-        # If an amount fits, every smaller one does: try the whole amount first, then bisect.
-        while fits < most:
-            outcome = _allocate(kind, request, asked, search)
-            if outcome is None:
-                most = asked - 1
-            else:
-                best, fits = outcome, asked
-            asked = (fits + most + 1) // 2
-        return best
+        settings, window = self.service.settings, promised_window(lease.window.start, lease.window.end, now)
+        policy, here = lease.heal_policy or settings.leases.heal_policy, self.round
+        margin = settings.leases.cleaning_time
+        terms = HealTerms(here.failed, here.returning, policy, window, margin, self.only_back, over)
+        present, mended = dict(snapshots), {}
+        for part in lease.reservations:
+            found = self.service.types.find(part.resource_type)
+            if found is None or not found.kind.healed:
+                continue
+            pool = found.kind.pool
+            try:
+                mended[part.id] = mend(lease, part, found.kind, present[pool], terms)
+            except PluginBugError:
+                log.exception(_BUG, part.resource_type, part.id, lease.id)
+                continue
+            present[pool] = present[pool].booked([pick for pick, _ in mended[part.id].fresh], window)
+        return mended
 
 
-def _load(kind: Kind[R], part: Reservation) -> R:
-    """Return the request of a reservation; raises _PluginBugError."""
-    try:
-        return kind.load(part.request)
-    except Exception as error:
-        raise _PluginBugError from error
+def _resources_of(lease: Lease) -> set[int]:
+    """Return the numbers of the resources that a lease holds to its end."""
+    return {held.resource_number for part in lease.reservations for held in held_by(part, lease)}
 
 
-def _allocate(kind: Kind[R], request: R, amount: int, search: Search[R]) -> Sequence[Pick] | None:
-    """Return the picks for this amount, or None when there are none; raises _PluginBugError."""
-    try:
-        outcome = kind.allocate(kind.exactly(request, amount), search)
-    except LeaseholdError:
-        return None
-    except Exception as error:
-        raise _PluginBugError from error
-    return None if isinstance(outcome, Refusal) else outcome
+def _beside_windows(connection: Connection, lease: Lease, snapshots: Mapping[str, Snapshot]) -> Mapping[str, Snapshot]:
+    """Return the snapshots without the maintenance windows on what a lease has had since before they were made.
 
-
-def _added(kept: Sequence[Allocation], picks: Sequence[Pick]) -> list[Pick]:
-    """Return the picks less the kept allocations, host by host."""
-    have: dict[int, int] = {}
-    for each in kept:
-        have[each.resource_number] = have.get(each.resource_number, 0) + each.slots
-    added = []
-    for pick in picks:
-        more = pick.slots - have.pop(pick.resource_number, 0)
-        if more > 0:
-            added.append(type(pick)(pick.resource_number, more, pick.demand))
-    return added
+    A lease that had started was only warned (decision 0044), so it keeps its host, also if it loses another one.
+    """
+    if lease.status is LeaseStatus.PENDING or HOST_POOL not in snapshots:
+        return snapshots
+    has = _resources_of(lease)
+    windows = windows_on(connection, has) if has else []
+    view = snapshots[HOST_POOL].without({held.reservation_id for held in windows})
+    for held in windows:
+        if held.resource_number not in has:
+            view = view.booked([held.pick], held.window)
+    return {**snapshots, HOST_POOL: view}

@@ -1,18 +1,26 @@
-"""Record whether enrolled resources are healthy, disabled, down or failed, as their drivers say (resources §7.2)."""
+"""Record whether enrolled resources are healthy, disabled, down or failed, as their drivers say (resources §7.2).
+
+A resource that works again becomes reservable in a second step, `admit`, after healing has given it back to the
+reservations that miss it. Both steps in one transaction would lock several leases (design §3).
+"""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
+from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import list_resources, update_resources
+from leasehold.db.resource import list_resources, resources_by_number, update_resources
+from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import Health
+from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from datetime import datetime, timedelta
 
     from sqlalchemy import Connection
@@ -28,27 +36,78 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def check_health(service: Service) -> None:
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A check: the resources that work and are not reservable yet, by number, and the types that did not answer."""
+
+    returning: frozenset[int]
+    silent: frozenset[str]
+
+
+def check_health(service: Service, types: Collection[str] | None = None) -> Checked:
     """Ask each driver that reports health how the enrolled resources of its type are, and record what has changed.
+
+    `admit` makes those reservable that return. `types` names the types that are asked; None means all but those that
+    the operator does not want polled.
 
     A type that is switched off is asked as well, while resources of it are enrolled. A cloud that does not answer for
     one type, or a plugin that raises, is logged, and keeps none of the others from being asked.
     """
+    returning: set[int] = set()
+    silent: set[str] = set()
     for found in service.types.reporting():
+        if (found.name in service.settings.manager.unpolled) if types is None else (found.name not in types):
+            continue
         with service.db.reading() as connection:
             resources = list_resources(connection, found.name)
         if not resources:
             continue
         try:
-            reports = found.driver.reports(service.cloud, resources)
+            reports = found.driver.reports(service.cloud, resources, Records(service.db, service.now))
         except CloudError as error:
             log.warning("The cloud does not report the state of its %s: %s", found.kind.noun, error)
+            silent.add(found.name)
             continue
         except Exception:
             log.exception("A bug in %s: the health of its resources is not known, and stays as it was", found.name)
             continue
+        returning |= {
+            each.number
+            for each in resources
+            if not each.reservable and each.number in reports and _works(reports[each.number])
+        }
         if _changes(resources, reports, service.now(), service.settings.manager.failure_grace):
             _mark(service, found, reports)
+    return Checked(frozenset(returning), frozenset(silent))
+
+
+def next_verdict(service: Service, types: Collection[str]) -> datetime | None:
+    """Return when the first resource of these types that is down has been so for the grace period; None: none is."""
+    with service.db.reading() as connection:
+        resources = [each for name in types for each in list_resources(connection, name)]
+    downs = [each.down_since for each in resources if each.health is Health.DOWN and each.down_since is not None]
+    return min(downs) + service.settings.manager.failure_grace if downs else None
+
+
+def admit(service: Service, returning: Collection[int]) -> None:
+    """Make these resources reservable for all, unless they have stopped working meanwhile."""
+
+    def work(connection: Connection) -> None:
+        pools = {each.pool for each in resources_by_number(connection, returning).values()}
+        generations = lock_pools(connection, pools)
+        found: dict[str, list[Resource]] = defaultdict(list)
+        for each in resources_by_number(connection, returning).values():
+            if each.health is Health.HEALTHY and each.deleted_at is None and not each.reservable:
+                found[each.pool].append(replace(each, reservable=True))
+        now = service.now()
+        for pool, opened in found.items():
+            numbers = [each.number for each in opened]
+            update_resources(connection, numbers, generations[pool] + 1, reservable=True, updated_at=now)
+            put_resource_events(connection, ResourceNews.HEALTH, opened, now)
+        if found:
+            bump_pools(connection, generations)
+
+    service.db.transact(work)
 
 
 def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) -> None:
@@ -59,8 +118,10 @@ def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) 
         generations = lock_pools(connection, {kind.pool})
         found = _changes(list_resources(connection, kind.name), reports, service.now(), grace)
         if found:
-            _write(connection, found, generations[kind.pool] + 1, service.now())
+            now = service.now()
+            _write(connection, found, generations[kind.pool] + 1, now)
             bump_pools(connection, generations)
+            put_resource_events(connection, ResourceNews.HEALTH, _told(found), now)
         return found
 
     for (health, _), changed in service.db.transact(work).items():
@@ -75,9 +136,13 @@ def _changes(resources: Iterable[Resource], reports: Mapping[int, Report], now: 
         if report is None:
             continue
         state = judge(report, now, grace, (each.health, each.down_since))
-        if (each.health, each.down_since, each.reservable) != (*state, state[0] is Health.HEALTHY):
+        if (each.health, each.down_since) != state or (each.reservable and state[0] is not Health.HEALTHY):
             found[state].append(each)
     return dict(found)
+
+
+def _works(report: Report) -> bool:
+    return report.up and report.enabled
 
 
 def judge(report: Report, now: datetime, grace: timedelta, before: State = (Health.HEALTHY, None)) -> State:
@@ -89,14 +154,20 @@ def judge(report: Report, now: datetime, grace: timedelta, before: State = (Heal
     return (Health.FAILED if health is Health.FAILED or now - since >= grace else Health.DOWN), since
 
 
+def _told(changes: Changes) -> list[Resource]:
+    """Return the resources whose health has changed, as they are now; since when one is down is no news."""
+    return [
+        replace(each, health=health, reservable=each.reservable and health is Health.HEALTHY)
+        for (health, _), changed in changes.items()
+        for each in changed
+        if each.health is not health
+    ]
+
+
 def _write(connection: Connection, changes: Changes, generation: int, now: datetime) -> None:
+    """Write the new states; a resource that works again is not reservable before `admit`."""
     for (health, since), resources in changes.items():
-        update_resources(
-            connection,
-            [each.number for each in resources],
-            generation,
-            health=health,
-            down_since=since,
-            reservable=health is Health.HEALTHY,
-            updated_at=now,
-        )
+        closed = {} if health is Health.HEALTHY else {"reservable": False}
+        numbers = [each.number for each in resources]
+        values = {"health": health, "down_since": since, "updated_at": now, **closed}
+        update_resources(connection, numbers, generation, **values)

@@ -16,7 +16,9 @@ from leasehold.db.outbox import put_event
 from leasehold.db.resource import resources_by_number
 from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.allocations import lasts
+from leasehold.leasing.end_notices import note_end
 from leasehold.model.allocation import taken_by
+from leasehold.model.event_log import LeaseNews
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Holding, Job, Wanted
@@ -95,6 +97,8 @@ EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END
 """The event that a step carries out; KEEP, REMOVE and RELEASE have none."""
 
 
+_BEGUN = {LeaseStatus.STARTING: LeaseNews.STARTING, LeaseStatus.TERMINATING: LeaseNews.ENDING}
+"""The event of a step that has begun, by the status that the lease then has."""
 _DUE = {Phase.START: Trigger.START_DUE, Phase.BEFORE_END: Trigger.WARNING_DUE, Phase.END: Trigger.END_DUE}
 _STEPS = ((EventType.END, Phase.END), (EventType.START, Phase.START), (EventType.BEFORE_END, Phase.BEFORE_END))
 """The priority of events that are due together: a lease whose window is over is not started any more."""
@@ -166,9 +170,13 @@ def begin(service: Service, claim: Claim) -> Step | None:
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == len(jobs)
         begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
+        if begun.status is not lease.status:
+            put_event(connection, _BEGUN[begun.status], begun, now)
         if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
             # Notify now, not when the step is complete: images before the end may take long.
             put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
+        if phase is Phase.END and not lease.reached(EventType.END):
+            note_end(service, connection, begun, now)
         first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
         return Step(phase, begun, jobs, blocked, first)
 

@@ -15,6 +15,8 @@ from leasehold.db.task import finish_task, still_ours
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.backoff import pause_after
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
@@ -88,16 +90,22 @@ class _Completion:
             return False
         if lease is None:
             return True
+        held = {each.id: each for part in lease.reservations for each in part.allocations}
         for pool, ids in freed.items():
-            end_allocations(connection, ids, generations[pool] + 1, now, released=True)
+            ending = [held[ident] for ident in ids]
+            end_allocations(connection, ending, generations[pool] + 1, now, Cause.ENDED, released=True)
         bump_pools(connection, generations)
-        if lease.generation != self.step.lease.generation:
+        changed = lease.generation != self.step.lease.generation
+        if changed:
             save_lease(connection, lease, self._known(lease), now)
             finish_task(connection, self.claim, now)
         elif all(outcome.result is Result.DONE for outcome in self.outcomes):
             self._succeed(connection, lease, now)
         else:
             self._falter(connection, lease, now)
+        if freed and (changed or self.step.phase in (Phase.KEEP, Phase.RELEASE)):
+            # The other steps have an event of their own.
+            put_event(connection, LeaseNews.RELEASED, lease, now)
         return True
 
     def _as_it_is(self, connection: Connection) -> Lease | None:
@@ -141,7 +149,9 @@ class _Completion:
             finish_task(connection, self.claim, None)
             return
         after = save_lease(connection, lease, _NEXT[phase](self._known(lease)), now)
-        if phase in EVENT_OF and phase is not Phase.BEFORE_END:
+        if phase is Phase.BEFORE_END:
+            put_event(connection, LeaseNews.WARNED, after, now)
+        elif phase in EVENT_OF:
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
         if self._occupied:
             # No event says when the servers are gone, so poll.
@@ -157,8 +167,10 @@ class _Completion:
         after = self._known(lease) if over else replace(self._known(lease), status_reason=reason)
         tells = shows_failure(self.claim, self.step, self.outcomes)
         after = save_lease(connection, lease, self._failed(after) if tells else after, now)
-        if tells and self.step.phase is not Phase.BEFORE_END and not _has_failed(self.step):
-            put_event(connection, f"lease.event.{EVENT_OF[self.step.phase]}", after, now)
+        if tells and not _has_failed(self.step):
+            warning = self.step.phase is Phase.BEFORE_END
+            told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"
+            put_event(connection, told, after, now)
         attempts = 1 if self.step.first else self.claim.attempts
         refused = refusals(self.claim, self.step, self.outcomes)
         due = self._again(after, now, attempts, refused)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from leasehold.db.resource import failed_resources
 from leasehold.enforcement.deciding import Deciding
 from leasehold.leasing.allocations import (
     Rewriting,
@@ -17,6 +18,7 @@ from leasehold.leasing.allocations import (
     whole_left_by,
 )
 from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import LeaseholdError
@@ -24,7 +26,7 @@ from leasehold.model.states import EventType, ReservationStatus
 from leasehold.model.windows import to_minute
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -34,12 +36,16 @@ if TYPE_CHECKING:
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
 class Reallocation:
-    """The lease as read under its lock (taken after the pools' locks), and its new `window`."""
+    """The lease as read under its lock (taken after the pools' locks), and its new `window`.
+
+    `approve` gets the picks of each reservation, by its id, before they are written; it raises to keep them from that.
+    """
 
     service: Service
     connection: Connection
@@ -49,12 +55,13 @@ class Reallocation:
     lease: Lease
     window: Window
     now: datetime
+    approve: Callable[[Mapping[str, Sequence[Pick]]], None]
 
-    def promise(self) -> bool:
+    def promise(self) -> dict[str, Flags]:
         """Decide what each reservation gets in the new window, and write the changed allocations.
 
-        Returns whether every reservation has all that it asked for. An amendment that only shortens the window is never
-        refused: a reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
+        Returns the flags of the reservations by id. An amendment that only shortens the window is never refused: a
+        reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self.lease.reservations
         decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
@@ -68,12 +75,29 @@ class Reallocation:
             except LeaseholdError:
                 if not shrinks:
                     raise
+        self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)})
         for part, picks in zip(parts, decided, strict=True):
             pool = pool_of(part, self.service.types)
             if pool is not None:
                 rewriting = Rewriting(lease, part, window, self.generations[pool] + 1, self.now)
                 rewrite(self.connection, rewriting, picks, pool)
-        return whole
+        failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
+        gets = zip(parts, decided, strict=True)
+        return {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
+
+    def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
+        """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
+        numbers, held = {pick.resource_number for pick in picks}, held_by(part, self.lease)
+        substitutes = any(each.substitute and each.resource_number in numbers for each in held)
+        other = changed(part, held, substitutes=substitutes)
+        if not whole:
+            return Flags(part.missing_resources, other, part.missing)
+        # Another request is another promise; the same request may be met by fewer resources than were promised.
+        same = self.amendment.request(part) == part.request
+        before = sum(each.slots for each in held) + ((part.missing or 0) if part.missing_resources else 0)
+        missing = max(0, before - sum(pick.slots for pick in picks)) if same else 0
+        stuck = part.missing_resources and not numbers.isdisjoint(failed)
+        return Flags(missing > 0 or stuck, other, missing)
 
     def _decide(self, *, movable: bool) -> Sequence[Sequence[Pick]]:
         lease, calendars = self.lease, self.service.calendars
@@ -110,12 +134,13 @@ class Reallocation:
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
-        """Return the vacated hosts of slot reservations; no reservation of the lease may get them.
+        """Return what no reservation of the lease may get: vacated hosts, except those of `whole_left_by`.
 
-        They may have servers that no allocation counts. A whole host may be taken back together with its servers.
+        Vacated hosts of slots may have servers that no allocation counts. A whole host that failed may be taken back
+        together with its servers.
         """
-        left = (each for part in self.lease.reservations for each in left_by(part))
-        return [Pick(each.resource_number) for each in left if each.pool == pool and each.demand is not None]
+        left = (each for part in self.lease.reservations for each in left_by(part) if each not in whole_left_by(part))
+        return [Pick(each.resource_number) for each in left if each.pool == pool]
 
     def _allowed(self, window: Window) -> bool:
         """Return whether enforcement would allow the amended lease in this other window."""

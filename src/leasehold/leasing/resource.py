@@ -7,10 +7,12 @@ each of them: it makes the cloud match whether the resource is enrolled.
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
+from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
 from leasehold.db.resource import (
@@ -28,6 +30,7 @@ from leasehold.model.errors import (
     InUseError,
     NotFoundError,
 )
+from leasehold.model.event_log import ResourceNews
 from leasehold.model.properties import names, parse
 
 if TYPE_CHECKING:
@@ -69,6 +72,8 @@ def change(service: Service, type_name: str, ident: str, properties: Mapping[str
         put_properties(connection, resource.number, properties)
         update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now)
         bump_pools(connection, generations)
+        after = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
+        put_resource_events(connection, ResourceNews.CHANGED, [replace(resource, properties=after)], now)
 
     service.db.transact(work)
     return get_resource(service, type_name, ident)
@@ -77,7 +82,7 @@ def change(service: Service, type_name: str, ident: str, properties: Mapping[str
 def _names_in_use(service: Service, connection: Connection, resource: Resource) -> frozenset[str]:
     """Return the properties that reservations on a resource ask for; those of a missing plugin are not known."""
     used: set[str] = set()
-    for resource_type, stored in stored_requests_on(connection, resource.number, service.now()):
+    for resource_type, stored in stored_requests_on(connection, [resource.number], service.now()).values():
         found = service.types.find(resource_type)
         expressions = {} if found is None else found.kind.expressions(found.kind.load(stored))
         for field, text in expressions.items():
@@ -116,6 +121,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         if driver.task:
             add_task_once(connection, driver.task, ident, service.now())
         bump_pools(connection, generations)
+        put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, reservable=False)], service.now())
 
     service.db.transact(work)
     service.wake()

@@ -1,4 +1,4 @@
-"""The manager's port for Prometheus: the counters of this process, and the state gauges from the database."""
+"""The port of a manager or a bridge for Prometheus: the counters of this process, and the database's state gauges."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from leasehold.metrics.state_gauges import StateGaugesCollector
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from leasehold.conf.settings import MetricsSettings
     from leasehold.leasing.service import Service
     from leasehold.metrics.state_gauges import StateGauges
 
 
 @contextmanager
-def metrics_served(service: Service) -> Iterator[None]:
-    """Serve metrics to Prometheus inside the block, if a port is set; raises ConfigurationError if that is taken."""
-    settings = service.settings.manager.metrics
+def metrics_served(service: Service, settings: MetricsSettings, group: str) -> Iterator[None]:
+    """Serve metrics to Prometheus inside the block, if a port is set; raises ConfigurationError if that is taken.
+
+    `group` is the section of the configuration that sets the port.
+    """
     if not settings.port:
         yield
         return
@@ -30,8 +33,8 @@ def metrics_served(service: Service) -> Iterator[None]:
             stack.enter_context(served(settings.host, settings.port, StateGaugesCollector(partial(_take, service))))
         except OSError as error:
             message = (
-                f"The manager cannot answer Prometheus on {settings.host}:{settings.port}: {error.strerror}. "
-                "Free that port, or change [manager] metrics_port or metrics_host; metrics_port = 0 switches it off."
+                f"Prometheus cannot be answered on {settings.host}:{settings.port}: {error.strerror}. "
+                f"Free that port, or change [{group}] metrics_port or metrics_host; metrics_port = 0 switches it off."
             )
             raise ConfigurationError(message) from error
         yield

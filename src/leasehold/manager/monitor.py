@@ -1,4 +1,4 @@
-"""The health monitor: asks which resources work, and heals leases on failed ones (resources §7)."""
+"""The monitor: asks which resources work and what they have, and heals leases on failed ones (resources §7)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,33 @@ import logging
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.heal import heal_leases
-from leasehold.leasing.health import check_health
+from leasehold.leasing.health import admit, check_health
 from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.manager.surveyor import Surveyor
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from leasehold.leasing.service import Service
 
 log = logging.getLogger(__name__)
 
 
-def check_once(service: Service) -> None:
-    """Record the health of the enrolled resources once, and heal the leases on failed ones.
+def check_once(service: Service, types: Collection[str] | None = None) -> bool:
+    """Record the health of the enrolled resources once, and heal the leases that lost or miss something.
 
-    Healing runs at every check, because more leases enter the healing interval as time passes.
+    `types` names the resource types that are asked; None means those that are polled. Says whether the cloud has
+    answered for all of them.
+
+    Healing runs at every check, because more leases enter the healing interval as time passes. A resource that works
+    again goes back to the reservations that lost it before anybody else may have it, and then to those that miss one.
     """
-    check_health(service)
-    heal_leases(service)
+    checked = check_health(service, types)
+    heal_leases(service, checked.returning)
+    if checked.returning:
+        admit(service, checked.returning)
+        heal_leases(service)
+    return not checked.silent
 
 
 class Monitor(PeriodicThread):
@@ -31,10 +42,19 @@ class Monitor(PeriodicThread):
         """Prepare the thread."""
         super().__init__("monitor", service.settings.manager.health_seconds)
         self._service = service
+        self.surveyor = Surveyor(service)
 
     def run_once(self) -> None:
-        """Check the resources and heal leases; errors are logged, and the next run tries again."""
+        """Check the resources and heal leases; errors are logged, and the next run tries again.
+
+        What the resources have is read last: that may take long, and what has failed does not wait for it.
+        """
         try:
             check_once(self._service)
         except Exception:
             log.exception("The health of the resources could not be checked; the next check tries again")
+        try:
+            if self.surveyor.survey():
+                heal_leases(self._service)
+        except Exception:
+            log.exception("What the resources have could not be read again; the next check tries again")

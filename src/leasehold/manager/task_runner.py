@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
-from leasehold.db.task import LEASE, finish_task, postpone_task, still_ours
+from leasehold.db.task import LEASE, due_anew, finish_task, postpone_task, still_ours
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
 from leasehold.leasing.outcome import complete, shows_failure
@@ -176,15 +176,17 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
 
 
 def _run_resource_task(service: Service, type_: ResourceType, claim: Claim) -> None:
-    """Converge the cloud for a resource; the task is due again at once if it was enrolled or removed meanwhile."""
+    """Converge the cloud for a resource; the task is due again if an enrolment or removal touched it meanwhile."""
     seen = converge_resource(service, type_, claim.subject)
 
     def finish(connection: Connection) -> bool:
         # Lock the claim first: enrolling or removing the resource also writes to its task.
         if not still_ours(connection, claim):
             return False
-        same = standing(connection, type_.name, claim.subject) == seen
-        finish_task(connection, claim, None if same else service.now())
+        due = due_anew(connection, claim)
+        if due is None and standing(connection, type_.name, claim.subject) != seen:
+            due = service.now()
+        finish_task(connection, claim, due)
         return True
 
     if not service.db.transact(finish):

@@ -1,4 +1,4 @@
-"""The threads that run claimed tasks; stopping returns the queued tasks and lets the running ones finish.
+"""The threads that run claimed work; stopping returns what is queued and lets what runs finish.
 
 The threads are daemons, unlike those of `concurrent.futures`: a cloud that never answers must not keep the process from
 exiting after its shutdown time.
@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections import deque
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
-    from leasehold.db.task import Claim
+Claim = TypeVar("Claim", bound="Hashable")
+"""What a thread works on: a claimed task, or a claimed subscription."""
 
 
-class WorkerPool:
-    """A fixed number of threads that run tasks in FIFO order."""
+class WorkerPool(Generic[Claim]):
+    """A fixed number of threads that run claimed tasks in FIFO order."""
 
-    def __init__(self, size: int, work: Callable[[Claim], None], finished: Callable[[], None]) -> None:
+    def __init__(
+        self, size: int, work: Callable[[Claim], None], finished: Callable[[], None], name: str = "worker"
+    ) -> None:
         """Prepare the threads; `finished` is called after each task. Neither `work` nor `finished` may raise."""
         self._work = work
         self._finished = finished
@@ -28,7 +31,7 @@ class WorkerPool:
         # By claim, not by task: a finished task may be claimed again before its first claim is removed here.
         self._running: set[Claim] = set()
         self._closed = False
-        self._threads = [Thread(target=self._loop, name=f"worker-{number}", daemon=True) for number in range(size)]
+        self._threads = [Thread(target=self._loop, name=f"{name}-{number}", daemon=True) for number in range(size)]
 
     def start(self) -> None:
         """Start the threads."""

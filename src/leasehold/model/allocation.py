@@ -40,8 +40,11 @@ class Allocation:
     """An allocation in the database: resource x reservation x window x amount.
 
     `released_at` is set when the resource is truly free again, which may be later than `window.end` while servers
-    are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the host failed
-    and the reservation no longer uses it; the allocation keeps other leases away while servers remain there.
+    are being removed; the next start on the resource waits for it (design §5). `left_at` is set when the reservation
+    vacated the resource: it failed, or it was `swapped` for another one on request. Until it is released, the
+    allocation keeps other leases away, because servers may remain there. `substitute` says that healing chose it while
+    the reservation was active.
+    What it held before `recorded_until` is in segments (`model/segment.py`); None: nothing is.
     """
 
     id: int
@@ -54,6 +57,9 @@ class Allocation:
     demand: Mapping[str, int] | None
     released_at: datetime | None = None
     left_at: datetime | None = None
+    substitute: bool = False
+    recorded_until: datetime | None = None
+    swapped: bool = False
 
     @property
     def pick(self) -> Pick:

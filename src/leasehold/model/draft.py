@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from leasehold.model.heal_policy import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from leasehold.model.heal_policy import HealPolicy
+    from leasehold.model.lease import Lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +20,9 @@ class LeaseDraft:
     """A requested lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
 
     `events` holds the types of the events that the client passed; they are stored and shown, but never run
-    (contract http-api §5.3). `before_end` None means the configured time before the end. `fingerprint` identifies the
-    request as received, with "now" unresolved: it shows whether a repeated key comes with the same request.
+    (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` None the
+    configured one. `fingerprint` identifies the request as received, with "now" unresolved: it shows whether a repeated
+    key comes with the same request.
     """
 
     name: str
@@ -26,17 +32,22 @@ class LeaseDraft:
     reservations: tuple[Mapping[str, Any], ...] = ()
     events: tuple[str, ...] = ()
     fingerprint: str = ""
+    heal_policy: HealPolicy | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanges:
-    """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes."""
+    """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
+
+    `heal_policy` is a word of `HealPolicy` or `default`.
+    """
 
     name: str | None = None
     start: datetime | None = None
     end: datetime | None = None
     before_end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] | None = None
+    heal_policy: str | None = None
 
     @property
     def nothing(self) -> bool:
@@ -44,6 +55,24 @@ class LeaseChanges:
         return self == LeaseChanges()
 
     @property
-    def only_name(self) -> bool:
-        """Say whether the amendment changes only the name."""
-        return not self.nothing and self == LeaseChanges(name=self.name)
+    def moves_nothing(self) -> bool:
+        """Say whether the amendment changes nothing that allocations depend on."""
+        return self == LeaseChanges(name=self.name, heal_policy=self.heal_policy)
+
+    def described(self, lease: Lease) -> Lease:
+        """Return the lease with the changes on which no allocation depends: its name and its heal policy."""
+        policy = lease.heal_policy if self.heal_policy is None else chosen(self.heal_policy)
+        return replace(lease, name=self.name or lease.name, heal_policy=policy)
+
+
+@dataclass(frozen=True, slots=True)
+class SwapWish:
+    """Which resource of a lease to swap for another one: that on which `server` is, or the one named `resource`.
+
+    Exactly one of the two is given; `resource` is the id or the reference. `servers` are the ids of the servers that
+    are on it, as the client knows them.
+    """
+
+    server: str | None = None
+    resource: str | None = None
+    servers: frozenset[str] = frozenset()

@@ -11,9 +11,18 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.model.refusal import Refusal
+
+MOST_NAMED = 5
+"""The most names that a message repeats; `details` has all of them."""
+
+
+def some_of(names: Sequence[str]) -> str:
+    """Return names for a sentence, the first few of many."""
+    rest = len(names) - MOST_NAMED
+    return (", ".join(names[:MOST_NAMED]) or "none") + (f" and {rest} more" if rest > 0 else "")
 
 
 class LeaseholdError(Exception):
@@ -50,6 +59,22 @@ class MissingParameterError(InvalidInputError):
     def __init__(self, *names: str) -> None:
         """Name all absent keys at once, comma separated (contract http-api §3.1)."""
         super().__init__(f"Missing parameter {', '.join(names)}", field=names[0], details={"missing": list(names)})
+
+
+class UnknownKeysError(InvalidInputError):
+    """The request has keys that nothing reads, which microversion 1.2 and later refuse."""
+
+    code = "leasehold.input.unknown"
+
+    def __init__(self, unknown: Sequence[str], known: Iterable[str], what: str = "key") -> None:
+        """Name the unknown keys by their paths, and the keys that there are in the place of the first."""
+        names = sorted(known)
+        several = "" if len(unknown) == 1 else "s"
+        message = (
+            f"Unknown {what}{several} {', '.join(map(repr, unknown))}. "
+            f"The keys that can be used there are: {', '.join(names) or 'none'}."
+        )
+        super().__init__(message, field=unknown[0], details={"unknown": list(unknown), "known": names})
 
 
 class InvalidDateError(InvalidInputError):
@@ -141,6 +166,12 @@ class TooMuchHeldError(LimitExceededError):
     code = "leasehold.enforcement.total"
 
 
+class TooManyHoursError(LimitExceededError):
+    """The user or the project would have more host hours ahead than they may have."""
+
+    code = "leasehold.enforcement.hours"
+
+
 class TooFarAheadError(LimitExceededError):
     """The lease starts or ends further ahead than leases may."""
 
@@ -153,6 +184,17 @@ class TooMuchAskedError(LimitExceededError):
     code = "leasehold.enforcement.size"
 
 
+class TooManySubscriptionsError(ForbiddenError):
+    """The project has as many subscriptions as it may have."""
+
+    code = "leasehold.subscriptions.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} subscriptions. Delete one that is not used, or ask an operator for more."
+        super().__init__(message, details={"limit": limit})
+
+
 class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
@@ -160,6 +202,26 @@ class AmendmentDeniedError(InvalidInputError):
         """Take message, field, details and code from the limit's error."""
         super().__init__(limit.message, field=limit.field, details=limit.details)
         self.code = limit.code
+
+
+class ExternallyDeniedError(InvalidInputError):
+    """The service that `[enforcement]` names denies the lease: a 400 by contract lifecycle §10."""
+
+    code = "leasehold.enforcement.external"
+
+
+class NoDecisionError(LeaseholdError):
+    """The service that `[enforcement]` names gives no decision about the lease, so the request is not granted."""
+
+    code = "leasehold.enforcement.unavailable"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        """Say what to do next; the log has the reason, which may name internal hosts."""
+        super().__init__(
+            "The service that approves leases gives no decision now; nothing was changed. Try again in a moment, and "
+            "ask an operator if it stays so."
+        )
 
 
 class NotFoundError(LeaseholdError):
@@ -187,6 +249,12 @@ class ConflictError(LeaseholdError):
     status = HTTPStatus.CONFLICT
 
 
+class MaintenanceConflictError(ConflictError):
+    """Leases have the hosts in the maintenance window, and the request does not say that they may."""
+
+    code = "leasehold.maintenance.conflict"
+
+
 class BusyError(ConflictError):
     """The lease is in the middle of an operation; the same request works a little later."""
 
@@ -204,6 +272,53 @@ class StaleError(ConflictError):
         super().__init__(
             "The lease has changed since you read it; read it again and repeat the change.", field="If-Match"
         )
+
+
+class NotSwappableError(ConflictError):
+    """The lease has nothing that can be swapped: the driver of its resource types does not vacate resources in use."""
+
+    code = "leasehold.swap.type"
+
+    def __init__(self, types: Iterable[str]) -> None:
+        """Name the resource types that can be swapped."""
+        known = sorted(types)
+        what = f"only resources of {', '.join(known)} can be swapped" if known else "no resource type here can do that"
+        super().__init__(f"The lease has no resource that can be swapped: {what}.", details={"types": known})
+
+
+class ServersNotNamedError(ConflictError):
+    """A swap has to name exactly the servers that are on the resource: they stay there, and their owner has to act."""
+
+    code = "leasehold.swap.servers"
+
+    def __init__(self, servers: Iterable[str]) -> None:
+        """List the servers that the caller may see, and say how to repeat the request."""
+        found = sorted(servers)
+        if found:
+            what = (
+                f"These servers are on the resource: {some_of(found)}. They stay until you move or delete them, or "
+                "the lease ends. Send the request again with exactly these in `servers`."
+            )
+        else:
+            what = "No servers are on the resource. Send the request again with an empty list in `servers`."
+        super().__init__(f"Nothing was swapped. {what}", field="servers", details={"servers": found})
+
+
+class SwapUnfinishedError(ConflictError):
+    """The reservation has vacated a resource that is not clean yet, and may not give up a further one meanwhile."""
+
+    code = "leasehold.swap.unfinished"
+
+    def __init__(self, servers: Iterable[str]) -> None:
+        """List the servers that the caller may see there."""
+        found = sorted(servers)
+        if found:
+            what = (
+                f"servers are left there: {some_of(found)}. Move or delete them, and send the request again in a minute"
+            )
+        else:
+            what = "it is being given back. Send the request again in a minute"
+        super().__init__(f"The reservation has vacated another resource, and {what}.", details={"servers": found})
 
 
 class InUseError(ConflictError):
@@ -248,6 +363,19 @@ class TakesTooLongError(ConflictError):
         super().__init__(message, details={"seconds": seconds})
 
 
+class UnsettledError(ConflictError):
+    """The resources of the lease changed each time between their approval and the commit; nothing was stored."""
+
+    code = "leasehold.enforcement.unsettled"
+
+    def __init__(self) -> None:
+        """Say what to do next."""
+        super().__init__(
+            "Other requests took the chosen resources each time before the lease was approved; nothing was changed. "
+            "Send the request again."
+        )
+
+
 class SharedServiceHostError(ConflictError):
     """Another hypervisor behind the same compute service is enrolled, and the two cannot be leased apart."""
 
@@ -270,6 +398,35 @@ class NotEnoughFloatingIpsError(NotEnoughError):
 
     code = "leasehold.floatingips.not_enough"
     status = HTTPStatus.BAD_REQUEST
+
+
+class EventsMissedError(LeaseholdError):
+    """The event log cannot continue from this cursor: the reader has missed events, or read some that are not there."""
+
+    status = HTTPStatus.GONE
+    reason: ClassVar[str]
+
+    def __init__(self) -> None:
+        """Say how to go on."""
+        super().__init__(
+            f"{self.reason} Go on with after=latest and then list the leases, or leave `after` out and "
+            "read from the oldest event.",
+            field="after",
+        )
+
+
+class EventsPurgedError(EventsMissedError):
+    """Events after the cursor were purged."""
+
+    code = "leasehold.events.purged"
+    reason = "Events after this cursor were purged, so some may be missing."
+
+
+class EventsRewoundError(EventsMissedError):
+    """The cursor belongs to a history that the database does not have, as after it was restored from a backup."""
+
+    code = "leasehold.events.rewound"
+    reason = "The event of this cursor is not in the log: the database went back, as when a backup is restored."
 
 
 class DatabaseUnavailableError(LeaseholdError):

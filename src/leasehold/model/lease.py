@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from datetime import datetime
 
+    from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
 
@@ -37,6 +39,8 @@ class Lease:
     """A lease of one project, from `window.start` to `window.end`.
 
     Every change increments `generation`, which shows an amendment whether the lease has changed since it was read.
+    `heal_policy` None means the operator's default at the time of healing. `reminded` is the last reminder of its end
+    that is done with, in seconds before the end (`model/reminder.py`).
     """
 
     id: str
@@ -53,6 +57,13 @@ class Lease:
     deleted_at: datetime | None = None
     reservations: tuple[Reservation, ...] = field(default_factory=tuple)
     events: tuple[Event, ...] = field(default_factory=tuple)
+    heal_policy: HealPolicy | None = None
+    reminded: int | None = None
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Whether it is a maintenance window."""
+        return any(part.resource_type == MAINTENANCE for part in self.reservations)
 
     def event(self, kind: EventType) -> Event | None:
         """Return the lease's event of this kind, if it has one."""

@@ -26,12 +26,14 @@ class NoWindow(StrEnum):
     LIMITS = "limits"
     UNRELEASED = "unreleased"
     TIME = "time"
+    KEPT = "kept"
 
 
 _SENTENCES = {
     NoWindow.STARTED: "The lease has started, so it cannot move to another window.",
     NoWindow.LIMITS: "The nearest window exceeds the limits on leases.",
     NoWindow.UNRELEASED: "Some resources of ended leases are not released yet; try again later.",
+    NoWindow.KEPT: "A swap keeps the window of the lease; try again when another one is free.",
     NoWindow.TIME: "The search for the nearest window ran out of time; try later dates, or ask for less.",
 }
 

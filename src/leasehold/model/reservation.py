@@ -21,6 +21,9 @@ class Reservation:
     `request` is what was asked, as the typed JSON of its resource type. `cloud` keeps ids that the cloud returned
     (`aggregate_id`, `server_group_id`), to show them and to remove objects known only by id; converging never relies
     on them.
+
+    `missing` is how much of what was promised has no allocation any more, in the request's unit; None while
+    `missing_resources` is set means that it is not known. It counts only while the flag is set.
     """
 
     id: str
@@ -35,3 +38,4 @@ class Reservation:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     allocations: tuple[Allocation, ...] = ()
+    missing: int | None = None

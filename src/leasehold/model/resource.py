@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 HOST = "physical:host"
+MAINTENANCE = "maintenance:host"
+"""The type of the reservations that maintenance windows consist of (decision 0044)."""
 FLOATING_IP = "virtual:floatingip"
 HOST_POOL = "hosts"
 """Reservations of hosts, instances and flavors share this pool, because they use the same hosts (design §4)."""
@@ -42,7 +44,8 @@ class Resource:
     `capacity` maps resource classes (VCPU, MEMORY_MB, DISK_GB, PCPU, CUSTOM_*) to what Placement would admit,
     `(total - reserved) * allocation_ratio`; `max_unit` to the largest amount of one instance, where limited.
     `attributes` are the discovered values (vcpus, subnet_id, ...), `properties` the operator's own keys.
-    `down_since` is when a host that is down was first seen so.
+    `down_since` is when a host that is down was first seen so. `changed_at` is when the cloud was found to say
+    something else of it than before; None once every allocation on it fits that.
     """
 
     number: int
@@ -58,6 +61,7 @@ class Resource:
     reservable: bool = True
     health: Health = Health.HEALTHY
     down_since: datetime | None = None
+    changed_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None

@@ -40,6 +40,7 @@ class Trigger(StrEnum):
     END_FAILED = "end fails"
     AMENDED = "amended"
     RETRIED = "amended after a failure"
+    SWAPPED = "a resource is swapped"
     DELETED = "deleted"
     GONE = "removed from the cloud"
 
@@ -194,6 +195,8 @@ TABLE: tuple[Transition, ...] = (
         # Not the lease: part of it may be in the cloud.
         done=Becomes(_P.PENDING, frozenset({_P.ERROR})),
     ),
+    # Not one that starts or ends: its step works with the resources that it has.
+    Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
     Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING}, _L.DELETING),
     Transition(Trigger.GONE, _in(_L.PENDING, _L.TERMINATED, _L.DELETING), _L.DELETING, done=_CLEARED),
 )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from leasehold.cloud.ports import Cloud
+    from leasehold.cloud.ports import Cloud, Server
     from leasehold.model.caller import Caller
     from leasehold.model.finding import Finding
     from leasehold.model.reservation import Reservation
@@ -74,10 +74,10 @@ class Job(Generic[R]):
     """One reservation to converge: its project, its holdings, and earlier holdings that are not released.
 
     `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
-    host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed and are no longer used, but
-    whose servers are not deleted before the reservation ends. `warned` is the time of the lease's warning if it is due
-    and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the warning began; None
-    when that time is over.
+    host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed or were swapped, and are no
+    longer used, but whose servers are not deleted before the reservation ends. `warned` is the time of the lease's
+    warning if it is due and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the
+    warning began; None when that time is over.
     """
 
     project_id: str
@@ -123,6 +123,8 @@ class Driver(ABC, Generic[R]):
     """The kind of the task that keeps an enrolled resource in its place; empty for a type that has none."""
     shared: ClassVar[str | None] = None
     """The attribute of which no two enrolled resources may have the same value; None where there is none."""
+    swappable: ClassVar[bool] = False
+    """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - a default
         """Find what an administrator describes, in the fields of `description`.
@@ -160,8 +162,27 @@ class Driver(ABC, Generic[R]):
         """Return whether one of these reservations has the resource in the cloud."""
         return False
 
-    def reports(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Report]:  # noqa: ARG002 - a default
+    def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - a default
         """Return by number how resources are now; one that is missing keeps its state. Raises CloudError."""
+        return {}
+
+    def discovered(
+        self,
+        cloud: Cloud,  # noqa: ARG002 - a default
+        settings: CloudSettings,  # noqa: ARG002 - a default
+        resources: Sequence[Resource],  # noqa: ARG002 - a default
+    ) -> Mapping[int, Discovery]:
+        """Return by number what `discover` would find now for enrolled resources; one that is missing stays as it was.
+
+        Their state is asked by `reports`, and is not looked at here. Raises CloudError.
+        """
+        return {}
+
+    def guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Server]]:  # noqa: ARG002 - a default
+        """Return by number the servers on these resources, of every project, for a swap (feature J6).
+
+        Only for a type that is `swappable`. Raises CloudError.
+        """
         return {}
 
     def resolve(self, cloud: Cloud, caller: Caller, request: R) -> R:  # noqa: ARG002 - a default

@@ -103,12 +103,15 @@ class Kind(ABC, Generic[R]):
     not_enough: ClassVar[type[NotEnoughError]] = NotEnoughError
     """The error for a refusal."""
     schema: ClassVar[type[BaseModel]]
-    """The shape of a request, for the OpenAPI document."""
+    """The shape of a request: the OpenAPI document shows it, and `parse` and `amend` get no other keys (`asked`)."""
     request_type: ClassVar[type[Any]]
     """`R`: a frozen dataclass."""
 
     whole: ClassVar[str | None] = None
     """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
+
+    healed: ClassVar[bool] = True
+    """Whether healing replaces failed resources, and sets the flags; not where the request names its resources."""
 
     def duplicate(self, reference: str) -> DuplicateError:
         """Return the refusal of a resource that is enrolled already."""
@@ -123,9 +126,19 @@ class Kind(ABC, Generic[R]):
         """The type under which its resources are enrolled, which their property definitions have as well."""
         return self.enrolled_as or self.name
 
+    def asked(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the keys of a sent reservation that the schema has.
+
+        The others never reach `parse` or `amend`, so that no kind reads a key that its schema does not name. From
+        microversion 1.2 on the API refuses them.
+        """
+        if self.schema.model_config.get("extra") == "allow":
+            return dict(sent)
+        return {name: sent[name] for name in self.schema.model_fields if name in sent}
+
     @abstractmethod
     def parse(self, raw: Mapping[str, Any]) -> R:
-        """Read a request; raises InvalidInputError with the field's name. Unknown keys are ignored."""
+        """Read a request; raises InvalidInputError with the field's name."""
 
     def store(self, request: R) -> dict[str, Any]:
         """Return the request as JSON values; `load` returns an equal request from them."""
@@ -148,8 +161,15 @@ class Kind(ABC, Generic[R]):
         return Use() if self.whole is None else Use(**{self.whole: self.amount(request)})
 
     def exactly(self, request: R, amount: int) -> R:
-        """Return the request for exactly `amount`; healing and offers use it."""
+        """Return the request for exactly `amount`; `heal` and offers use it."""
         return cast("R", replace(cast("Any", request), amount=amount))
+
+    def heal(self, request: R, amount: int, search: Search[R]) -> Sequence[Pick] | Refusal:
+        """Return `amount` picks for a reservation that lost resources, with those it holds; healing uses it.
+
+        The amount is at most what the reservation was promised.
+        """
+        return self.allocate(self.exactly(request, amount), search)
 
     def expressions(self, request: R) -> Mapping[str, str]:  # noqa: ARG002 - a default
         """Return the property expressions of the request by field; empty if it has none."""

@@ -102,6 +102,10 @@ class ResourceTypes:
         """Return the types whose driver reports the health of its resources, switched on or not."""
         return [each for each in self._usable() if type(each.driver).reports is not Driver.reports]
 
+    def surveyed(self) -> Sequence[ResourceType]:
+        """Return the types whose driver reads again what its resources have, switched on or not."""
+        return [each for each in self._usable() if type(each.driver).discovered is not Driver.discovered]
+
     def _usable(self) -> Sequence[ResourceType]:
         """Return the types whose plugin can be used, switched on or not."""
         found = (self.find(name) for name in sorted({*self.by_name, *_installed()}))

@@ -68,6 +68,7 @@ class Leases:
         state = carry_on(row.status, before)
         if state.note:
             self._findings.add(row, f"The lease {row.name} {state.note}.", "Nothing; the manager continues the lease.")
+        parts = self._parts(row, state.status)
         return Lease(
             id=row.id,
             name=row.name,
@@ -76,10 +77,10 @@ class Leases:
             window=window,
             status=state.status,
             status_reason=_FAILED if state.status is LeaseStatus.ERROR else None,
-            degraded=row.degraded,
+            degraded=any(part.missing_resources or part.resources_changed for part in parts),
             created_at=row.created_at or self._now,
             updated_at=row.updated_at,
-            reservations=self._parts(row, state.status),
+            reservations=parts,
             events=with_states(events, state.events),
         )
 

@@ -10,9 +10,11 @@ from leasehold.db.allocation import write_demand
 from leasehold.db.lease import insert_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import insert_resource, put_properties
+from leasehold.db.segment import close_released
 from leasehold.db.tables import allocations, leases, property_definitions, resources, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
 from leasehold.takeover.findings import TakeoverError
 
@@ -41,7 +43,7 @@ def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
         numbers = _write_resources(connection, plan, generations, now)
         for lease in plan.leases:
             insert_lease(connection, lease)
-        _write_allocations(connection, plan, numbers, generations)
+        _write_allocations(connection, plan, numbers, generations, now)
         _write_tasks(connection, plan, now)
         bump_pools(connection, generations)
         return True
@@ -89,7 +91,11 @@ def _write_resources(
 
 
 def _write_allocations(
-    connection: Connection, plan: Plan, numbers: Mapping[tuple[str, str], int], generations: Mapping[str, int]
+    connection: Connection,
+    plan: Plan,
+    numbers: Mapping[tuple[str, str], int],
+    generations: Mapping[str, int],
+    now: datetime,
 ) -> None:
     pools = {each.key: each.values["pool"] for each in plan.resources}
     rows = []
@@ -108,10 +114,12 @@ def _write_allocations(
                 "demand": write_demand(each.demand),
                 "released_at": each.released_at,
                 "generation": generations[pool] + 1,
+                "start_cause": Cause.IMPORTED,
             }
         )
     if rows:
         connection.execute(insert(allocations), rows)
+    close_released(connection, now)
 
 
 def _write_tasks(connection: Connection, plan: Plan, now: datetime) -> None:

@@ -52,6 +52,7 @@ def test_our_defaults_stand_below_the_file(configured: Configured) -> None:
     assert group.service_token_roles_required
 
 
+@pytest.mark.slow
 def test_secrets_stay_out_of_the_log(
     web: testing.TestClient, keystone: Keystone, caplog: pytest.LogCaptureFixture
 ) -> None:

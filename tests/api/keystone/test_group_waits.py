@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import TYPE_CHECKING
 
+import pytest
 from falcon import testing
 
 from leasehold.api.admission_control import AdmissionControl
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from tests.api.keystone.conftest import Configured
     from tests.api.keystone.server import Keystone
+
+pytestmark = pytest.mark.slow
 
 WITHIN = 60.0
 

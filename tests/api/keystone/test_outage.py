@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.api.keystone.conftest import Configured, Served
     from tests.api.keystone.server import Keystone
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("status", [500, 503, 401])
 def test_a_broken_keystone_is_503_and_not_401(web: testing.TestClient, keystone: Keystone, status: int) -> None:

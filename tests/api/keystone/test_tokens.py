@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.api.keystone.conftest import Configured
     from tests.api.keystone.server import Keystone
 
+pytestmark = pytest.mark.slow
+
 BODY = {"name": "n", "start_date": "now", "end_date": "2031-05-02 10:00"}
 RULES = [{"id": "1", "service": "reservation", "method": "GET", "path": "/v1/leases"}]
 FORGED = {

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 ADDRESS = "203.0.113.200"
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 LARGE = '[">=", "$vcpus", "8"]'
 """Matches cmp-01 and cmp-02, with 8 VCPUs each, and gpu-03, with 16."""
 HOST = hosts(1, resource_properties=LARGE)
@@ -47,7 +49,6 @@ def places(world: World, lease: Lease) -> list[set[str]]:
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("other", kinds)
 @pytest.mark.parametrize("grows", kinds)
-@pytest.mark.slow
 def test_what_grows_goes_where_no_sibling_is(
     world: World, grows: Mapping[str, Any], other: Mapping[str, Any], position: int
 ) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 STRANGER = "00000000-0000-4000-8000-000000000000"
 
 

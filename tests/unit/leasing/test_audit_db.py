@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 LONGEST = timedelta(seconds=300)
 """The longest pause between two attempts that the cloud refuses."""
 
@@ -73,6 +75,7 @@ EVENT = tables.events.c.type
     [
         ("status", "is pending", update(tables.reservations).values(status="pending")),
         ("status", "lost resources and it is not degraded", update(tables.reservations).values(missing_resources=True)),
+        ("status", "none of its reservations lost resources", update(tables.leases).values(degraded=True)),
         ("status", "is UNDONE", update(tables.events).where(EVENT == "start_lease").values(status="UNDONE")),
         ("status", "has another time", update(tables.events).where(EVENT == "end_lease").values(time=None)),
         ("status", "it has no event end_lease", delete(tables.events).where(EVENT == "end_lease")),
@@ -84,7 +87,8 @@ def test_parts_that_disagree_are_named_and_lost_work_is_brought_back(
     scene: Scene, kind: str, said: str, spoilt: Any
 ) -> None:
     world, lease = scene.world, scene.lease
-    mine = spoilt.table.c.subject if kind == "work" else spoilt.table.c.lease_id
+    columns = spoilt.table.c
+    mine = columns.id if spoilt.table is tables.leases else columns.subject if kind == "work" else columns.lease_id
     world.execute(spoilt.where(mine == lease.id))
     found = in_database(world)
     assert (kind, lease.id) in named(found)

@@ -14,6 +14,8 @@ from tests.factory import World, floating_ips, hosts, instances, run_for, run_ma
 from tests.unit.leasing.looking import Scene, findings
 from tests.unit.leasing.test_audit import STRANGER, leave_flavor, take_a_host_out
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_not_ours_by_name_and_mark_is_not_looked_at(scene: Scene) -> None:
     scene.cloud.aggregates.ensure("rack-1", None, {"blazar:owner": "demo"})

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def backed_up(folder: Path) -> Iterator[Callable[[], None]]:
@@ -37,7 +39,7 @@ def test_a_process_that_slept_through_a_purge_forgets_what_was_purged(tmp_path: 
         busy.delete(promised)
         run_manager(busy)
         run_for(busy, days=40)
-        assert purge(busy.engine, busy.now() - timedelta(days=30), dry_run=False)["leases"] == 2
+        assert purge(busy.engine, busy.now(), timedelta(days=30), dry_run=False)["leases"] == 2
         granted = idle.lease(hosts(), start=24 * 60, end=24 * 61)
         assert idle.exists(granted)
         idle.engine.dispose()

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from leasehold.model.properties import Comparison
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 HOSTS = ("cmp-01", "cmp-02", "cmp-06")
 LARGE = '["==", "$size", "large"]'
 LATE = '[">", "$hypervisor_hostname", "cmp-01"]'

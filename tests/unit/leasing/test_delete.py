@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 EVERYTHING = (hosts(2), instances(2), flavors(2), floating_ips(2))
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 
 def flags(world: World, lease: Lease) -> tuple[bool, bool, bool]:
     """Return whether resources are missing, whether they were changed, and whether the lease is degraded."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 GRACE = Settings(manager=ManagerSettings(health_seconds=60, failure_grace_seconds=120))
 ONLY_CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 
@@ -253,7 +255,6 @@ def test_a_shorter_lease_gives_the_occupied_host_back_sooner(world: World) -> No
     assert world.status(other) == "ACTIVE"
 
 
-@pytest.mark.slow
 def test_occupied_hosts_are_looked_at_at_a_bounded_pace(world: World) -> None:
     lease, _ = active(world, end=10)
     world.fail("cmp-01")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 RACK = '["==", "$rack", "r1"]'
 
 

@@ -67,6 +67,7 @@ def test_a_leased_host_with_servers_is_refused_for_the_lease(world: World) -> No
         remove_host(world.service, "1")
 
 
+@pytest.mark.slow
 def test_a_host_is_removed_once_the_last_lease_has_left_it(world: World) -> None:
     world.lease(hosts(5), start=0, end=1)
     run_until(world, world.hour(0.9))

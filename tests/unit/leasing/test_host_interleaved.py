@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from leasehold.db.store import Database
+from leasehold.db.task import add_task_once, postpone_task
 from leasehold.leasing.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
@@ -102,8 +104,8 @@ def test_the_host_is_enrolled_again_just_before_its_removal_is_done(world: World
 
 @at_each("number", range(1, 4))
 def test_the_host_is_removed_again_while_it_is_put_into_its_place(world: World, number: int) -> None:
-    remove_host(world.service, "1")
-    enrol(world)
+    task = TYPES.get(HOST).driver.task
+    world.service.db.transact(lambda connection: add_task_once(connection, task, "1", world.service.now()))
     at_call(world, number, lambda: work_once(world), lambda: remove_host(world.service, "1"))
     check(world, free=False, enrolled=False)
 
@@ -145,6 +147,53 @@ def test_an_enrolment_that_dies_leaves_nothing(world: World, number: int, name: 
     run_for(world, minutes=1)
     assert name in world.members("freepool")
     assert findings(world) == []
+
+
+def dying(world: World) -> World:
+    """Return the world with a process that dies before its second transaction: that which writes an enrolment."""
+
+    class Dying(Database):
+        def transact(self, work: Any) -> Any:
+            begun.append(True)
+            if len(begun) == 2:
+                raise SystemExit
+            return super().transact(work)
+
+    begun: list[bool] = []
+    return replace(world, service=replace(world.service, db=Dying(world.engine)))
+
+
+def enrol_and_die(world: World) -> None:
+    with pytest.raises(SystemExit):
+        enrol(dying(world))
+
+
+@at_each("number", REMOVING)
+def test_an_enrolment_that_dies_while_the_removal_runs_leaves_nothing(world: World, number: int) -> None:
+    """A soak found it: the removal was done, and with it the task that was to undo the enrolment."""
+    remove_host(world.service, "1")
+    at_call(world, number, lambda: work_once(world), lambda: enrol_and_die(world))
+    run_for(world, minutes=1)
+    check(world, free=False, enrolled=False)
+
+
+@at_each("number", ENROLLING)
+def test_an_enrolment_that_dies_after_the_removal_ran_meanwhile_leaves_nothing(world: World, number: int) -> None:
+    remove_host(world.service, "1")
+    at_call(world, number, lambda: enrol_and_die(world), lambda: run_manager(world))
+    run_for(world, minutes=1)
+    check(world, free=False, enrolled=False)
+
+
+def test_an_enrolment_that_dies_while_the_removal_fails_leaves_nothing(world: World) -> None:
+    remove_host(world.service, "1")
+    claim = claim_one(world)
+    assert claim is not None
+    enrol_and_die(world)
+    later = world.service.now() + timedelta(seconds=1)
+    world.service.db.transact(lambda connection: postpone_task(connection, claim, later, "The cloud is away"))
+    run_for(world, minutes=1)
+    check(world, free=False, enrolled=False)
 
 
 def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(world: World) -> None:

@@ -139,6 +139,7 @@ def test_what_the_cloud_does_not_have_is_refused(
 # ---------------------------------------------------------------- in the cloud
 
 
+@pytest.mark.slow
 def test_hosts_and_instances_take_turns_on_the_same_hosts(world: World) -> None:
     first = world.lease(hosts(5), start=0, end=1)
     second = world.lease(instances(20, 1), flavors(5, "m1.small"), start=1, end=2)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 WAIT = timedelta(minutes=30)
 
 

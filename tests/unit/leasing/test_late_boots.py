@@ -69,6 +69,7 @@ def test_a_late_boot_of_the_lease_before_is_named_and_removed_at_the_next_start(
     assert findings(world) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asked", "project"),
     [(0.99, "third"), (1.05, "demo"), (-0.5, "demo")],
@@ -97,6 +98,7 @@ def test_a_server_that_may_be_somebodys_is_left_alone_and_the_start_says_what_it
     assert findings(world) == []
 
 
+@pytest.mark.slow
 def test_a_server_of_a_project_that_has_another_lease_is_left_alone(world: World) -> None:
     """The server may have been booted on the other lease, and moved here when that lease's host failed."""
     world.lease(hosts(resource_properties='["==", "$hypervisor_hostname", "cmp-02"]'), start=0, end=4)

@@ -249,7 +249,11 @@ def test_what_was_given_back_counts_again_at_the_limit(world: World) -> None:
 
 def test_the_limits_of_a_project_hold_without_being_configured(world: World) -> None:
     limits = load_filters(LeaseSettings())
-    assert {type(rule).__name__ for rule in limits.filters} == {"MaxLeaseSizeFilter", "ProjectLimitsFilter"}
+    assert {type(rule).__name__ for rule in limits.filters} == {
+        "MaxLeaseSizeFilter",
+        "ProjectLimitsFilter",
+        "StackingFilter",
+    }
     refused(world, TooMuchAskedError, world.lease, *[hosts()] * 21, start=1, end=2)
     refused(world, TooMuchHeldError, world.lease, hosts(1, 1001), start=1, end=2)
     assert world.lease(*[instances(1, 1)] * 20, start=1, end=2)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_lease_waits_in_starting_while_the_cloud_is_down_and_starts_when_it_is_back(
     world: World, caplog: pytest.LogCaptureFixture
@@ -45,7 +47,6 @@ def test_a_lease_waits_in_starting_while_the_cloud_is_down_and_starts_when_it_is
     assert caplog.messages[-1] == f"Lease {lease.id}: start done"
 
 
-@pytest.mark.slow
 def test_a_lease_whose_cloud_stays_down_until_its_end_says_so_and_is_cleaned_when_it_is_back(world: World) -> None:
     lease = world.lease(hosts(), start=1, end=3)
     world.break_down()

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 
 def bug(*_args: Any, **_more: Any) -> Any:
     message = "a bug"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 FLOATING_IP = "virtual:floatingip"
 ADDRESS = "203.0.113.200"
 GONE = "site:gone"

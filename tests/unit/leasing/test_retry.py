@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 LONGEST = timedelta(seconds=300)
 """The longest pause between two attempts that the cloud refuses."""
 AT_ONCE = Pace(0, 0)
@@ -129,7 +131,6 @@ def test_a_warning_that_is_refused_is_given_when_it_can_be(world: World) -> None
 
 
 @pytest.mark.parametrize("verb", ["aggregates.remove_host", "aggregates.delete", "servers.on_host", "networks.*"])
-@pytest.mark.slow
 def test_the_next_lease_waits_for_an_end_that_is_refused_and_starts_when_it_is_not(world: World, verb: str) -> None:
     lease = world.lease(hosts(5), floating_ips(5), start=0, end=3)
     after = world.lease(hosts(5), floating_ips(5), start=3, end=6, caller=ALT)

@@ -34,6 +34,14 @@ def test_a_lease_goes_from_pending_over_active_to_terminated(world: World, caplo
     assert caplog.messages == [f"Lease {lease.id}: {step} done" for step in ("start", "before_end", "end")]
 
 
+def test_an_active_reservation_names_the_aggregate_that_it_has(world: World) -> None:
+    """What a driver answers about the cloud is kept with the reservation (contract resources §3)."""
+    lease = world.active(hosts(), instances())
+    present = {each.name: each.id for each in world.cloud.aggregates.list()}
+    named = {part.id: part.cloud["aggregate_id"] for part in world.get(lease).reservations}
+    assert named == {part.id: present[part.id] for part in lease.reservations}
+
+
 def test_a_start_under_way_is_starting_and_an_end_under_way_terminating(world: World) -> None:
     lease = world.lease(hosts(), start=0, end=3)
     killed_in_a_step(world)
@@ -119,13 +127,15 @@ def test_every_move_that_is_notified_follows_the_table(world: World) -> None:
     world.delete(lease)
     run_manager(world)
     with world.service.db.reading() as connection:
-        rows = connection.execute(select(outbox).order_by(outbox.c.id)).all()
-    told = [(row.event_type, row.payload["status"]) for row in rows]
-    assert told == [
+        rows = connection.execute(select(outbox).where(outbox.c.lease_id == lease.id).order_by(outbox.c.id)).all()
+    assert world.told(lease) == [
         ("lease.create", "PENDING"),
+        ("lease.starting", "STARTING"),
         ("lease.event.start_lease", "ACTIVE"),
         ("lease.update", "ACTIVE"),
         ("lease.event.before_end_lease", "ACTIVE"),
+        ("lease.warning.done", "ACTIVE"),
+        ("lease.ending", "TERMINATING"),
         ("lease.event.end_lease", "TERMINATED"),
         ("lease.delete", "DELETING"),
     ]

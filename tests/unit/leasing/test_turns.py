@@ -13,6 +13,8 @@ from tests.factory import ALT, floating_ips, hosts, instances, killed_in_a_step,
 if TYPE_CHECKING:
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_second_lease_waits_until_the_servers_of_the_first_are_gone(world: World) -> None:
     first = world.lease(hosts(5), start=0, end=1)

@@ -64,6 +64,7 @@ def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[st
     return list(found.values())
 
 
+@pytest.mark.slow
 def test_a_lease_moves_between_states_as_the_contract_says() -> None:
     moves: dict[str, set[str]] = {}
     for here, after in walk(steps):

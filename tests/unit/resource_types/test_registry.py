@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ALL = "flavor:instance, physical:host, virtual:floatingip, virtual:instance"
 NONE = "no type is switched on: ask an operator."
 BROKEN = """

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from leasehold.model.resource import Resource
 
+pytestmark = pytest.mark.slow
+
 MOST = 3
 
 

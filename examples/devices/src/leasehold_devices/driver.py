@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Holding, Job
     from leasehold.resource_types.look import Look
+    from leasehold.resource_types.records import Records
     from leasehold_devices.hook import Hook
     from leasehold_devices.inventory import Device, Inventory
 
@@ -59,7 +60,7 @@ class DeviceDriver(Driver[DeviceRequest]):
         attributes = {**device.attributes, "name": device.name}
         return Discovery(str(uuid5(IDS, device.name)), device.name, attributes, report=_report_of(device))
 
-    def reports(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Report]:  # noqa: ARG002 - as above
+    def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - as above
         """Return how the devices are; one that is not in the inventory is down."""
         there = self._inventory.devices()
         return {each.number: _report_of(there.get(each.reference)) for each in resources}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
-from leasehold.api.models.property import checked_changes, checked_properties
+from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
@@ -34,12 +34,13 @@ def show(call: Call, host_id: str) -> Reply:
 
 
 def create(call: Call, body: HostCreation) -> Reply:
-    """Enrol a host; keys named like a discovered field are dropped, as v1 does."""
+    """Enrol a host; keys named like a discovered field are dropped, as v1 does, and refused from 1.2 on."""
     reference = body.name if body.id is None else str(body.id)
     if not reference:
         message = "Name the host to enrol: `name` is its hypervisor's name in the cloud, `id` its hypervisor's id."
         raise ForbiddenError(message, field="name")
-    own = {key: value for key, value in (body.model_extra or {}).items() if key not in DISCOVERED}
+    own = {key: value for key, value in (body.model_extra or {}).items() if call.strict or key not in DISCOVERED}
+    check_reserved(own, DISCOVERED)
     enrolled = enrol(call.service, HOST, {"name": reference}, checked_properties(own))
     return Reply({"host": show_host(enrolled)})
 

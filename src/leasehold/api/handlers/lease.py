@@ -4,31 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
+from leasehold.api.admission_control import MESSAGE
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
+from leasehold.api.policies import host as host_rules
+from leasehold.api.policies import maintenance as maintenance_rules
+from leasehold.api.strict import check_reservations
 from leasehold.api.versions import ETAGS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
+from leasehold.cloud.ports import CloudTransientError
 from leasehold.leasing import queries
 from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
-from leasehold.model.draft import LeaseChanges, LeaseDraft
-from leasehold.model.errors import InvalidInputError, MissingParameterError, StaleError
+from leasehold.leasing.swap import swap_resource
+from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
+from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
+from leasehold.model.heal_policy import chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from leasehold.api.call import Call
-    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange
+    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
@@ -36,7 +44,6 @@ IDEMPOTENCY_KEY = "Idempotency-Key"
 LONGEST_KEY = 255
 IF_MATCH = "If-Match"
 LONGEST_PAGE = 1_000
-LIMIT = re.compile(r"[1-9]\d{0,3}", re.ASCII)
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
@@ -56,6 +63,8 @@ def show(call: Call, lease: Lease) -> Reply:
 
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
+    if call.strict:
+        check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft, key = _draft(call, body), _idempotency_key(call)
     with _asking_once(call) as service:
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
@@ -64,7 +73,11 @@ def create(call: Call, body: LeaseCreation) -> Reply:
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     """Amend a lease: make all requested changes, or none."""
+    _check_maintenance(call, lease)
     generation = _wanted_generation(call, lease)
+    if call.strict:
+        of_part = {part.id: part.resource_type for part in lease.reservations}
+        check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
     changes = _changes(call, body)
     with _asking_once(call) as service:
         amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
@@ -81,11 +94,41 @@ def _in_callers_name(call: Call, service: Service, lease: Lease) -> Lease:
 def _asking_once(call: Call) -> Iterator[Service]:
     """Yield the service for a request that may call the cloud: each look-up once, all calls within one deadline.
 
-    The request releases its permit during each call.
+    The request releases its permit during each call, and while the external service is asked.
     """
     waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
+    enforcement = replace(call.service.enforcement, around=partial(_approving, waiting))
     with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
-        yield replace(call.service, cloud=cloud)
+        yield replace(call.service, cloud=cloud, enforcement=enforcement)
+
+
+@contextmanager
+def _approving(waiting: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    """Do what `waiting` does; raises OverloadedError (503) when too many requests wait already."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(waiting())
+        except CloudTransientError:
+            # It is counted as shed where it is raised.
+            raise OverloadedError(MESSAGE) from None
+        yield
+
+
+def swap(call: Call, lease: Lease, body: SwapRequest) -> Reply:
+    """Swap a host of a lease for another one that matches; `servers` names exactly the servers that are on it.
+
+    They stay there until they are moved or deleted, or the lease ends. Only who may list hosts may name the `host`.
+    """
+    if (body.server is None) == (body.host is None):
+        message = "Name the host to swap by one of the two: `server`, the id of a server on it, or `host`."
+        raise InvalidInputError(message, field="server" if body.host is None else "host")
+    if body.host is not None:
+        call.api.policies.require(host_rules.GET, call.caller, call.caller)
+    wish = SwapWish(body.server, body.host, frozenset(body.servers or ()))
+    generation, all_servers = _wanted_generation(call, lease), call.is_admin
+    with _asking_once(call) as service:
+        swapped = swap_resource(service, lease.id, wish, generation, all_servers=all_servers)
+    return _reply(call, swapped)
 
 
 def delete(call: Call, lease: Lease) -> Reply:
@@ -93,18 +136,22 @@ def delete(call: Call, lease: Lease) -> Reply:
 
     Under a single-threaded WSGI server there is no wait, because it would block all other requests.
     """
+    _check_maintenance(call, lease)
     delete_lease(call.service, lease.id, _wanted_generation(call, lease))
     if not call.request.env["wsgi.multithread"]:
         return Reply()
     return Reply(wait=partial(call.api.delete_waits.wait, call.service, lease.id, call.caller.project_id))
 
 
+def _check_maintenance(call: Call, lease: Lease) -> None:
+    """Raise ForbiddenError if the lease is a maintenance window and the caller is not who may make or delete one."""
+    if lease.is_maintenance:
+        call.api.policies.require(maintenance_rules.DELETE, call.caller, call.caller)
+
+
 def _page(call: Call) -> dict[str, Any]:
     """Return the requested part of the list; raises InvalidInputError (400) for an invalid limit or marker."""
-    text = call.query("limit")
-    if text is not None and not (LIMIT.fullmatch(text) and int(text) <= LONGEST_PAGE):
-        raise InvalidInputError(f"limit has to be a whole number from 1 to {LONGEST_PAGE}.", field="limit")
-    return {"limit": None if text is None else int(text), "marker": call.query_id("marker")}
+    return {"limit": call.query_number("limit", 1, LONGEST_PAGE), "marker": call.query_id("marker")}
 
 
 def _reply(call: Call, lease: Lease) -> Reply:
@@ -125,8 +172,15 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         before_end=before_end,
         reservations=tuple(reservation.model_dump() for reservation in body.reservations or ()),
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
-        fingerprint=hashlib.sha256(body.model_dump_json().encode()).hexdigest(),
+        fingerprint=_fingerprint(body),
+        heal_policy=chosen(body.heal_policy),
     )
+
+
+def _fingerprint(body: LeaseCreation) -> str:
+    """Return a digest of the request; it is that of an older version's process if the request has no newer key."""
+    absent = {name for name in body.since if getattr(body, name) is None}
+    return hashlib.sha256(body.model_dump_json(exclude=absent).encode()).hexdigest()
 
 
 def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
@@ -141,6 +195,7 @@ def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
         end=moment("end_date", body.end_date),
         before_end=moment("before_end_date", body.before_end_date),
         reservations=None if body.reservations is None else tuple(map(_raw_change, body.reservations)),
+        heal_policy=body.heal_policy,
     )
 
 

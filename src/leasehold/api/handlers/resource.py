@@ -14,6 +14,7 @@ from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.resource import ALWAYS_KNOWN
 from leasehold.resource_types.fields import read
+from leasehold.resource_types.unknown_keys import refuse_unknown
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -53,6 +54,7 @@ def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
     if shape is None:
         message = f"Nothing is enrolled as {type_.name}; its reservations use resources of {type_.kind.resources}."
         raise InvalidInputError(message, field="resource_type")
+    refuse_unknown(shape, body.model_extra, also=type(body).model_fields)
     description = read(shape, body.model_extra or {}).model_dump()
     properties = checked_properties(body.properties)
     return Reply({"resource": show_resource(enrol(call.service, type_.name, description, properties))})

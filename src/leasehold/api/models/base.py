@@ -1,26 +1,39 @@
-"""The base of all requests: unknown keys are ignored and never stored, and errors are sentences that name the field."""
+"""The base of all requests: unknown keys are never stored, and errors are sentences that name the field."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from leasehold.api.versions import Version
 from leasehold.resource_types.fields import as_input_error
+from leasehold.resource_types.unknown_keys import refuse_unknown
 
 
 class RequestModel(BaseModel):
-    """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text."""
+    """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text.
+
+    `since` says from which microversion on a key is read; before, it is ignored like an unknown one.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+    since: ClassVar[Mapping[str, Version]] = {}
 
 
 Model = TypeVar("Model", bound=RequestModel)
 
 
-def read(model: type[Model], body: dict[str, Any]) -> Model:
-    """Return `body` as `model`; raises `MissingParameterError` for all absent keys, else `InvalidInputError`."""
+def read(model: type[Model], body: dict[str, Any], version: Version, *, strict: bool = False) -> Model:
+    """Return `body` as `model`; raises `MissingParameterError` for all absent keys, else `InvalidInputError`.
+
+    `strict` refuses unknown keys first, with `UnknownKeysError`; without it they are ignored.
+    """
+    if strict:
+        refuse_unknown(model, body)
+    known = {key: value for key, value in body.items() if model.since.get(key, version) <= version}
     try:
-        return model.model_validate(body)
+        return model.model_validate(known)
     except ValidationError as error:
         raise as_input_error(error) from error

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Any, NotRequired
 
-from pydantic import BaseModel, ConfigDict, Field, with_config
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
+from leasehold.api.versions import HEAL_POLICY
+from leasehold.model.heal_policy import DEFAULT, HealPolicy
 
 LONGEST_NAME = 80
 MOST_RESERVATIONS = 1000
 MOST_EVENTS = 1000
+MOST_SERVERS = 1000
+LONGEST_IDENT = 255
 
 Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 DATE_FORM = (
@@ -24,6 +28,23 @@ Date = Annotated[
     Field(
         json_schema_extra={"pattern": DATE_FORM},
         description="`now` or `YYYY-MM-DD HH:MM` in UTC; from 1.1 on also ISO 8601 with a zone",
+    ),
+]
+_POLICIES = [*(each.value for each in HealPolicy), DEFAULT]
+
+
+def _heal_policy(word: str) -> str:
+    if word not in _POLICIES:
+        message = f"it has to be {' or '.join(map(repr, _POLICIES))}"
+        raise ValueError(message)
+    return word
+
+
+HealPolicyWord = Annotated[
+    str,
+    AfterValidator(_heal_policy),
+    WithJsonSchema(
+        {"type": "string", "enum": _POLICIES, "description": "From 1.2 on: what happens when a resource fails"}
     ),
 ]
 OptionalDate = Annotated[str | None, Field(description="A date; null or empty means the configured default")]
@@ -42,15 +63,22 @@ class ReservationRequest(OpenObject):
 
 
 class ReservationChange(OpenObject):
-    """A changed reservation: its resource type reads the other keys. The handler requires the id."""
+    """A changed reservation: its resource type reads the other keys. The handler requires the id.
+
+    A resource type may be named again; another one is refused.
+    """
 
     id: str | None = None
+    resource_type: Any = None
 
 
-class EventRequest(OpenObject):
+class EventRequest(RequestModel):
     """An event that a client adds. It is stored and shown, and never runs."""
 
     event_type: Annotated[str, Field(max_length=66)] | None = None
+
+
+_SINCE = {"heal_policy": HEAL_POLICY}
 
 
 class LeaseCreation(RequestModel):
@@ -62,6 +90,9 @@ class LeaseCreation(RequestModel):
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
+    heal_policy: HealPolicyWord | None = None
+
+    since = _SINCE
 
 
 class LeaseAmendment(RequestModel):
@@ -75,6 +106,25 @@ class LeaseAmendment(RequestModel):
     end_date: Date | None = None
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationChange] | None, Field(max_length=MOST_RESERVATIONS)] = None
+    heal_policy: HealPolicyWord | None = None
+
+    since = _SINCE
+
+
+Ident = Annotated[str, Field(min_length=1, max_length=LONGEST_IDENT)]
+
+
+class SwapRequest(RequestModel):
+    """The body of POST /v1/leases/{id}/swap: `server` or `host` says which host, `servers` which servers are on it.
+
+    The handler requires exactly one of the first two.
+    """
+
+    server: Annotated[Ident | None, Field(description="The id of a server on the host to swap")] = None
+    host: Annotated[
+        Ident | None, Field(description="For callers who may list hosts: the id or hostname of the host to swap")
+    ] = None
+    servers: Annotated[list[Ident] | None, Field(max_length=MOST_SERVERS)] = None
 
 
 class EventAnswer(TypedDict):
@@ -105,7 +155,7 @@ class ReservationAnswer(TypedDict):
 
 
 class LeaseAnswer(TypedDict):
-    """A lease; `status_reason` from 1.1 on."""
+    """A lease; `status_reason` from 1.1 on, `heal_policy` from 1.2 on."""
 
     id: str
     name: str
@@ -119,6 +169,7 @@ class LeaseAnswer(TypedDict):
     degraded: bool
     created_at: str | None
     updated_at: str | None
+    heal_policy: NotRequired[str]
     reservations: list[ReservationAnswer]
     events: list[EventAnswer]
 

@@ -77,12 +77,17 @@ def checked_changes(wanted: Mapping[str, Any], *, reserved: Collection[str]) -> 
     """Return the properties to set, and None for those to remove; raises InvalidInputError for none or a bad one."""
     if not wanted:
         raise InvalidInputError('Name at least one property to set, such as {"rack": "r7"}.')
+    check_reserved(wanted, reserved)
+    gone = dict.fromkeys(key for key, value in wanted.items() if value is None)
+    return {**gone, **checked_properties({key: value for key, value in wanted.items() if key not in gone})}
+
+
+def check_reserved(wanted: Collection[str], reserved: Collection[str]) -> None:
+    """Raise InvalidInputError for a property that is named like something else of a resource."""
     masking = sorted(key for key in wanted if key in reserved)
     if masking:
         message = f"{masking[0]!r} is a reserved key and cannot be set. Choose another name."
         raise InvalidInputError(message, field=masking[0])
-    gone = dict.fromkeys(key for key, value in wanted.items() if value is None)
-    return {**gone, **checked_properties({key: value for key, value in wanted.items() if key not in gone})}
 
 
 def checked_properties(wanted: Mapping[str, Any]) -> dict[str, str]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, owned
+from oslo_policy import policy
+
+from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE, owned
 
 GET = "blazar:leases:get"
 POST = "blazar:leases:post"
 PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
+SWAP = "leasehold:leases:swap"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
     owned(POST, MEMBER_OR_ADMIN, "Create a lease.", "POST", "/v1/leases"),
     owned(PUT, MEMBER_OR_ADMIN, "Amend a lease.", "PUT", "/v1/leases/{lease_id}"),
     owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
+    policy.DocumentedRuleDefault(
+        SWAP,
+        MEMBER_OR_ADMIN,
+        "Swap a host of a lease for another one; who names the host and not a server needs blazar:oshosts:get too.",
+        [{"path": "/v1/leases/{lease_id}/swap", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
 ]

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
-from leasehold.api.versions import STATUS_REASON, Version
+from leasehold.api.versions import HEAL_POLICY, STATUS_REASON, Version
+from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ REASONS = {
 
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
-    """Return the lease with its reservations and events, from microversion 1.1 on also with `status_reason`.
+    """Return the lease with its reservations and events.
 
-    The reason names no host to callers who may not list hosts.
+    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy`. The reason names no host to
+    callers who may not list hosts.
     """
     answer: LeaseAnswer = {
         "id": lease.id,
@@ -55,6 +57,8 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         answer["status_reason"] = (
             REASONS.get(lease.status, REASONS[LeaseStatus.ERROR]) if hidden else lease.status_reason
         )
+    if version >= HEAL_POLICY:
+        answer["heal_policy"] = lease.heal_policy or DEFAULT
     return answer
 
 

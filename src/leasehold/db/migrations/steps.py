@@ -67,6 +67,13 @@ def add_column(table: str, column: sa.Column[Any]) -> None:
         op.add_column(table, column)
 
 
+def add_index(name: str, table: str, columns: Sequence[str]) -> None:
+    """Add an index to a table unless it exists."""
+    known = {each["name"] for each in sa.inspect(op.get_bind()).get_indexes(table)}
+    if name not in known:
+        op.create_index(name, table, list(columns))
+
+
 def add_rows(name: str, key: str, rows: Sequence[dict[str, Any]]) -> None:
     """Write rows whose `key` is not in the table yet; all have the same columns."""
     table = sa.table(name, *(sa.column(column) for column in rows[0]))

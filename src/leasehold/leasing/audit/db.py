@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
 from leasehold.db.lease import CHUNK, each_lease
+from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
 from leasehold.leasing.outcome import REFUSALS_TO_SHOW
@@ -57,8 +58,10 @@ def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
 
 
 def _overbooked(connection: Connection, now: datetime) -> Iterator[Finding]:
+    # A maintenance window may have been made beside leases that had started.
+    beside = maintenance_reservations(connection)
     for resource, held in kept_allocations(connection, now):
-        clash = _first_clash(resource, held)
+        clash = _first_clash(resource, [each for each in held if each.reservation_id not in beside])
         if clash is not None:
             yield clash
 
@@ -98,6 +101,8 @@ def _statuses(lease: Lease) -> Iterator[Finding]:
             yield _disagreement(lease, f"its reservation {part.id} is {part.status}")
         if (part.missing_resources or part.resources_changed) and not lease.degraded:
             yield _disagreement(lease, f"its reservation {part.id} lost resources and it is not degraded")
+    if lease.degraded and not any(part.missing_resources or part.resources_changed for part in lease.reservations):
+        yield _disagreement(lease, "it is degraded and none of its reservations lost resources")
     for kind, allowed in ((EventType.START, agreeing.start), (EventType.END, agreeing.end)):
         event = lease.event(kind)
         if event is None:

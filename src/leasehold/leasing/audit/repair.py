@@ -20,6 +20,7 @@ from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
 from leasehold.leasing.audit.leftovers import audited_types, look_at, objects_of_ours
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
+from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-REPAIRED = "lease.repair"
-"""The notification about a lease whose cloud objects were changed by hand."""
 HURRIED = "The next manager that is free repairs it."
 
 
@@ -73,7 +72,7 @@ def _hurry_lease(service: Service, finding: Finding) -> str | None:
         if finding.kind is FindingKind.DRIFT:
             if phase is not Phase.KEEP:
                 return None
-            put_event(connection, REPAIRED, lease, now)
+            put_event(connection, LeaseNews.REPAIRED, lease, now)
         add_task_once(connection, LEASE, lease.id, now)
         return HURRIED
 

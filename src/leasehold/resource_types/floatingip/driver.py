@@ -11,18 +11,19 @@ from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted, mark_of
 from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
+from leasehold.resource_types.floatingip.health import health_of
 from leasehold.resource_types.floatingip.kind import FloatingIpRequest
 from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, CloudTransientError, FloatingIp
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
     from leasehold.resource_types.driver import Job
-    from leasehold.resource_types.enrolment import Discovery
+    from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
 
@@ -37,6 +38,10 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - the driver's contract
         """Find the address `floating_ip_address` in the network `floating_network_id`."""
         return discover(cloud, description["floating_network_id"], description["floating_ip_address"])
+
+    def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:
+        """Return which addresses can be leased: the cloud does not assign them, and nobody has them without a lease."""
+        return health_of(cloud, resources, records)
 
     def audit(self, look: Look) -> Iterable[Finding]:
         """Yield the enrolled addresses that a project has without a lease."""
@@ -66,14 +71,23 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         there = {key: found for key, found in tagged.items() if found.project_id == job.project_id}
         holdings = job.holdings if wanted is Wanted.ACTIVE else ()
         due = {place_of(holding.resource): holding.resource.attributes for holding in holdings}
+        # An address that failed stays with the project until the end, as servers on a failed host do.
+        kept = {*due, *(place_of(holding.resource) for holding in job.left if wanted is Wanted.ACTIVE)}
         do_all(
             [
-                *(partial(cloud.networks.delete_floating_ip, there[each].id) for each in sorted(there.keys() - due)),
+                *(partial(cloud.networks.delete_floating_ip, there[each].id) for each in sorted(there.keys() - kept)),
                 *(partial(_obtain, cloud, job, due[each]) for each in sorted(due.keys() - there)),
                 *(partial(_remove, cloud, job, key) for key in sorted(_over(job, wanted) - there.keys())),
             ]
         )
         return {}
+
+    def occupied(self, cloud: Cloud, job: Job[FloatingIpRequest]) -> frozenset[int]:
+        """Return the allocations of addresses that failed and that the project still has."""
+        found = {held.allocation_id: cloud.networks.floating_ip(*place_of(held.resource)) for held in job.left}
+        return frozenset(
+            number for number, each in found.items() if each is not None and each.project_id == job.project_id
+        )
 
     def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, records: Records) -> None:
         """Remove the blocking address if its project kept it after a lease; otherwise log which project has it."""
@@ -95,7 +109,8 @@ def _over(job: Job[FloatingIpRequest], wanted: Wanted) -> set[tuple[str, str]]:
     """Return the network and address of each address that the reservation held and no longer holds."""
     over = {place_of(holding.resource) for holding in job.former}
     held = {place_of(holding.resource) for holding in job.holdings}
-    return over | held if wanted is Wanted.ENDED else over - held
+    left = {place_of(holding.resource) for holding in job.left}
+    return over | held | left if wanted is Wanted.ENDED else over - held
 
 
 def _obtain(cloud: Cloud, job: Job[FloatingIpRequest], where: Mapping[str, Any]) -> None:

@@ -123,6 +123,24 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         """Return the number of named addresses."""
         return len(request.required_floatingips)
 
+    def heal(
+        self, request: FloatingIpRequest, amount: int, search: Search[FloatingIpRequest]
+    ) -> Sequence[Pick] | Refusal:
+        """Keep the held addresses, then take named ones, then others; no address stands in for a named one."""
+        snapshot = search.snapshot
+        held = np.zeros(len(snapshot.numbers), dtype=np.bool_)
+        held[snapshot.rows(pick.resource_number for pick in search.held)] = True
+        of_network = snapshot.enrolled() & snapshot.matching(_of_network(request), search.check)
+        usable = (of_network & snapshot.free(search.padded) & snapshot.bookable()) | held
+        named = snapshot.matching(_of_names(request), search.check)
+        order = np.lexsort((snapshot.numbers, ~named, ~held))
+        chosen = order[usable[order]]
+        others = np.cumsum(~named[chosen])
+        chosen = chosen[named[chosen] | (others <= request.amount - len(request.required_floatingips))][:amount]
+        if len(chosen) < amount:
+            return Refusal(self.name, self.noun, amount, len(chosen), search.window)
+        return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
     def allocate(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Sequence[Pick] | Refusal:
         """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
         snapshot = search.snapshot

@@ -5,6 +5,7 @@ Contract resources §2.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from leasehold.resource_types.host.enrolment import (
     HostDescription,
     attributes_of,
     discover,
+    discovered,
     give_provider,
     is_leased,
     place,
@@ -51,6 +53,7 @@ class HostDriver(Driver[HostRequest]):
     description = HostDescription
     task = TASK
     shared = SHARED
+    swappable = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`."""
@@ -80,15 +83,28 @@ class HostDriver(Driver[HostRequest]):
         servers = cloud.servers.on_host(attributes["service_name"])
         return f"{len(servers)} servers" if servers else None
 
+    def guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Server]]:
+        """Return the servers on the hosts; one listing for all of them."""
+        there = defaultdict(list)
+        for server in cloud.servers.on_hosts({each.attributes["service_name"] for each in resources}):
+            there[server.service_host].append(server)
+        return {each.number: there[each.attributes["service_name"]] for each in resources}
+
     def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
         """Return whether the host is in the aggregate of one of these reservations."""
         return is_leased(cloud, attributes, reservation_ids)
 
-    def reports(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Report]:
+    def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:  # noqa: ARG002 - the driver's contract
         """Return how the hypervisors are, found by hostname: numbers repeat from cell to cell (resources §7.2)."""
         found = {each.hypervisor_hostname: report_of(each) for each in cloud.hypervisors.list()}
         hostnames = {each.number: each.attributes["hypervisor_hostname"] for each in resources}
         return {number: found[name] for number, name in hostnames.items() if name in found}
+
+    def discovered(
+        self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
+    ) -> Mapping[int, Discovery]:
+        """Read capacity, traits, zone and columns of these hosts again."""
+        return discovered(cloud, settings, resources)
 
     def audit(self, look: Look) -> Iterable[Finding]:
         """Yield hosts in the wrong aggregate, and servers without a lease."""

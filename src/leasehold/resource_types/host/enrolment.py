@@ -13,10 +13,11 @@ from leasehold.resource_types.fields import Identifier, RequestBody
 from leasehold.resource_types.slots.names import child_provider
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Hypervisor, Inventory
     from leasehold.conf.settings import CloudSettings
+    from leasehold.model.resource import Resource
 
 
 class HostDescription(RequestBody):
@@ -38,15 +39,33 @@ def discover(cloud: Cloud, settings: CloudSettings, reference: str) -> Discovery
     if servers:
         message = f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it."
         raise InUseError(message)
-    inventories = cloud.providers.inventories(found.hypervisor_hostname)
+    return _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
+
+
+def discovered(cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]) -> Mapping[int, Discovery]:
+    """Return by number what enrolled hosts have now: two calls for each, and one for all.
+
+    A host without inventories is left out: Placement forgets them while nova-compute is set up anew.
+    """
+    there = {each.hypervisor_hostname: each for each in cloud.hypervisors.list()}
+    found = {}
+    for each in resources:
+        hypervisor = there.get(each.attributes["hypervisor_hostname"])
+        inventories = {} if hypervisor is None else cloud.providers.inventories(hypervisor.hypervisor_hostname)
+        if hypervisor is not None and inventories:
+            found[each.number] = _read(cloud, settings, hypervisor, inventories)
+    return found
+
+
+def _read(cloud: Cloud, settings: CloudSettings, host: Hypervisor, inventories: Mapping[str, Inventory]) -> Discovery:
     return Discovery(
-        id=found.id,
-        reference=found.hypervisor_hostname,
-        attributes=attributes_of(found, settings),
-        capacity=_capacity(found, inventories),
+        id=host.id,
+        reference=host.hypervisor_hostname,
+        attributes=attributes_of(host, settings),
+        capacity=_capacity(host, inventories),
         max_unit={name: inventory.max_unit for name, inventory in inventories.items()},
-        traits=frozenset(cloud.providers.traits(found.hypervisor_hostname)),
-        report=report_of(found),
+        traits=frozenset(cloud.providers.traits(host.hypervisor_hostname)),
+        report=report_of(host),
     )
 
 

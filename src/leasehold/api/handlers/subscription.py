@@ -1,0 +1,82 @@
+"""Subscriptions (feature D5, decision 0040): who is sent which events of the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.views.subscription import show_dead_letter, show_new, show_subscription
+from leasehold.leasing import subscription as subscriptions
+from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
+from leasehold.model.subscription import Channel
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.subscription import Replay, SubscriptionCreation
+    from leasehold.model.subscription import Subscription
+
+LONGEST_PAGE = 1_000
+PAGE = 100
+
+
+def list_subscriptions(call: Call) -> Reply:
+    """Show the subscriptions of the caller's project; an administrator may ask for those of `all_projects`."""
+    project = None if call.query_all_projects() else call.caller.project_id
+    found = subscriptions.list_subscriptions(call.service, project)
+    if not call.is_admin:
+        found = [each for each in found if not each.all_projects]
+    return Reply({"subscriptions": list(map(show_subscription, found))})
+
+
+def create(call: Call, body: SubscriptionCreation) -> Reply:
+    """Have the events of the caller's project sent to a webhook or an address, from now on.
+
+    The answer is the only one with the secret that signs what a webhook gets. An administrator may subscribe to the
+    events of `all_projects`, those of resources among them.
+    """
+    if body.all_projects:
+        call.require_admin("Only administrators subscribe to the events of all projects; leave all_projects out.")
+    made = subscriptions.subscribe(
+        call.service,
+        call.caller,
+        Channel(body.channel),
+        body.target,
+        event_types=body.event_types,
+        lease_id=body.lease_id,
+        all_projects=body.all_projects,
+    )
+    return Reply({"subscription": show_new(made)})
+
+
+def show(call: Call, subscription: Subscription) -> Reply:
+    """Show one subscription, how far it has come, and why its last delivery failed."""
+    return Reply({"subscription": show_subscription(_allowed(call, subscription))})
+
+
+def delete(call: Call, subscription: Subscription) -> Reply:
+    """Delete a subscription with its dead letters; a delivery that has begun may still arrive."""
+    subscriptions.unsubscribe(call.service, _allowed(call, subscription).id)
+    return Reply()
+
+
+def list_dead_letters(call: Call, subscription: Subscription) -> Reply:
+    """Show the events that the receiver refused, in the order of the log; `after` is the `id` of the last one seen."""
+    text = call.query("after")
+    after = BEGINNING if text is None else read_cursor(text)
+    limit = call.query_number("limit", 1, LONGEST_PAGE) or PAGE
+    found = subscriptions.list_dead_letters(call.service, _allowed(call, subscription).id, after, limit)
+    return Reply({"dead_letters": list(map(show_dead_letter, found))})
+
+
+def replay(call: Call, subscription: Subscription, body: Replay) -> Reply:
+    """Send an event and all that follow it again, with the same ids; without one, go on where deliveries stopped."""
+    event = None if body.event_id is None else read_event_id(body.event_id, "event_id")
+    found = subscriptions.replay(call.service, _allowed(call, subscription).id, event)
+    return Reply({"subscription": show_subscription(found)})
+
+
+def _allowed(call: Call, subscription: Subscription) -> Subscription:
+    """Return the subscription, unless it tells of all projects and the caller is a member of the owner's project."""
+    if subscription.all_projects:
+        call.require_admin("Only administrators use a subscription to all projects. Make one of your own.")
+    return subscription

@@ -1,0 +1,40 @@
+"""Refuse what nothing reads, from microversion 1.2 on: unknown keys of a body, and unknown query keys.
+
+At 1.0 and 1.1 they are ignored, because v1 clients send keys that the service does not read (contract http-api §2,
+§5.3). What is known follows from what reads it: the query keys of the route, the request's model, and the schema of the
+resource type's kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from leasehold.api.models.lease import OpenObject
+from leasehold.model.errors import UnknownKeysError
+from leasehold.resource_types.unknown_keys import LONGEST_NAMED, MOST_NAMED, refuse_unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from leasehold.resource_types.registry import ResourceType
+
+Part = TypeVar("Part", bound=OpenObject)
+
+
+def check_query(sent: Iterable[str], known: Sequence[str]) -> None:
+    """Raise UnknownKeysError for query keys that the route does not read."""
+    unknown = [key[:LONGEST_NAMED] for key in sent if key not in known]
+    if unknown:
+        raise UnknownKeysError(unknown[:MOST_NAMED], known, "query key")
+
+
+def check_reservations(reservations: Sequence[Part] | None, type_of: Callable[[Part], ResourceType | None]) -> None:
+    """Raise UnknownKeysError for keys that neither the model nor the resource type of a reservation reads.
+
+    `type_of` returns None for a reservation that a use case refuses for another reason: an unknown type or id.
+    """
+    for position, each in enumerate(reservations or ()):
+        found = type_of(each)
+        if found is not None:
+            place = ("reservations", position)
+            refuse_unknown(found.kind.schema, each.model_dump(), place, type(each).model_fields)

@@ -1,0 +1,77 @@
+"""Which leases healing has to look at because something of theirs is missing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from sqlalchemy import or_, select
+
+from leasehold.db.tables import allocations, leases, reservations, resources
+from leasehold.model.segment import Cause
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection
+
+FEW = 500
+"""Ids in one query, so that no database refuses it as too long."""
+
+
+def lacking_leases(connection: Connection, now: datetime, until: datetime | None) -> dict[str, int]:
+    """Return the leases with `missing_resources` that last beyond now and start before `until`, soonest first.
+
+    Each with its start, in seconds since the epoch; `until` None means at any time.
+    """
+    query = (
+        select(leases.c.id, leases.c.start_at)
+        .join(reservations, reservations.c.lease_id == leases.c.id)
+        .where(*_lacking(now))
+        .distinct()
+    )
+    if until is not None:
+        query = query.where(leases.c.start_at < until)
+    rows = connection.execute(query.order_by(leases.c.start_at, leases.c.id))
+    return {row.id: to_seconds(row.start_at) for row in rows}
+
+
+def leases_that_lost(connection: Connection, now: datetime, returning: Collection[int]) -> set[str]:
+    """Return the leases with `missing_resources` that lost a resource which works again.
+
+    A resource works again if it is reservable, or is among `returning`. One that was swapped away is not lost.
+    """
+    query = (
+        select(allocations.c.lease_id, allocations.c.resource_number, resources.c.reservable)
+        .join(leases, leases.c.id == allocations.c.lease_id)
+        .join(reservations, reservations.c.id == allocations.c.reservation_id)
+        .join(resources, resources.c.number == allocations.c.resource_number)
+        .where(*_lacking(now), allocations.c.left_at.is_not(None), resources.c.alive == 1)
+        .where(or_(allocations.c.start_cause.is_(None), allocations.c.start_cause != Cause.SWAPPED))
+        .distinct()
+    )
+    rows = connection.execute(query)
+    return {row.lease_id for row in rows if row.reservable or row.resource_number in returning}
+
+
+def _lacking(now: datetime) -> Iterable[ColumnElement[bool]]:
+    """Return the conditions of a lease with a reservation that misses something; the first ones use an index."""
+    return (
+        leases.c.deleted_at.is_(None),
+        leases.c.end_at > now,
+        leases.c.degraded.is_(True),
+        reservations.c.missing_resources.is_(True),
+    )
+
+
+def types_of(connection: Connection, lease_ids: Collection[str]) -> dict[str, set[str]]:
+    """Return the resource types of the reservations of these leases."""
+    found: dict[str, set[str]] = defaultdict(set)
+    wanted = sorted(lease_ids)
+    query = select(reservations.c.lease_id, reservations.c.resource_type).distinct()
+    for begin in range(0, len(wanted), FEW):
+        for row in connection.execute(query.where(reservations.c.lease_id.in_(wanted[begin : begin + FEW]))):
+            found[row.lease_id].add(row.resource_type)
+    return found

@@ -1,0 +1,202 @@
+"""Subscriptions: their rows, their claims, and the events that their receivers refused (decision 0040).
+
+A claim is a compare-and-swap with an expiry, as for tasks. While somebody has the claim, only they move `position`; a
+replay takes the claim away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, select, update
+
+from leasehold.db.tables import dead_letters, event_log, outbox, subscriptions
+from leasehold.model.subscription import SUBSCRIBABLE, Candidate, Channel, DeadLetter, Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+LONGEST_ERROR = 1_000
+"""In characters."""
+MOST_CANDIDATES = 1_000
+"""Subscriptions, of slow ones and of others, that one look for work reads; the rest follow when these are served."""
+
+_END = select(event_log.c.last).scalar_subquery()
+_NEWS = exists().where(
+    outbox.c.project_id == subscriptions.c.project_id,
+    outbox.c.position > subscriptions.c.position,
+    outbox.c.resource_id.is_(None),
+)
+_VISIBLE = subscriptions.c.channel.in_([each.value for each in SUBSCRIBABLE])
+_FREE = and_(
+    subscriptions.c.suspended_at.is_(None),
+    or_(subscriptions.c.due_at.is_(None), subscriptions.c.due_at <= bindparam("now")),
+    or_(subscriptions.c.claim_until.is_(None), subscriptions.c.claim_until < bindparam("now")),
+)
+_CANDIDATES = (
+    select(subscriptions.c.id, subscriptions.c.project_id, subscriptions.c.served_at)
+    .where(subscriptions.c.position < _END, _FREE, or_(subscriptions.c.all_projects, _NEWS))
+    # A newer version may know channels that this one does not, and each program serves its own.
+    .where(subscriptions.c.channel.in_(bindparam("channels", expanding=True)))
+    .order_by(subscriptions.c.served_at, subscriptions.c.id)
+    .limit(MOST_CANDIDATES)
+)
+_SLOW = subscriptions.c.slow_until > bindparam("now")
+_QUICK = or_(subscriptions.c.slow_until.is_(None), subscriptions.c.slow_until <= bindparam("now"))
+_CLAIM = (
+    update(subscriptions)
+    .where(subscriptions.c.id.in_(bindparam("ids", expanding=True)), _FREE)
+    .values(claimed_by=bindparam("claimer"), claim_until=bindparam("until"), served_at=bindparam("now"))
+)
+_NAMES = tuple(each.name for each in fields(Subscription))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a subscription has come, and how its last try went."""
+
+    position: int
+    failures: int = 0
+    refusals: int = 0
+    failing_since: datetime | None = None
+    suspended_at: datetime | None = None
+    due_at: datetime | None = None
+    last_error: str | None = None
+    slow_until: datetime | None = None
+
+    def values(self) -> dict[str, Any]:
+        """Return the columns, with the error cut to `LONGEST_ERROR`."""
+        error = None if self.last_error is None else self.last_error[:LONGEST_ERROR]
+        return {**asdict(self), "last_error": error}
+
+
+def add_subscription(connection: Connection, new: Subscription) -> None:
+    """Write a subscription."""
+    connection.execute(
+        insert(subscriptions), {**asdict(new), "event_types": list(new.event_types), "served_at": new.created_at}
+    )
+
+
+def count_subscriptions(connection: Connection, project_id: str) -> int:
+    """Return how many subscriptions a project has."""
+    query = select(func.count()).select_from(subscriptions).where(subscriptions.c.project_id == project_id)
+    return connection.execute(query).scalar_one()
+
+
+def list_subscriptions(connection: Connection, project_id: str | None) -> Sequence[Subscription]:
+    """Return the subscriptions of a project, or with None of all projects, oldest first; the bus is none of them."""
+    query = select(subscriptions).where(_VISIBLE).order_by(subscriptions.c.created_at, subscriptions.c.id)
+    if project_id is not None:
+        query = query.where(subscriptions.c.project_id == project_id)
+    return list(map(_subscription, connection.execute(query)))
+
+
+def find_subscription(
+    connection: Connection, ident: str, *, lock: bool = False, channels: Collection[Channel] = SUBSCRIBABLE
+) -> Subscription | None:
+    """Return a subscription of these channels, or None; `lock` keeps others from changing it before the commit."""
+    mine = (subscriptions.c.id == ident, subscriptions.c.channel.in_([each.value for each in channels]))
+    query = select(subscriptions).where(*mine)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return None if row is None else _subscription(row)
+
+
+def delete_subscription(connection: Connection, ident: str) -> None:
+    """Remove a subscription, which is locked, with its dead letters."""
+    connection.execute(delete(dead_letters).where(dead_letters.c.subscription_id == ident))
+    connection.execute(delete(subscriptions).where(subscriptions.c.id == ident))
+
+
+def _subscription(row: Row[Any]) -> Subscription:
+    values = {name: row._mapping[name] for name in _NAMES}  # noqa: SLF001 - SQLAlchemy's public name for it.
+    return Subscription(**{**values, "channel": Channel(row.channel), "event_types": tuple(row.event_types)})
+
+
+# ---------------------------------------------------------------- claims
+
+
+def candidates(
+    connection: Connection, now: datetime, channels: Collection[Channel] = SUBSCRIBABLE
+) -> Sequence[Candidate]:
+    """Return the subscriptions of these channels that nobody has claimed and that have events, longest unserved first.
+
+    The furthest behind first would serve those of slow receivers again and again.
+    """
+    found = []
+    # One after the other, so that many that are slow do not fill the places of the others.
+    for slow, which in ((False, _QUICK), (True, _SLOW)):
+        values = {"now": now, "channels": [each.value for each in channels]}
+        found += [(row, slow) for row in connection.execute(_CANDIDATES.where(which), values)]
+    found.sort(key=lambda each: (each[0].served_at, each[0].id))
+    return [Candidate(row.id, row.project_id, slow) for row, slow in found]
+
+
+def claim_subscriptions(
+    connection: Connection, ids: Collection[str], claimer: str, now: datetime, until: datetime
+) -> Sequence[Subscription]:
+    """Claim those of these subscriptions that are still free, and return them; `claimer` must be new for each call."""
+    if connection.execute(_CLAIM, {"ids": ids, "claimer": claimer, "now": now, "until": until}).rowcount == 0:
+        return []
+    won = select(subscriptions).where(subscriptions.c.id.in_(ids), subscriptions.c.claimed_by == claimer)
+    return list(map(_subscription, connection.execute(won)))
+
+
+def save_progress(
+    connection: Connection,
+    ident: str,
+    claimer: str,
+    progress: Progress,
+    until: datetime | None,
+    dead: DeadLetter | None = None,
+) -> bool:
+    """Record how far a claimed subscription has come, and an event that is given up; say whether the claim still holds.
+
+    The claim then lasts until a moment, None releases it. Without the claim nothing is written.
+    """
+    mine = (subscriptions.c.id == ident, subscriptions.c.claimed_by == claimer)
+    claim = {"claim_until": until, "claimed_by": None if until is None else claimer}
+    if connection.execute(update(subscriptions).where(*mine).values(**progress.values(), **claim)).rowcount == 0:
+        return False
+    if dead is not None:
+        row = {**asdict(dead), "lease_id": dead.lease_id or "", "error": dead.error[:LONGEST_ERROR]}
+        _forget(connection, ident, dead_letters.c.position == dead.position)
+        connection.execute(insert(dead_letters), {"subscription_id": ident, **row})
+    return True
+
+
+def release_claims(connection: Connection, ids: Collection[str], claimers: Collection[str]) -> None:
+    """Release these claims at once: their manager stops before it has begun."""
+    mine = (subscriptions.c.id.in_(ids), subscriptions.c.claimed_by.in_(claimers))
+    connection.execute(update(subscriptions).where(*mine).values(claimed_by=None, claim_until=None))
+
+
+# ---------------------------------------------------------------- dead letters
+
+
+def list_dead_letters(connection: Connection, ident: str, after: int, limit: int) -> Sequence[DeadLetter]:
+    """Return up to `limit` dead letters of a subscription after a position, in the order of the log."""
+    mine = (dead_letters.c.subscription_id == ident, dead_letters.c.position > after)
+    rows = connection.execute(select(dead_letters).where(*mine).order_by(dead_letters.c.position).limit(limit))
+    return [
+        DeadLetter(row.event_id, row.position, row.event_type, row.lease_id or None, row.died_at, row.error)
+        for row in rows
+    ]
+
+
+def rewind(connection: Connection, ident: str, position: int) -> None:
+    """Let a subscription, which is locked, go on after a position, whatever failed before; its claim is taken away.
+
+    It stays slow: otherwise a replay would get a receiver that hangs a thread of the others.
+    """
+    values = {**Progress(position).values(), "claimed_by": None, "claim_until": None}
+    del values["slow_until"]
+    connection.execute(update(subscriptions).where(subscriptions.c.id == ident).values(**values))
+    _forget(connection, ident, dead_letters.c.position > position)
+
+
+def _forget(connection: Connection, ident: str, which: ColumnElement[bool]) -> None:
+    connection.execute(delete(dead_letters).where(dead_letters.c.subscription_id == ident, which))

@@ -1,0 +1,98 @@
+"""An HTTP POST that ends within a fixed time, whatever the other side sends.
+
+The timeout of `requests` counts for each read alone, so a server that sends one byte at a time, or `100 Continue`
+without end, would hold the call for ever.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import requests
+from requests.adapters import HTTPAdapter
+from urllib3.exceptions import HTTPError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+@contextmanager
+def posted(
+    url: str, body: str, headers: Mapping[str, str], seconds: float, cafile: str | None
+) -> Iterator[requests.Response]:
+    """POST the body and yield the answer, whose body has not been read yet.
+
+    Connecting to an address of the host may take `seconds`, and all that follows `seconds` again; then the connection
+    is cut, also while the caller reads the answer. Raises requests.RequestException. Redirects are not followed.
+    """
+    deadline = _Deadline(seconds)
+    with requests.Session() as session, closing(_Adapter(deadline)) as adapter:
+        request = session.prepare_request(requests.Request("POST", url, data=body, headers=dict(headers)))
+        # `Session.send` would read the whole body of a redirect, and parse its target, even if it is not followed.
+        around: Any = session.merge_environment_settings(request.url, {}, stream=True, verify=cafile or True, cert=None)
+        try:
+            with adapter.send(request, timeout=seconds, **around) as answer:
+                if deadline.passed:
+                    # Headers that are cut off look like complete ones.
+                    raise requests.Timeout
+                yield answer
+        except (requests.RequestException, HTTPError) as error:
+            if deadline.passed:
+                raise requests.Timeout from error
+            if isinstance(error, HTTPError):
+                raise requests.RequestException(error) from error
+            raise
+        finally:
+            deadline.end()
+
+
+class _Deadline:
+    """Cuts the connection that it is given, some seconds after that."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._connections: list[tuple[socket.socket, threading.Timer]] = []
+        self.passed = False
+
+    def begin(self, connection: socket.socket) -> None:
+        # A copy, because TLS takes the socket over; both stand for the same connection.
+        copy = connection.dup()
+        timer = threading.Timer(self._seconds, self._cut, [copy])
+        timer.daemon = True
+        self._connections.append((copy, timer))
+        timer.start()
+
+    def end(self) -> None:
+        for copy, timer in self._connections:
+            timer.cancel()
+            timer.join()
+            copy.close()
+
+    def _cut(self, connection: socket.socket) -> None:
+        self.passed = True
+        # An OSError says that the other side has closed the connection already.
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Adapter(HTTPAdapter):
+    """Makes connections that the deadline cuts."""
+
+    def __init__(self, deadline: _Deadline) -> None:
+        super().__init__()
+        self._deadline = deadline
+
+    def get_connection_with_tls_context(self, *args: Any, **more: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **more)
+        kind, deadline = pool.ConnectionCls, self._deadline
+
+        def connect(connection: Any) -> socket.socket:
+            made: socket.socket = kind._new_conn(connection)  # noqa: SLF001 - the only step between connecting and TLS.
+            deadline.begin(made)
+            return made
+
+        pool.ConnectionCls = type("WatchedConnection", (kind,), {"_new_conn": connect})
+        return pool

@@ -1,0 +1,121 @@
+"""How much a user may pile up, and how many host hours ahead a user or a project may have (feature H4, idea 10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.db.project import allocated_to, count_open_leases, enter, host_seconds, peak
+from leasehold.model.errors import TooManyHoursError, TooManyLeasesError, TooMuchHeldError
+
+if TYPE_CHECKING:
+    from leasehold.conf.settings import LeaseSettings
+    from leasehold.db.project import Allocated
+    from leasehold.enforcement.deciding import Deciding
+    from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
+
+HOUR = 3600
+
+
+class StackingFilter:
+    """Refuses what would give a user too many open leases or hosts, or a user or a project too many host hours ahead.
+
+    A user is counted in each project alone, so that the requests that count together queue at the project's row, as
+    those of `ProjectLimitsFilter` do. New hosts count by the `max` of the request, granted ones by their number. Only
+    the part of a window that lies ahead has host hours. An amendment is refused only where it asks for more.
+    """
+
+    def __init__(self, settings: LeaseSettings) -> None:
+        """Read the limits."""
+        self._limits = settings.limits
+
+    @property
+    def limits(self) -> bool:
+        """Whether anything is limited."""
+        most = self._limits
+        return (most.user_open_leases, most.user_hosts, most.user_host_hours, most.project_host_hours) != (None,) * 4
+
+    def check_create(self, lease: Lease, deciding: Deciding) -> None:
+        """Raise TooManyLeasesError, TooMuchHeldError or TooManyHoursError for a new lease."""
+        if not self.limits:
+            return
+        enter(deciding.connection, lease.project_id)
+        self._check_count(lease, deciding)
+        hosts = _hosts(lease, deciding)
+        if hosts:
+            self._check_hosts(lease, hosts, deciding)
+            self._check_hours(lease, hosts, deciding)
+
+    def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
+        """Raise TooMuchHeldError or TooManyHoursError for an amendment that asks for more."""
+        before, hosts = _hosts(lease, deciding), _hosts(proposed, deciding)
+        inside = lease.window.start <= proposed.window.start and proposed.window.end <= lease.window.end
+        same = [part.request for part in lease.reservations] == [part.request for part in proposed.reservations]
+        if not self.limits or not hosts or (inside and same):
+            return
+        # Also where less is asked for: the offer of a refusal may ask about later windows, when the pools are locked.
+        enter(deciding.connection, lease.project_id)
+        if inside and hosts <= before:
+            return
+        self._check_hosts(proposed, hosts, deciding)
+        if hosts * _ahead(proposed.window, deciding) > before * _ahead(lease.window, deciding):
+            self._check_hours(proposed, hosts, deciding)
+
+    def _check_count(self, lease: Lease, deciding: Deciding) -> None:
+        most = self._limits.user_open_leases
+        if most is None:
+            return
+        count = count_open_leases(deciding.connection, lease.project_id, lease.user_id)
+        if count + 1 > most:
+            message = (
+                f"You have {count} open leases in this project, and a user may have {most}. "
+                "Delete one, wait until one ends, or ask an administrator."
+            )
+            raise TooManyLeasesError(message, details={"limit": most, "open": count, "of": "user"})
+
+    def _check_hosts(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
+        most = self._limits.user_hosts
+        if most is None:
+            return
+        held = peak(_others(lease, deciding, lease.user_id), lease.window).hosts
+        if held + hosts > most:
+            message = (
+                f"The lease asks for {hosts} hosts, your other leases in this project have up to {held} then, and a "
+                f"user may have {most}. Ask for less or for another time, delete a lease, or ask an administrator."
+            )
+            details = {"what": "hosts", "limit": most, "asked": hosts, "held": held, "of": "user"}
+            raise TooMuchHeldError(message, field="reservations", details=details)
+
+    def _check_hours(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
+        asked = hosts * _ahead(lease.window, deciding)
+        for of, user_id, most in (
+            ("user", lease.user_id, self._limits.user_host_hours),
+            ("project", None, self._limits.project_host_hours),
+        ):
+            if most is None:
+                continue
+            held = host_seconds(_others(lease, deciding, user_id), deciding.now)
+            if held + asked > most * HOUR:
+                whose = "your other leases in this project" if user_id else "the project's other leases"
+                message = (
+                    f"The lease asks for {asked / HOUR:g} hours of hosts, {whose} have {held / HOUR:g} ahead, and a "
+                    f"{of} may have {most}. Ask for fewer hosts or a shorter time, delete a lease, or wait until less "
+                    "is ahead."
+                )
+                details = {"limit": most, "asked": asked / HOUR, "held": held / HOUR, "of": of}
+                raise TooManyHoursError(message, field="reservations", details=details)
+
+
+def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Allocated]:
+    whole = deciding.types.whole
+    return allocated_to(deciding.connection, lease.project_id, whole, but=lease.id, user_id=user_id)
+
+
+def _hosts(lease: Lease, deciding: Deciding) -> int:
+    """Return how many whole hosts the lease may get by its requests."""
+    return sum(deciding.types.use(part).hosts for part in lease.reservations)
+
+
+def _ahead(window: Window, deciding: Deciding) -> int:
+    """Return the seconds of a window that lie ahead."""
+    return max(0, int((window.end - max(window.start, deciding.now)).total_seconds()))

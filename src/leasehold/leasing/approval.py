@@ -1,0 +1,66 @@
+"""Get a decision approved by the external service before it is committed (feature H5, decision 0041).
+
+The use case decides in a transaction that is rolled back, so that no lock is held while the service is asked. Then it
+decides again, and commits only what was approved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from leasehold.model.errors import UnsettledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from leasehold.enforcement.external import Call
+    from leasehold.leasing.service import Service
+
+Result = TypeVar("Result")
+
+QUESTIONS = 3
+"""How often the service is asked about one request, each time because other resources were chosen meanwhile."""
+
+
+class UnapprovedError(Exception):
+    """Nobody has approved this decision yet; it is raised inside the transaction, which is rolled back."""
+
+    def __init__(self, decision: object, body: Mapping[str, Any]) -> None:
+        """Keep the decision, to compare it with the next one, and what to ask the service."""
+        super().__init__("not approved yet")
+        self.decision = decision
+        self.body = body
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The decision that the service has approved, None if none yet; `needed` says whether it has to approve at all."""
+
+    needed: bool
+    decision: object = None
+
+    def require(self, decision: object, body: Callable[[], Mapping[str, Any]]) -> None:
+        """Return if the decision may be committed; raises UnapprovedError, for `approved`, if it is not approved."""
+        if self.needed and decision != self.decision:
+            raise UnapprovedError(decision, body())
+
+
+def approved(service: Service, call: Call, project_id: str, decide: Callable[[Approval], Result]) -> Result:
+    """Return what `decide` returns, which commits only if it gets the approval of its decision.
+
+    `decide` runs once if no external service is asked about this call. Raises ExternallyDeniedError, NoDecisionError,
+    and UnsettledError if each approved decision was overtaken by another request.
+    """
+    if not service.enforcement.asks(call, project_id):
+        return decide(Approval(needed=False))
+    approval = Approval(needed=True)
+    for left in range(QUESTIONS, -1, -1):
+        try:
+            return decide(approval)
+        except UnapprovedError as found:
+            question = found
+        if left:
+            service.enforcement.ask(call, question.body)
+            approval = Approval(needed=True, decision=question.decision)
+    raise UnsettledError

@@ -1,0 +1,295 @@
+"""Make a maintenance window: hosts that are promised to nobody else for a time (feature C7, idea 20, decision 0044).
+
+The window is a lease of the operator's. Leases on the hosts that have not started get other hosts, in the transaction
+that makes the window; those that have started stay, and their owners are warned by an event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from leasehold.db.allocation import Grant, end_allocations, insert_allocations
+from leasehold.db.lease import each_lease, find_lease, insert_lease, save_lease
+from leasehold.db.maintenance import leases_within
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.resource import list_resources
+from leasehold.db.task import LEASE, add_task, hurry_task
+from leasehold.leasing.allocations import held_by
+from leasehold.leasing.dates import asked_window
+from leasehold.leasing.decide import promised_window
+from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.flags import put_flag_event, with_flags
+from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.metrics.decision import decision
+from leasehold.model.allocation import Pick
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import InvalidInputError, MaintenanceConflictError, NotFoundError
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.lease import Event, Lease
+from leasehold.model.maintenance import Concerned, Fate
+from leasehold.model.reservation import Reservation
+from leasehold.model.resource import HOST, HOST_POOL, MAINTENANCE
+from leasehold.model.segment import Cause
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.resource_types.maintenance.kind import MaintenanceKind, MaintenanceRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.mending import Mending
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller
+    from leasehold.model.maintenance import MaintenanceDraft
+    from leasehold.model.resource import Resource
+    from leasehold.model.windows import Window
+
+LISTED = 1_000
+"""How many leases a refusal lists."""
+_KIND = MaintenanceKind()
+
+
+@decision("maintenance")
+def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) -> Lease:
+    """Make the window and return its lease, or raise and change nothing.
+
+    Raises InvalidInputError for hosts that are not enrolled and for dates, MaintenanceConflictError if leases have the
+    hosts and `on_conflict` does not say that they may, and TakesTooLongError.
+    """
+    with service.db.reading() as connection:
+        enrolled = {each.id: each for each in list_resources(connection, HOST)}
+    unknown = [ident for ident in draft.hosts if ident not in enrolled]
+    if unknown:
+        message = f"There is no host with the id {unknown[0][:80]!r}; GET /v1/os-hosts lists those that are enrolled."
+        raise InvalidInputError(message, field="hosts")
+    hosts = [enrolled[ident] for ident in dict.fromkeys(draft.hosts)]
+    lease = service.decide(_Making(service, caller, draft, hosts))
+    service.wake()
+    return lease
+
+
+def get_maintenance(service: Service, ident: str) -> Lease:
+    """Return the lease of a window; raises NotFoundError."""
+    with service.db.reading() as connection:
+        lease = find_lease(connection, ident)
+    if lease is None or not lease.is_maintenance:
+        raise NotFoundError("maintenance_id", ident)
+    return lease
+
+
+def list_maintenances(service: Service) -> Sequence[Lease]:
+    """Return the leases of all windows that are not deleted, the oldest first, without their allocations."""
+    with service.db.reading() as connection:
+        return list(each_lease(connection, None, resource_type=MAINTENANCE))
+
+
+def delete_maintenance(service: Service, ident: str) -> None:
+    """Delete a window: its hosts are free again. Leases that were moved stay where they are. Raises NotFoundError."""
+    delete_lease(service, get_maintenance(service, ident).id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A lease that gets other hosts: what changes for its reservations, by their ids."""
+
+    lease: Lease
+    mended: Mapping[str, Mending]
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """The transaction, which may have to run more than once."""
+
+    service: Service
+    caller: Caller
+    draft: MaintenanceDraft
+    hosts: Sequence[Resource]
+
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
+        now = self.service.now()
+        window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), now)
+        generations = lock_pools(connection, {HOST_POOL})
+        ahead = promised_window(window.start, window.end, now)
+        # All leases are locked here, in the order of their ids. Nobody else locks two, and who changes allocations
+        # holds the pool's lock.
+        found = [find_lease(connection, each, lock=True) for each in leases_within(connection, self._numbers, ahead)]
+        there = sorted((each for each in found if each is not None), key=lambda each: (each.window.start, each.id))
+        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
+            self._check_enrolled(snapshots[HOST_POOL])
+            view = snapshots[HOST_POOL].booked(self._picks, ahead)
+            moves, fates = self._plan(there, view, ahead, now)
+        self._check(fates)
+        moved = [self._move(connection, each, generations[HOST_POOL] + 1, now) for each in moves]
+        warned = [each.lease for each in fates if each.fate is Fate.STARTED]
+        lease = self._lease(window, moved, warned, now)
+        insert_lease(connection, lease)
+        grants = [Grant(HOST_POOL, generations[HOST_POOL] + 1, lease.reservations[0].id, pick) for pick in self._picks]
+        insert_allocations(connection, lease.id, ahead, grants, Cause.GRANTED)
+        self._tell(connection, lease, moves, moved, warned, now)
+        bump_pools(connection, generations)
+        return lease
+
+    @property
+    def _numbers(self) -> set[int]:
+        return {host.number for host in self.hosts}
+
+    @property
+    def _picks(self) -> list[Pick]:
+        return [Pick(host.number) for host in self.hosts]
+
+    def _check_enrolled(self, snapshot: Snapshot) -> None:
+        """Raise InvalidInputError if a host was removed since it was looked up."""
+        enrolled = set(snapshot.numbers[snapshot.enrolled()].tolist())
+        gone = next((host for host in self.hosts if host.number not in enrolled), None)
+        if gone is not None:
+            raise InvalidInputError(f"The host {gone.label} is not enrolled any more.", field="hosts")
+
+    # ------------------------------------------------------------ deciding
+
+    def _plan(
+        self, there: Sequence[Lease], view: Snapshot, ahead: Window, now: datetime
+    ) -> tuple[list[_Move], list[Concerned]]:
+        """Return how the leases move, and what becomes of each; `view` has the window booked."""
+        moves: list[_Move] = []
+        fates: list[Concerned] = []
+        budget = self.service.terms(ahead, ahead.duration).budget
+        for lease in there:
+            budget.check()
+            if not lease.is_maintenance and _has_started(lease):
+                fates.append(Concerned(lease, Fate.STARTED))
+                continue
+            mended = None if lease.is_maintenance else self._mended(lease, view, now)
+            fates.append(Concerned(lease, Fate.STUCK if mended is None else Fate.MOVES))
+            if mended is not None:
+                moves.append(_Move(lease, mended))
+                fresh = [pick for each in mended.values() for pick, _ in each.fresh]
+                view = view.booked(fresh, promised_window(lease.window.start, lease.window.end, now))
+        return moves, fates
+
+    def _mended(self, lease: Lease, view: Snapshot, now: datetime) -> dict[str, Mending] | None:
+        """Return what changes for the reservations of a lease, None if one would have less than it has now."""
+        window = promised_window(lease.window.start, lease.window.end, now)
+        margin = self.service.settings.leases.cleaning_time
+        terms = HealTerms(self._numbers, frozenset(), HealPolicy.REPLACE, window, margin)
+        mended: dict[str, Mending] = {}
+        for part in lease.reservations:
+            if not any(held.resource_number in self._numbers for held in held_by(part, lease)):
+                continue
+            found = self.service.types.find(part.resource_type)
+            try:
+                mending = None if found is None else mend(lease, part, found.kind, view, terms)
+            except PluginBugError:
+                mending = None
+            if mending is None or (mending.flags.missing or 0) > (part.missing or 0):
+                return None
+            mended[part.id] = mending
+            view = view.booked([pick for pick, _ in mending.fresh], window)
+        return mended or None
+
+    def _check(self, fates: Sequence[Concerned]) -> None:
+        """Raise MaintenanceConflictError unless each lease may have its fate."""
+        allowed = self.draft.on_conflict
+        if all(each.fate.allowed(allowed) for each in fates):
+            return
+        counts = Counter(each.fate for each in fates)
+        message = (
+            f"Leases have these hosts in the window: {counts[Fate.MOVES]} can be moved to other hosts, "
+            f"{counts[Fate.STARTED]} have started, and {counts[Fate.STUCK]} cannot be moved. Choose another time or "
+            "other hosts, or an on_conflict that says what may become of them: `move`, or `warn` for those that have "
+            "started."
+        )
+        listed = [
+            {
+                "id": each.lease.id,
+                "project_id": each.lease.project_id,
+                "start_date": each.lease.window.start.isoformat(),
+                "end_date": each.lease.window.end.isoformat(),
+                "fate": each.fate.value,
+            }
+            for each in fates[:LISTED]
+        ]
+        raise MaintenanceConflictError(message, field="hosts", details={"leases": listed, "count": len(fates)})
+
+    # ------------------------------------------------------------ writing
+
+    def _move(self, connection: Connection, move: _Move, generation: int, now: datetime) -> Lease:
+        """Write the other hosts of a lease, and return the saved lease."""
+        lease, window = move.lease, promised_window(move.lease.window.start, move.lease.window.end, now)
+        for ident, mending in move.mended.items():
+            over = (*mending.lost, *mending.dropped, *mending.back)
+            end_allocations(connection, over, generation, now, Cause.MOVED, released=True)
+            grants = [Grant(HOST_POOL, generation, ident, pick, mark) for pick, mark in mending.fresh]
+            insert_allocations(connection, lease.id, window, grants, Cause.MOVED)
+        # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
+        after = find_lease(connection, lease.id) or lease
+        after = with_flags(after, {ident: each.flags for ident, each in move.mended.items()})
+        return save_lease(connection, lease, after, now)
+
+    def _lease(self, window: Window, moved: Sequence[Lease], warned: Sequence[Lease], now: datetime) -> Lease:
+        ident = str(uuid4())
+        request = MaintenanceRequest(
+            tuple(host.id for host in self.hosts),
+            tuple(host.number for host in self.hosts),
+            tuple(each.id for each in moved),
+            tuple(each.id for each in warned),
+        )
+        part = Reservation(
+            str(uuid4()), ident, MAINTENANCE, str(uuid4()), _KIND.store(request), created_at=now, updated_at=now
+        )
+        times = {EventType.START: window.start, EventType.END: window.end}
+        events = (Event(str(uuid4()), ident, kind, time, EventStatus.UNDONE, now, now) for kind, time in times.items())
+        return Lease(
+            id=ident,
+            name=self.draft.name,
+            user_id=self.caller.user_id,
+            project_id=self.caller.project_id,
+            window=window,
+            status=LeaseStatus.PENDING,
+            created_at=now,
+            updated_at=now,
+            reservations=(part,),
+            events=tuple(events),
+        )
+
+    def _tell(
+        self,
+        connection: Connection,
+        lease: Lease,
+        moves: Sequence[_Move],
+        moved: Sequence[Lease],
+        warned: Sequence[Lease],
+        now: datetime,
+    ) -> None:
+        """Record the events, and make the tasks due. Owners learn when the window is, and not which hosts are in it."""
+        dates: dict[str, Any] = {
+            "start_date": lease.window.start.isoformat(),
+            "end_date": lease.window.end.isoformat(),
+        }
+        put_event(connection, "lease.create", lease, now)
+        for before, after in zip(moves, moved, strict=True):
+            put_event(connection, LeaseNews.MOVED, after, now, {"maintenance": dates})
+            put_flag_event(connection, before.lease, after, now)
+        for each in warned:
+            put_event(connection, LeaseNews.MAINTENANCE, each, now, {"maintenance": dates})
+        for each in moved:
+            hurry_task(connection, LEASE, each.id, now)
+        add_task(connection, LEASE, lease.id, now, lease.project_id)
+
+
+def _has_started(lease: Lease) -> bool:
+    """Say whether the start of a lease has begun: then its hosts may be in use."""
+    return lease.status is not LeaseStatus.PENDING or lease.reached(EventType.START)
+
+
+def request_of(lease: Lease) -> MaintenanceRequest:
+    """Return the request of a window's lease."""
+    return _KIND.load(lease.reservations[0].request)

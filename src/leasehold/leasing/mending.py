@@ -1,0 +1,248 @@
+"""What healing does with one reservation: what it gives up, and what it gets instead (features J3, J4, J5).
+
+Pure: a decision on a snapshot of the pool, which `leasing.heal` writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold.leasing.allocations import held_by, left_by
+from leasehold.leasing.flags import Flags, changed
+from leasehold.model.allocation import Pick
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.refusal import Refusal
+from leasehold.model.states import EventType, ReservationStatus
+from leasehold.resource_types.kind import Explain, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from datetime import datetime, timedelta
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.model.allocation import Allocation, Slots
+    from leasehold.model.heal_policy import HealPolicy
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+    from leasehold.resource_types.kind import Kind
+
+
+class PluginBugError(Exception):
+    """A plugin broke its contract; nothing is written for its reservation."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealTerms:
+    """The terms of healing: the `failed` resources, and those `returning`, which work and are not reservable yet.
+
+    With `only_back` a reservation gets nothing but what it lost itself, and gives nothing up. `window` is the part of
+    the lease that lies ahead, `margin` the cleaning time. `over` are the ids of the allocations that their resources,
+    which work, no longer have room for.
+    """
+
+    failed: Collection[int]
+    returning: Collection[int]
+    policy: HealPolicy
+    window: Window
+    margin: timedelta
+    only_back: bool = False
+    over: Collection[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """What changes for a reservation.
+
+    It gives up the `lost` allocations because their resources failed or have less than before, and the `dropped` ones
+    because the replacement has to be elsewhere, as with an affinity. Of `fresh`, those with True are substitutes. The
+    allocations in `back` are vacated ones whose resource it gets again.
+    """
+
+    flags: Flags
+    lost: Sequence[Allocation] = ()
+    dropped: Sequence[Allocation] = ()
+    back: Sequence[Allocation] = ()
+    fresh: Sequence[tuple[Pick, bool]] = ()
+    started: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Say whether an allocation changes."""
+        return bool(self.lost or self.dropped or self.fresh)
+
+
+def mend(lease: Lease, part: Reservation, kind: Kind[Any], pool: Snapshot, terms: HealTerms) -> Mending:
+    """Decide what a reservation gives up and gets; `pool` is the snapshot of its pool, with its own allocations.
+
+    Raises PluginBugError.
+    """
+    return _Case(lease, part, kind, pool, terms).decide()
+
+
+def started(lease: Lease, part: Reservation) -> bool:
+    """Say whether the reservation may be in use.
+
+    A start that was begun may already have moved hosts, and the owner may have booted servers on them.
+    """
+    return part.status is ReservationStatus.ACTIVE or lease.reached(EventType.START)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One reservation under these terms."""
+
+    lease: Lease
+    part: Reservation
+    kind: Kind[Any]
+    pool: Snapshot
+    terms: HealTerms
+
+    def decide(self) -> Mending:
+        held, touched = held_by(self.part, self.lease), started(self.lease, self.part)
+        replaces = self.terms.policy.replaces(started=touched)
+        failed = [each for each in held if each.resource_number in self.terms.failed]
+        over = [each for each in held if each.id in self.terms.over and each not in failed]
+        # On a resource that works, what is in use stays: its owner is told, and nothing is moved.
+        broken = [*failed, *([] if touched else over)] if replaces else []
+        lost = broken if not self.terms.only_back else []
+        given_up = {each.id for each in lost}
+        kept = [each for each in held if each.id not in given_up]
+        request = self._request()
+        promised = self._promised(request, held)
+        picks: Sequence[Pick] = [each.pick for each in kept]
+        if _slots(picks) < promised:
+            picks = self._chosen(request, picks, promised, others=replaces and not self.terms.only_back)
+        dropped, fresh = _difference(kept, picks)
+        if dropped and touched:
+            raise PluginBugError from ValueError("it gives up resources in use")
+        marked = self._marked(fresh)
+        numbers = {pick.resource_number for pick in fresh}
+        missing = promised - _slots(picks)
+        given_up |= {each.id for each in dropped}
+        stays = (each for each in held if each.id not in given_up)
+        substitutes = any(each.substitute for each in stays) or any(mark for _, mark in marked)
+        other = changed(self.part, held, substitutes=substitutes)
+        stays_broken = len(broken) < len(failed) + len(over)
+        flags = Flags(missing > 0 or stays_broken, other, missing)
+        back = [each for each in left_by(self.part) if each.resource_number in numbers]
+        return Mending(flags, lost, dropped, back, marked, touched)
+
+    def _request(self) -> Any:
+        try:
+            return self.kind.load(self.part.request)
+        except Exception as error:
+            raise PluginBugError from error
+
+    def _promised(self, request: Any, held: Sequence[Allocation]) -> int:
+        """Return how much the reservation was promised; if that is not known, the most that it asks for."""
+        has = _slots(held)
+        if not self.part.missing_resources:
+            return has
+        if self.part.missing is not None:
+            return has + self.part.missing
+        try:
+            return max(has, self.kind.amount(request))
+        except Exception as error:
+            raise PluginBugError from error
+
+    def _chosen(self, request: Any, picks: Sequence[Pick], promised: int, *, others: bool) -> Sequence[Pick]:
+        """Return the picks and as much more as there is: first what the reservation lost and works again."""
+        view = self.pool.without([self.part.id]).booked(self._occupied(), self.terms.window)
+        vacated = (each for each in self.part.allocations if each.left_at is not None)
+        lost = {each.resource_number for each in vacated if not each.swapped}
+        working = {*self.terms.returning, *view.numbers[view.bookable()].tolist()} if lost else set()
+        again = (lost & working).difference(self.terms.failed)
+        if again:
+            picks = self._grown(request, picks, promised, view.only(again))
+        if others:
+            picks = self._grown(request, picks, promised, view)
+        return picks
+
+    def _occupied(self) -> list[Pick]:
+        """Return what it does not get: what was swapped away, and vacated hosts of slots.
+
+        The latter may have servers that no allocation counts. A whole host may be taken back together with its servers.
+        """
+        swapped = {each.resource_number for each in self.part.allocations if each.swapped}
+        slots = {each.resource_number for each in left_by(self.part) if each.demand is not None}
+        return [Pick(number) for number in sorted(swapped | slots)]
+
+    def _grown(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:
+        """Return the picks plus as much of the promised amount as the resources in the view can take."""
+        terms, held = self.terms, tuple(picks)
+        firm, nothing = started(self.lease, self.part), Explain.NOTHING
+        search = Search(view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing)
+        best, fits = picks, _slots(picks)
+        asked = most = promised
+        # If an amount fits, every smaller one does: try the whole amount first, then bisect.
+        while fits < most:
+            outcome = self._healed(request, asked, search)
+            if outcome is None:
+                most = asked - 1
+            else:
+                best, fits = outcome, asked
+            asked = (fits + most + 1) // 2
+        return best
+
+    def _healed(self, request: Any, amount: int, search: Search[Any]) -> Sequence[Pick] | None:
+        try:
+            outcome = self.kind.heal(request, amount, search)
+        except LeaseholdError:
+            return None
+        except Exception as error:
+            raise PluginBugError from error
+        return None if isinstance(outcome, Refusal) else outcome
+
+    def _marked(self, fresh: Sequence[Pick]) -> list[tuple[Pick, bool]]:
+        """Return the picks, each with whether it is a substitute: an active reservation did not have it before."""
+        if self.part.status is not ReservationStatus.ACTIVE:
+            return [(pick, False) for pick in fresh]
+        own = self._own()
+        found: list[tuple[Pick, bool]] = []
+        for pick in fresh:
+            again = min(pick.slots, own[pick.resource_number])
+            shares = ((again, False), (pick.slots - again, True))
+            found += [(Pick(pick.resource_number, slots, pick.demand), mark) for slots, mark in shares if slots > 0]
+        return found
+
+    def _own(self) -> Counter[int]:
+        """Return how many slots of each resource it had when it became active, lost since, and does not have again."""
+        start = self.lease.event(EventType.START)
+        since = None if start is None else start.updated_at
+        lost: dict[tuple[int, datetime], int] = defaultdict(int)
+        own: Counter[int] = Counter()
+        for each in self.part.allocations:
+            # What was lost before the start began has an empty window.
+            if each.left_at is None or each.swapped or each.substitute or not each.window.duration:
+                continue
+            if since is None or each.left_at >= since:
+                lost[each.resource_number, each.left_at] += each.slots
+        for (number, _), slots in lost.items():
+            # A resource that failed more than once was lost more than once.
+            own[number] = max(own[number], slots)
+        own.subtract(_by_number(each for each in held_by(self.part, self.lease) if not each.substitute))
+        return +own
+
+
+def _slots(taken: Iterable[Slots]) -> int:
+    return sum(each.slots for each in taken)
+
+
+def _by_number(taken: Iterable[Allocation | Pick]) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for each in taken:
+        found[each.resource_number] += each.slots
+    return found
+
+
+def _difference(kept: Sequence[Allocation], picks: Sequence[Pick]) -> tuple[list[Allocation], list[Pick]]:
+    """Return the kept allocations that the picks do without, and what the picks add, resource by resource."""
+    have, wanted = _by_number(kept), _by_number(picks)
+    less = {number for number, slots in have.items() if wanted[number] < slots}
+    demands = {pick.resource_number: pick.demand for pick in picks}
+    more = {number: slots - (0 if number in less else have[number]) for number, slots in wanted.items()}
+    added = [Pick(number, slots, demands[number]) for number, slots in more.items() if slots > 0]
+    return [each for each in kept if each.resource_number in less], added

@@ -1,0 +1,156 @@
+"""The event log: what happened to leases and resources, in one order, with a position for each event.
+
+A position counts up by one, so a reader sees that none is missing. The nonce of the transaction that gave the position
+belongs to the id of an event: a database that was restored counts the same positions again, for other events, and a
+cursor of before is then not taken for one of now (decision 0037).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from leasehold.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+CURSOR = re.compile(r"(0|[1-9]\d{0,17})-([0-9a-f]{16})", re.ASCII)
+NO_NONCE = "0" * 16
+
+
+class LeaseNews(StrEnum):
+    """The types of events of leases that Blazar does not have; contract lifecycle §9 has those that it has."""
+
+    STARTING = "lease.starting"
+    ENDING = "lease.ending"
+    DELETING = "lease.deleting"
+    RENAMED = "lease.renamed"
+    HEAL_POLICY = "lease.heal_policy"
+    ENDS_SOON = "lease.ends_soon"
+    WARNED = "lease.warning.done"
+    WARNING_FAILED = "lease.warning.failed"
+    HEALED = "lease.healed"
+    SWAPPED = "lease.swapped"
+    MOVED = "lease.moved"
+    MAINTENANCE = "lease.maintenance"
+    DEGRADED = "lease.degraded"
+    RESTORED = "lease.restored"
+    RELEASED = "lease.released"
+    REPAIRED = "lease.repair"
+
+
+class ResourceNews(StrEnum):
+    """The types of events of resources, which only administrators read."""
+
+    ENROLLED = "resource.enrolled"
+    CHANGED = "resource.changed"
+    REMOVED = "resource.removed"
+    HEALTH = "resource.health"
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the log: after the event with this position and nonce; position 0 is before the first event."""
+
+    position: int
+    nonce: str
+
+    def __str__(self) -> str:
+        """Return the form that clients get and send."""
+        return f"{self.position}-{self.nonce}"
+
+
+BEGINNING = Cursor(0, NO_NONCE)
+
+
+def read_cursor(text: str) -> Cursor:
+    """Return the cursor that a client sent; raises InvalidInputError for text that is none."""
+    match = CURSOR.fullmatch(text)
+    if match is None:
+        message = "after has to be the id of an event, or `next` of an answer of this list, or `latest`."
+        raise InvalidInputError(message, field="after")
+    return Cursor(int(match[1]), match[2])
+
+
+def read_event_id(text: str, field: str) -> Cursor:
+    """Return the place of the event whose id a client sent; raises InvalidInputError, for the field, for no id."""
+    match = CURSOR.fullmatch(text)
+    if match is None:
+        raise InvalidInputError(f"{field} has to be the id of an event, as GET /v1/events shows it.", field=field)
+    return Cursor(int(match[1]), match[2])
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """One event, of a lease or of a resource; `payload` is the state after it, as JSON values.
+
+    `lease_state` is more of that state, which only the message bus is told (`db/outbox.lease_of`).
+    """
+
+    cursor: Cursor
+    type: str
+    time: datetime
+    project_id: str | None
+    lease_id: str | None
+    resource_type: str | None
+    resource_id: str | None
+    payload: Mapping[str, Any]
+    lease_state: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events somebody reads: of a project, or with None of all projects and of resources; of one lease.
+
+    `types` empty means all types of events.
+    """
+
+    project_id: str | None
+    lease_id: str | None = None
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage:
+    """Events in the order of their positions, and the cursor that continues after them."""
+
+    events: Sequence[LogEvent]
+    next: Cursor
+
+
+class Unsequenced(Protocol):
+    """A row of the outbox without a position: its key, its lease, and the lease's generation after the event."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def lease_id(self) -> str: ...
+
+    @property
+    def generation(self) -> int | None: ...
+
+
+Row = TypeVar("Row", bound=Unsequenced)
+
+
+def in_order(rows: Sequence[Row]) -> list[Row]:
+    """Return rows, which are sorted by key, in the order in which they get positions.
+
+    That is the order of the keys, but the events of one lease are in the order of its generations: on Galera every node
+    gives keys of its own, and an event of a later transaction might have the smaller one. Rows of an older version have
+    no generation, so a lease with such a row keeps the order of the keys.
+    """
+    of_lease: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        of_lease[row.lease_id].append(row)
+    for lease_id, mine in of_lease.items():
+        if lease_id and all(row.generation is not None for row in mine):
+            mine.sort(key=lambda row: (row.generation, row.id))
+    following = {lease_id: iter(mine) for lease_id, mine in of_lease.items()}
+    return [next(following[row.lease_id]) for row in rows]

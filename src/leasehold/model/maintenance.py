@@ -1,0 +1,60 @@
+"""Maintenance windows: what an operator asks for, and what becomes of the leases on the hosts (feature C7, idea 20)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from leasehold.model.lease import Lease
+
+
+class OnConflict(StrEnum):
+    """What to do if leases have the hosts in the window."""
+
+    REFUSE = "refuse"
+    """Refuse the window."""
+    MOVE = "move"
+    """Give the leases other hosts; refuse the window if one of them has started, or finds none."""
+    WARN = "warn"
+    """The same, but leases that have started stay where they are, and their owners are warned."""
+
+
+class Fate(StrEnum):
+    """What would become of a lease that has a host in the window."""
+
+    MOVES = "moves"
+    """Other hosts take the place of those in maintenance."""
+    STARTED = "started"
+    """It has started, so it is not moved."""
+    STUCK = "stuck"
+    """It has not started, and finds no other hosts; or it is another maintenance window."""
+
+    def allowed(self, on_conflict: OnConflict) -> bool:
+        """Say whether the window may be made although a lease has this fate."""
+        if self is Fate.MOVES:
+            return on_conflict is not OnConflict.REFUSE
+        return self is Fate.STARTED and on_conflict is OnConflict.WARN
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceDraft:
+    """A requested window, with the ids of its hosts."""
+
+    name: str
+    start: datetime
+    end: datetime
+    hosts: Sequence[str]
+    on_conflict: OnConflict = OnConflict.REFUSE
+
+
+@dataclass(frozen=True, slots=True)
+class Concerned:
+    """A lease that has a host in the window, and what would become of it."""
+
+    lease: Lease
+    fate: Fate

@@ -1,0 +1,133 @@
+"""Subscriptions: who is sent which events of the log, and how far that has come (feature D5, decision 0040)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from leasehold.model.event_log import EventFilter, LeaseNews, ResourceNews
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+BUS_EVENTS = (
+    *("lease.create", "lease.update", "lease.delete"),
+    *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
+)
+"""The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
+EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews})
+"""All types of events; docs/guides/how-you-are-told.md says when each comes."""
+SLOW_FOR = timedelta(minutes=10)
+"""How long a subscription counts as slow after it was made, failed, or took long."""
+
+
+class Channel(StrEnum):
+    """How events are sent."""
+
+    WEBHOOK = "webhook"
+    EMAIL = "email"
+    BUS = "bus"
+    """The message bus of the cloud, which `leasehold-bridge` alone serves; nobody subscribes to it by the API."""
+
+
+SUBSCRIBABLE = (Channel.WEBHOOK, Channel.EMAIL)
+"""The channels of subscriptions that users make, see and delete."""
+
+
+class SubscriptionStatus(StrEnum):
+    """Whether deliveries succeed, fail and are tried again, or are no longer tried."""
+
+    ACTIVE = "active"
+    FAILING = "failing"
+    SUSPENDED = "suspended"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Events that are sent to a target, in the order of the log.
+
+    All events up to `position` are delivered, or dead letters. `event_types` empty means all types, `all_projects` also
+    the events of resources. `failures` counts the failed tries of the next event, `refusals` those that the receiver
+    refused; `failing_since` is the first failure since a success, and `due_at` the time of the next try. Until
+    `slow_until` it counts as slow (`fair_share`).
+    """
+
+    id: str
+    project_id: str
+    user_id: str
+    all_projects: bool
+    channel: Channel
+    target: str
+    secret: str = field(repr=False)
+    event_types: tuple[str, ...]
+    lease_id: str | None
+    created_at: datetime
+    position: int
+    failures: int = 0
+    refusals: int = 0
+    failing_since: datetime | None = None
+    suspended_at: datetime | None = None
+    due_at: datetime | None = None
+    last_error: str | None = None
+    slow_until: datetime | None = None
+
+    @property
+    def status(self) -> SubscriptionStatus:
+        """How its deliveries go."""
+        if self.suspended_at is not None:
+            return SubscriptionStatus.SUSPENDED
+        return SubscriptionStatus.ACTIVE if self.failing_since is None else SubscriptionStatus.FAILING
+
+    @property
+    def wanted(self) -> EventFilter:
+        """Which events it is sent."""
+        return EventFilter(None if self.all_projects else self.project_id, self.lease_id, self.event_types)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that the receiver of a subscription refused, and that is not sent again unless it is replayed."""
+
+    event_id: str
+    position: int
+    event_type: str
+    lease_id: str | None
+    died_at: datetime
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A subscription that has something to send: its id, the project whose share it counts to, whether it is slow."""
+
+    id: str
+    project_id: str
+    slow: bool
+
+
+def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], threads: int) -> list[Candidate]:
+    """Return which of the waiting subscriptions get a free thread, in their order.
+
+    A project gets at most a quarter of the threads, and the slow subscriptions get at most half of them, but each at
+    least one. Slow are those that failed or took long within the last minutes, and those that are new: a receiver that
+    hangs now and then would else get a thread of the others each time.
+    """
+    chosen: list[Candidate] = []
+    running = list(busy)
+    of_project = Counter(each.project_id for each in running)
+    slow = sum(each.slow for each in running)
+    for each in waiting:
+        if len(running) >= threads:
+            break
+        too_many = of_project[each.project_id] >= max(1, threads // 4)
+        if too_many or (each.slow and slow >= max(1, threads // 2)):
+            continue
+        chosen.append(each)
+        running.append(each)
+        of_project[each.project_id] += 1
+        slow += each.slow
+    return chosen

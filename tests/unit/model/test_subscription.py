@@ -1,0 +1,44 @@
+"""Whom the threads of a manager serve, if there are more subscriptions than threads."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leasehold.model.subscription import Candidate, fair_share
+
+CANDIDATES = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=40)
+THREADS = st.integers(2, 20)
+
+
+def named(rows: list[tuple[str, bool]], word: str) -> list[Candidate]:
+    return [Candidate(f"{word}{number}", project, slow) for number, (project, slow) in enumerate(rows)]
+
+
+@given(CANDIDATES, CANDIDATES, THREADS)
+def test_no_project_and_no_slow_receiver_gets_more_than_its_share(
+    waiting: list[tuple[str, bool]], running: list[tuple[str, bool]], threads: int
+) -> None:
+    wanted = named(waiting, "w")
+    busy = fair_share(named(running, "b"), [], threads)
+    chosen = fair_share(wanted, busy, threads)
+    assert chosen == [each for each in wanted if each in chosen]
+    together = [*busy, *chosen]
+    assert len(together) <= threads
+
+    def full(each: Candidate) -> bool:
+        mine = sum(other.project_id == each.project_id for other in together)
+        slow = sum(other.slow for other in together)
+        assert mine <= max(1, threads // 4)
+        assert slow <= threads // 2
+        return mine == max(1, threads // 4) or (each.slow and slow == threads // 2) or len(together) == threads
+
+    assert all(full(each) for each in wanted if each not in chosen)
+
+
+def test_receivers_that_hang_leave_the_others_their_threads() -> None:
+    hanging = [Candidate(f"h{number}", f"p{number}", slow=True) for number in range(100)]
+    busy = fair_share(hanging, [], 16)
+    assert len(busy) == 8
+    healthy = [Candidate("well", "p0", slow=False)]
+    assert fair_share([*hanging, *healthy], busy, 16) == healthy

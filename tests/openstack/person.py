@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tests.openstack.cloud import RunningCloud
 
 V1 = "%Y-%m-%d %H:%M"
+SERVICES_BY_UUID = "2.53"
+"""The first microversion of Nova in which a compute service is named by its UUID."""
 # `blazar` needs OS_AUTH_TYPE; the other client assumes this value.
 MACHINE = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": os.environ["HOME"], "OS_AUTH_TYPE": "password"}
 BOOT_WITHIN, LEASE_WITHIN, GONE_WITHIN = 90, 60, 120
@@ -143,6 +145,14 @@ class Person:
         if not active:
             self.sdk.compute.delete_server(server_id)
         return active
+
+    def set_compute(self, host: str, **changes: Any) -> None:
+        """Change a compute service, as an administrator or a tool for high availability does."""
+        compute = self.sdk.compute
+        listed = compute.get("/os-services?binary=nova-compute", microversion=SERVICES_BY_UUID).json()["services"]
+        (ident,) = [each["id"] for each in listed if each["host"] == host]
+        answer = compute.put(f"/os-services/{ident}", json=changes, microversion=SERVICES_BY_UUID)
+        assert answer.status_code == 200, answer.text
 
     def servers(self) -> set[str]:
         return {str(server.id) for server in self.sdk.compute.servers()}

@@ -46,6 +46,11 @@ class RunningCloud:
         return self.site.ports
 
     @property
+    def broker_url(self) -> str:
+        """The `transport_url` of the message bus."""
+        return self.site.broker_url
+
+    @property
     def computes(self) -> tuple[str, ...]:
         return COMPUTES
 

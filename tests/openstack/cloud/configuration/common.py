@@ -80,6 +80,6 @@ def messaging(site: Site, name: str) -> dict[str, Values]:
     return {
         "DEFAULT": {"transport_url": site.broker_url, "state_path": state},
         "oslo_concurrency": {"lock_path": state / "locks"},
-        # Nothing reads notifications, so their queue would only grow.
+        # Nothing reads them, so their queue would only grow; Nova's file says otherwise for Nova.
         "oslo_messaging_notifications": {"driver": "noop"},
     }

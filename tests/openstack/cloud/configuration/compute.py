@@ -38,6 +38,9 @@ def nova(site: Site) -> Sections:
     return {
         **common,
         "DEFAULT": {**common["DEFAULT"], **_defaults()},
+        # The only notifications of this cloud, for leasehold-bridge.
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
+        "notifications": {"notification_format": "versioned"},
         "api": {"auth_strategy": "keystone"},
         "api_database": database(site, "nova_api"),
         "database": database(site, "nova"),

@@ -1,0 +1,68 @@
+"""Options of leasehold-bridge, by Blazar's names; those of the bus itself are oslo.messaging's."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from leasehold.conf.settings import BridgeSettings, MetricsSettings
+from leasehold.model.resource import HOST
+
+DEFAULTS = BridgeSettings()
+
+NOTIFICATION_OPTIONS = [
+    cfg.StrOpt(
+        "publisher_id",
+        default=DEFAULTS.publisher_id,
+        help="The publisher that leasehold-bridge names in its notifications. `[oslo_messaging_notifications] driver` "
+        "switches them on.",
+    ),
+    cfg.FloatOpt(
+        "retry_most_seconds",
+        default=DEFAULTS.retry_most_seconds,
+        min=0.01,
+        max=3600.0,
+        help="Longest pause, in seconds, between two tries to send a notification that the bus has not accepted.",
+    ),
+    cfg.HostAddressOpt(
+        "metrics_host",
+        default=DEFAULTS.metrics.host,
+        help="Address on which leasehold-bridge answers Prometheus, without a token.",
+    ),
+    cfg.PortOpt(
+        "metrics_port",
+        default=DEFAULTS.metrics.port,
+        help="Port on which leasehold-bridge answers Prometheus; 0 means none.",
+    ),
+]
+HOST_OPTIONS = [
+    cfg.BoolOpt(
+        "enable_notification_monitor",
+        default=False,
+        help="Have leasehold-bridge check the hosts at once when Nova notifies of a change of a compute service. Nova "
+        "does not notify of a compute that dies, so leave `enable_polling_monitor` on as well.",
+    ),
+    cfg.ListOpt(
+        "notification_topics",
+        default=list(DEFAULTS.topics),
+        help="Topics on which Nova's notifications are expected. leasehold-bridge takes what it reads away from other "
+        "readers of the same topic; if there are any, give it one of its own.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Add the options of this group to `conf`."""
+    conf.register_opts(NOTIFICATION_OPTIONS, group="notifications")
+    conf.register_opts(HOST_OPTIONS, group="physical:host")
+
+
+def read(conf: cfg.ConfigOpts) -> BridgeSettings:
+    """Return what leasehold-bridge sends and listens to."""
+    group, host = conf.notifications, conf["physical:host"]
+    return BridgeSettings(
+        publisher_id=group.publisher_id,
+        retry_most_seconds=group.retry_most_seconds,
+        metrics=MetricsSettings(host=group.metrics_host, port=group.metrics_port),
+        pushed=frozenset({HOST}) if host.enable_notification_monitor else frozenset(),
+        topics=tuple(host.notification_topics),
+    )

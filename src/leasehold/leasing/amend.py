@@ -177,6 +177,7 @@ class _Work:
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:
             raise _ChangedMeanwhileError
+        now = self.service.now()
         if changes.moves_nothing:
             after = save_lease(connection, lease, changes.described(lease), now)
             if after.name != lease.name:

@@ -18,7 +18,7 @@ from leasehold.db.task import LEASE, add_task
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.approval import Approval, approved
-from leasehold.leasing.dates import asked_window, warning_time
+from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.offer import Offering
@@ -132,6 +132,9 @@ class _Creation:
         generations = lock_pools(connection, {part.kind.pool for part in self.asked})
         if made := self._made_before(connection):
             return made
+        # A resource that was given up during the wait for the lock was held until then.
+        now = self.service.now()
+        check_ahead(window.end, now)
         promised = promised_window(window.start, window.end, now)
         settings = self.service.settings.leases
 

@@ -38,10 +38,15 @@ def asked_window(draft: LeaseDraft, now: datetime) -> Window:
     if draft.end <= draft.start:
         message = "End date must be later than start date."
         raise InvalidDateError(message, field="end_date")
-    if draft.end <= now:
+    check_ahead(draft.end, now)
+    return Window(draft.start, draft.end)
+
+
+def check_ahead(end: datetime, now: datetime) -> None:
+    """Raise InvalidDateError when the requested end of a lease has passed."""
+    if end <= now:
         message = "End date must be later than now."
         raise InvalidDateError(message, field="end_date")
-    return Window(draft.start, draft.end)
 
 
 def warning_time(window: Window, wanted: datetime | None, default: timedelta) -> datetime | None:

@@ -81,9 +81,8 @@ class _Deletion:
     if_generation: int | None
 
     def __call__(self, connection: Connection) -> None:
-        now = self.service.now()
         generations = lock_pools(connection, pools_of(self.seen, self.service.types))
-        lease = find_lease(connection, self.seen.id, lock=True)
+        lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
         if lease is None or lease.status is LeaseStatus.DELETING:
             return
         if self.if_generation not in (None, lease.generation):

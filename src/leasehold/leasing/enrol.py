@@ -111,8 +111,8 @@ class _Enrolment:
 
     def _insert(self, connection: Connection, found: Discovery) -> None:
         service, kind, driver = self._service, self._type.kind, self._type.driver
-        now = service.now()
         generations = lock_pools(connection, {kind.pool})
+        now = service.now()
         self._check_new(connection, found)
         health, down_since = judge(found.report, now, service.settings.manager.failure_grace)
         values = {

@@ -115,9 +115,9 @@ class _Making:
     hosts: Sequence[Resource]
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
+        generations = lock_pools(connection, {HOST_POOL})
         now = self.service.now()
         window = asked_window(LeaseDraft(self.draft.name, self.draft.start, self.draft.end), now)
-        generations = lock_pools(connection, {HOST_POOL})
         ahead = promised_window(window.start, window.end, now)
         # All leases are locked here, in the order of their ids. Nobody else locks two, and who changes allocations
         # holds the pool's lock.

@@ -82,10 +82,9 @@ class _Completion:
     outcomes: Sequence[Outcome]
 
     def __call__(self, connection: Connection) -> bool:
-        now = self.service.now()
         freed = self._freed()
         generations = lock_pools(connection, freed.keys())
-        lease = self._as_it_is(connection)
+        lease, now = self._as_it_is(connection), self.service.now()
         if not still_ours(connection, self.claim):
             return False
         if lease is None:

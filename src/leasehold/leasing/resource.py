@@ -58,8 +58,8 @@ def change(service: Service, type_name: str, ident: str, properties: Mapping[str
     kind = service.types.get(type_name).kind
 
     def work(connection: Connection) -> None:
-        now = service.now()
         generations = lock_pools(connection, {kind.pool})
+        now = service.now()
         resource = _enrolled(connection, service, type_name, ident)
         changed = {name for name, value in properties.items() if resource.properties.get(name) != value}
         locked = sorted(changed & _names_in_use(service, connection, resource))

@@ -38,8 +38,8 @@ def record_survey(service: Service, type_: ResourceType, found: Mapping[int, Dis
     """Write what was found for these resources, by number, where it is something else than before."""
 
     def work(connection: Connection) -> list[Resource]:
-        pool, now = type_.kind.pool, service.now()
-        generations = lock_pools(connection, {pool})
+        pool = type_.kind.pool
+        generations, now = lock_pools(connection, {pool}), service.now()
         changed = []
         for number, each in sorted(resources_by_number(connection, found).items()):
             news = differences(each, found[number])

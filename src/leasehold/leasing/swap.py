@@ -229,9 +229,9 @@ class _Work:
     chosen: _Chosen
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        now, pool = self.service.now(), self.chosen.held.pool
+        pool = self.chosen.held.pool
         generations = lock_pools(connection, {pool})
-        lease = find_lease(connection, self.seen.id, lock=True)
+        lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
         # The same generation means the same allocations, but for those on vacated hosts that were released since.
         if lease is None or lease.generation != self.seen.generation:
             raise _ChangedMeanwhileError

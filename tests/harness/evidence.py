@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import text
 
+from tests.harness.programs import STACKS_TOLD
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
@@ -81,6 +82,6 @@ def _tell_stacks(program: Program) -> None:
     """Make a running program write the stacks of its threads to its log; a stopped or dead one cannot."""
     if not program.alive or program.stands_still():
         return
-    before = program.log.stat().st_size
+    before = program.log.read_bytes().count(STACKS_TOLD)
     program.signal(signal.SIGUSR1)
-    wait_for(lambda: program.log.stat().st_size > before)
+    wait_for(lambda: program.log.read_bytes().count(STACKS_TOLD) > before)

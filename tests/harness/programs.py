@@ -260,6 +260,10 @@ def _answers(url: str) -> bool:
         return False
 
 
+STACKS_TOLD = b"These were the stacks of all threads.\n"
+"""The line that a program writes after its stacks."""
+
+
 def _run(name: str, config: Path, log: Path, plan: Plan, offset: Path | None) -> None:
     """Run the program in the forked process."""
     ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
@@ -285,6 +289,7 @@ def _tell_stacks_when_asked() -> None:
     def tell() -> None:
         while signal.sigwait({signal.SIGUSR1}):
             faulthandler.dump_traceback()
+            os.write(2, STACKS_TOLD)
 
     threading.Thread(target=tell, name="stacks", daemon=True).start()
 

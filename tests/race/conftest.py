@@ -16,10 +16,14 @@ from tests.processes import prepare_database
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.processes import Options
+
 PROCESSES = 4
 HOSTS = {"last": 1, "mixed": 3, "slots": 2, "retry": 8, "busy": 3, "fifteen": 5}
 """The number of hosts of each test; a test selects its own hosts by the property `for`."""
 VCPUS = 32
+PATIENT: Options = {"enforcement": {"max_explanation_seconds": 60}}
+"""A refusal names a window also on a machine that is busy with other tests."""
 
 
 def build(url: str) -> None:
@@ -39,7 +43,7 @@ def site(
     """Yield a site on each database; the tests share it."""
     with database(databases, request.param, tmp_path_factory.mktemp("race")) as url:
         build(url)
-        with fleet([url], apis=PROCESSES) as made:
+        with fleet([url], apis=PROCESSES, options=PATIENT) as made:
             for group, count in HOSTS.items():
                 for number in range(count):
                     body = {"name": f"{group}-{number}", "for": group}

@@ -171,9 +171,12 @@ def far_away(rng: random.Random) -> dict[str, str]:
 
 
 def at_once(rng: random.Random) -> dict[str, str]:
-    """Return a window that begins within seconds and ends soon, so that managers work on the lease."""
-    begin = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(0, 2))
-    return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(seconds=rng.randint(2, 5))).isoformat()}
+    """Return a window that begins within seconds and ends soon, so that managers work on the lease.
+
+    Some are still ahead when a machine that is busy with other tests decides about them.
+    """
+    begin = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.choice((0, 1, 2, 8)))
+    return {"start_date": begin.isoformat(), "end_date": (begin + timedelta(seconds=rng.randint(2, 8))).isoformat()}
 
 
 def check_answers(answers: Sequence[Asked], *also: tuple[str, int]) -> None:

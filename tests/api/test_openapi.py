@@ -92,6 +92,13 @@ RESOURCE = {
     "reservable": bool,
     "health": str,
 }
+HOLDING = {
+    **dict.fromkeys(("id", "name", "resource_type", "health", "start_date", "end_date"), str),
+    **dict.fromkeys(("left", "substitute"), bool),
+    "slots": int,
+    "demand": type(None),
+    **dict.fromkeys(("capacity", "attributes", "properties"), dict),
+}
 LOG_EVENT = {
     "id": str,
     "position": int,
@@ -312,13 +319,18 @@ def walk_subscriptions(walk: Walk) -> None:
 
 
 def walk_swap(walk: Walk) -> None:
-    """Swap the host of a lease."""
+    """Swap the host of a lease, and ask which one it has."""
     names = {
         walk.ask("POST", "/v1/os-hosts", {"name": name}, status=201)["host"]["id"] for name in ("cmp-01", "cmp-02")
     }
     lease = walk.ask("POST", "/v1/leases", NEW_LEASE, status=201)["lease"]
     swapped = walk.ask("POST", "/v1/leases/{lease_id}/swap", {"host": "cmp-01"}, lease_id=lease["id"])["lease"]
     assert {**swapped, "updated_at": None} == {**lease, "updated_at": None}
+    (part,) = walk.ask("GET", "/v1/leases/{lease_id}/resources", lease_id=lease["id"])["reservations"]
+    assert part["reservation_id"] == lease["reservations"][0]["id"]
+    (held,) = part["resources"]
+    check_fields(held, HOLDING)
+    assert (held["name"], held["id"] in names) == ("cmp-02", True)
     allocations = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
     assert [len(each["reservations"]) for each in allocations] == [0, 1]
     walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=lease["id"])

@@ -53,6 +53,7 @@ EXPECTED: Mapping[str, Let] = {
     "blazar:leases:post": MEMBERS,
     "blazar:leases:put": MEMBERS,
     "blazar:leases:delete": MEMBERS,
+    "leasehold:leases:get_resources": READERS,
     "leasehold:leases:swap": MEMBERS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,

@@ -13,6 +13,7 @@ from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox import seed
 from tests.bad_input.refusal import (
     ADDRESSES,
+    HELD,
     HOST,
     HOSTS,
     LEASE,
@@ -351,7 +352,7 @@ FOR_ALL = {
     ("POST", "/v1/subscriptions"),
 }
 """The routes that every member of a project may use, or every reader."""
-READ = (LEASE, "/v1/subscriptions/{subscription_id}", "/v1/subscriptions/{subscription_id}/dead-letters")
+READ = (LEASE, HELD, "/v1/subscriptions/{subscription_id}", "/v1/subscriptions/{subscription_id}/dead-letters")
 """The paths of what a project owns and its readers see."""
 
 

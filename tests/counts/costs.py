@@ -11,8 +11,10 @@ from leasehold.db.task import claim_tasks
 from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
+from leasehold.leasing.holding import list_holdings
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
+from leasehold.model.caller import Sight
 from leasehold.model.errors import NotEnoughError
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
@@ -57,6 +59,7 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts["amend, one more host"] = meter.of(lambda: world.amend(one, reservations=more))
     counts["get, 1 reservation"] = meter.of(lambda: world.get(one))
     counts["get, 4 reservations"] = meter.of(lambda: world.get(four))
+    counts["get, with the resources of 4 reservations"] = meter.of(lambda: _held(world, four))
     for number in range(LISTED):
         world.lease(hosts(1), start=100 + number, end=101 + number)
     counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
@@ -67,6 +70,11 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts["delete, look whether it is gone"] = meter.of(lambda: wait_until_gone(world.service, one.id, 0))
     run_manager(world)
     return counts
+
+
+def _held(world: World, lease: Lease) -> None:
+    """Do what a member's question for the resources of a lease does."""
+    list_holdings(world.service, world.get(lease), Sight(hosts=False, private=False))
 
 
 def _refused(world: World) -> None:

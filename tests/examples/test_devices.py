@@ -161,6 +161,9 @@ def test_a_lease_prepares_its_devices_and_its_end_cleans_them(site: Site) -> Non
     assert site.call("DELETE", f"resources/{TYPE}/{ident}")[0] == 409
     _, answer = site.call("GET", f"resources/{TYPE}/{ident}/allocation")
     assert [each["lease_id"] for each in answer["allocation"]["reservations"]] == [lease_id]
+    _, answer = site.call("GET", f"leases/{lease_id}/resources")
+    (held,) = answer["reservations"][0]["resources"]
+    assert (held["id"], held["name"], held["attributes"]["model"]) == (ident, "fpga-1", "zcu102")
     assert site.call("DELETE", f"leases/{lease_id}")[0] == 204
     wait_for(lambda: site.journal("end", "fpga-1", part))
     assert not site.journal("start", "fpga-3")

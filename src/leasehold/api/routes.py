@@ -14,6 +14,7 @@ from leasehold.api.handlers import (
     allocation,
     event_log,
     floatingip,
+    holding,
     host,
     lease,
     maintenance,
@@ -25,6 +26,7 @@ from leasehold.api.handlers import property as properties
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
+from leasehold.api.models.holding import HolderList
 from leasehold.api.models.host import HostChange, HostCreation, HostList, OneHost
 from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList, OneLease, SwapRequest
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
@@ -129,6 +131,7 @@ ROUTES: tuple[Route, ...] = (
     Route("POST", "/v1/floatingips", floatingip.create, (_F.POST,), FloatingIpCreation, OneFloatingIp, CREATED),
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
+    _V1_2("GET", f"{_LEASE}/resources", holding.list_holdings, (_L.GET, _L.GET_RESOURCES), None, HolderList),
     _V1_2("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease, headers=_MATCH),
     _V1_2("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList, query=_READING),
     _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),

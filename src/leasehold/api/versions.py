@@ -51,6 +51,8 @@ HISTORY: Mapping[Version, str] = {
 * Resources of any type are enrolled, shown, changed and removed at `/v1/resources/{resource_type}`, and
   `/v1/resources` lists the types.
 * Leases have a `heal_policy`: what happens when one of their resources fails.
+* `GET /v1/leases/{lease_id}/resources` shows the resources that a lease has: their health, their capacity, and what is
+  public about them.
 * `POST /v1/leases/{lease_id}/swap` swaps a host of a lease for another one.
 * `GET /v1/events` shows what happened to a project's leases, in order and after a cursor, and waits for it on
   request.

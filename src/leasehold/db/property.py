@@ -66,10 +66,15 @@ def set_privacy(
 
 def private_names(connection: Connection, resource_types: Collection[str]) -> frozenset[str]:
     """Return the private keys of these resource types, including those that no resource has now."""
-    query = select(property_definitions.c.name).where(
+    return frozenset(name for _, name in private_keys(connection, resource_types))
+
+
+def private_keys(connection: Connection, resource_types: Collection[str]) -> frozenset[tuple[str, str]]:
+    """Return the private keys as `private_names` does, each after its resource type."""
+    query = select(property_definitions.c.resource_type, property_definitions.c.name).where(
         property_definitions.c.resource_type.in_(sorted(resource_types)), property_definitions.c.private
     )
-    return frozenset(connection.execute(query).scalars())
+    return frozenset((row.resource_type, row.name) for row in connection.execute(query))
 
 
 def list_properties(connection: Connection, resource_type: str, *, include_private: bool) -> list[PropertyValues]:

@@ -29,7 +29,7 @@ def check_names(sight: Sight, kind: Kind[Any], new_names: Mapping[str, frozenset
 
     `new_names` holds the names that the new expressions mention, by field.
     """
-    if sight.hosts:
+    if sight.hosts or kind.public:
         return
     for field, mentioned in new_names.items():
         if identifying := sorted(mentioned & (ALWAYS_IDENTIFYING | kind.identifying)):

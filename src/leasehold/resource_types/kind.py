@@ -96,6 +96,8 @@ class Kind(ABC, Generic[R]):
     """The type under which its resources are enrolled, if that is another one."""
     identifying: ClassVar[frozenset[str]] = frozenset({"name"})
     """The attributes, besides ALWAYS_IDENTIFYING, that identify a single resource."""
+    public: ClassVar[bool] = False
+    """Whether everybody may know which of its resources is which; otherwise only who may list hosts (decision 0018)."""
     discovered: ClassVar[frozenset[str]] = frozenset()
     """The attributes from the cloud that every caller may use in an expression."""
     properties_path: ClassVar[str] = ""

@@ -10,6 +10,7 @@ GET = "blazar:leases:get"
 POST = "blazar:leases:post"
 PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
+GET_RESOURCES = "leasehold:leases:get_resources"
 SWAP = "leasehold:leases:swap"
 
 RULES = [
@@ -17,6 +18,13 @@ RULES = [
     owned(POST, MEMBER_OR_ADMIN, "Create a lease.", "POST", "/v1/leases"),
     owned(PUT, MEMBER_OR_ADMIN, "Amend a lease.", "PUT", "/v1/leases/{lease_id}"),
     owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
+    policy.DocumentedRuleDefault(
+        GET_RESOURCES,
+        READER_OR_ADMIN,
+        "Show the resources that a lease has; their ids and names only to who may do blazar:oshosts:get too.",
+        [{"path": "/v1/leases/{lease_id}/resources", "method": "GET"}],
+        scope_types=SCOPE,
+    ),
     policy.DocumentedRuleDefault(
         SWAP,
         MEMBER_OR_ADMIN,

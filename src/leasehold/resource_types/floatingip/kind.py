@@ -67,6 +67,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
     singular = "address"
     id_name = "floatingip_id"
     whole = "floating_ips"
+    public = True
     not_enough = NotEnoughFloatingIpsError
     schema = FloatingIpBody
     request_type = FloatingIpRequest

@@ -1,0 +1,46 @@
+"""Formats of what a lease has, from 1.2 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+
+@with_config(ConfigDict(extra="forbid"))
+class HoldingAnswer(TypedDict):
+    """A resource of a reservation: `slots` times `demand` of it, or the whole if `demand` is null.
+
+    `id` and `name` are null for callers who may not list hosts, unless the type is public. `resource_type` is the one
+    that the resource is enrolled as. `left`: the reservation vacated it, and may still have servers on it.
+    `substitute`: healing chose it while the reservation was active. The dates are those of this resource.
+    """
+
+    id: str | None
+    name: str | None
+    resource_type: str
+    health: str
+    left: bool
+    substitute: bool
+    slots: int
+    demand: dict[str, int] | None
+    start_date: str
+    end_date: str
+    capacity: dict[str, int]
+    attributes: dict[str, Any]
+    properties: dict[str, str]
+
+
+class HolderAnswer(TypedDict):
+    """A reservation with the resources that it has, none if it has been given none or has released all."""
+
+    reservation_id: str
+    resource_type: str
+    resources: list[HoldingAnswer]
+
+
+class HolderList(TypedDict):
+    """The answer about what a lease has."""
+
+    reservations: list[HolderAnswer]

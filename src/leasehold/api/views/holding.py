@@ -1,0 +1,45 @@
+"""What a lease has, from 1.2 on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.dates import to_wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold.api.models.holding import HolderAnswer, HoldingAnswer
+    from leasehold.leasing.holding import Holding
+    from leasehold.model.lease import Lease
+
+
+def show_holdings(lease: Lease, found: Mapping[str, Sequence[Holding]]) -> list[HolderAnswer]:
+    """Return every reservation of the lease with its resources, the one it has had longest first."""
+    return [
+        {
+            "reservation_id": part.id,
+            "resource_type": part.resource_type,
+            "resources": [_show_holding(each) for each in found[part.id]],
+        }
+        for part in lease.reservations
+    ]
+
+
+def _show_holding(each: Holding) -> HoldingAnswer:
+    held, resource = each.allocation, each.resource
+    return {
+        "id": resource.id if each.named else None,
+        "name": resource.label if each.named else None,
+        "resource_type": resource.type,
+        "health": resource.health,
+        "left": held.left_at is not None,
+        "substitute": held.substitute,
+        "slots": held.slots,
+        "demand": None if held.demand is None else dict(held.demand),
+        "start_date": to_wire(held.window.start),
+        "end_date": to_wire(held.window.end),
+        "capacity": dict(resource.capacity),
+        "attributes": dict(each.attributes),
+        "properties": dict(each.properties),
+    }

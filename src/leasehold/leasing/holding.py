@@ -1,0 +1,74 @@
+"""What a lease has: its resources, as far as the caller may know them (feature J7, decision 0049)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold.db.property import private_keys
+from leasehold.db.resource import resources_by_number
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.caller import Sight
+    from leasehold.model.lease import Lease
+    from leasehold.model.resource import Resource
+    from leasehold.resource_types.kind import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """An allocation with its resource.
+
+    `named` says whether the caller may know which resource it is; `attributes` and `properties` are those that the
+    caller may see.
+    """
+
+    allocation: Allocation
+    resource: Resource
+    named: bool
+    attributes: Mapping[str, Any]
+    properties: Mapping[str, str]
+
+
+def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, Sequence[Holding]]:
+    """Return by reservation id the resources that are not released, vacated ones included; three statements at most."""
+    unreleased = {
+        part.id: [held for held in part.allocations if held.released_at is None] for part in lease.reservations
+    }
+    numbers = {held.resource_number for part in unreleased.values() for held in part}
+    private: Collection[tuple[str, str]] = ()
+    with service.db.reading() as connection:
+        resources = resources_by_number(connection, numbers)
+        if resources and not sight.private:
+            private = private_keys(connection, {each.type for each in resources.values()})
+    return {
+        ident: [_holding(service, held, resources[held.resource_number], private, sight) for held in part]
+        for ident, part in unreleased.items()
+    }
+
+
+def _holding(
+    service: Service, held: Allocation, resource: Resource, private: Collection[tuple[str, str]], sight: Sight
+) -> Holding:
+    """Return a holding as the caller sees it; the type that a resource is enrolled as says what identifies it."""
+    found = service.types.find(resource.type)
+    named = sight.hosts or (found is not None and found.kind.public)
+    attributes = resource.attributes if named else _anonymous(resource, None if found is None else found.kind)
+    return Holding(
+        held,
+        resource,
+        named,
+        {name: value for name, value in attributes.items() if (resource.type, name) not in private},
+        {name: value for name, value in resource.properties.items() if (resource.type, name) not in private},
+    )
+
+
+def _anonymous(resource: Resource, kind: Kind[Any] | None) -> Mapping[str, Any]:
+    """Return the attributes that do not identify a resource: none if its plugin cannot say which those are."""
+    if kind is None:
+        return {}
+    return {name: value for name, value in resource.attributes.items() if name not in kind.identifying}

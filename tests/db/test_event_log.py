@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from threading import Event as Flag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.event import listens_for
 
 from leasehold.db.engine import reading, writing
 from leasehold.db.event_log import each_event, last_by_project, log_state, mark_purged, nonce_at, sequence
@@ -195,6 +196,30 @@ def test_sequencers_and_writers_at_the_same_time_leave_no_gap(engine: Engine) ->
     for owner in owners:
         assert names(db, EventFilter("demo", owner.id)) == [f"event.{step}" for step in range(40)]
     assert len(log) == 80
+
+
+def test_an_event_that_commits_between_two_looks_of_a_sequencing_keeps_its_place(server: Database) -> None:
+    """Its key is smaller than that of another lease's event which was seen already, and one of its lease follows."""
+    slow, quick = lease(), lease()
+    for generation in (1, 2):
+        server.transact(partial(put, name=f"slow.{generation}", of=replace(slow, generation=generation)))
+    late = ExitStack()
+    put(late.enter_context(writing(server.engine)), "slow.3", replace(slow, generation=3))
+    server.transact(partial(put, name="quick.1", of=replace(quick, generation=1)))
+    looks: list[str] = []
+
+    @listens_for(server.engine, "before_cursor_execute")
+    def look(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith("SELECT outbox.id, outbox.lease_id"):
+            looks.append(statement)
+            if len(looks) == 2:
+                late.close()
+                server.transact(partial(put, name="slow.4", of=replace(slow, generation=4)))
+
+    server.transact(partial(sequence, most=3))
+    assert len(looks) == 2
+    run_sequencer(server)
+    assert names(server, EventFilter("demo", slow.id)) == [f"slow.{generation}" for generation in (1, 2, 3, 4)]
 
 
 # ---------------------------------------------------------------- one sequencing

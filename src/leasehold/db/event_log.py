@@ -50,10 +50,11 @@ def sequence(connection: Connection, most: int) -> int:
     state = lock_log(connection)
     rows = connection.execute(_WAITING.order_by(outbox.c.id).limit(most)).all()
     if len(rows) == most:
-        # An event of these leases may have a greater key than a later one (`in_order`).
+        # An event of these leases may have a greater key than a later one (`in_order`), and one may have been committed
+        # since the first look, so all of theirs are looked up at one moment.
         leases = {row.lease_id for row in rows if row.lease_id}
-        further = _WAITING.where(outbox.c.id > rows[-1].id, outbox.c.lease_id.in_(leases))
-        rows = [*rows, *connection.execute(further.order_by(outbox.c.id)).all()]
+        of_them = connection.execute(_WAITING.where(outbox.c.lease_id.in_(leases))).all()
+        rows = sorted({row.id: row for row in (*rows, *of_them)}.values(), key=lambda row: row.id)
     if not rows:
         return 0
     nonce = secrets.token_hex(8)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg, types
 
 from leasehold.api import versions
-from leasehold.api.policies import base, event_log, floatingip, host, lease, maintenance, resource, subscription
+from leasehold.api.policies import alarm, base, event_log, floatingip, host, lease, maintenance, resource, subscription
 from leasehold.conf.opts import list_library_opts, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
@@ -76,6 +76,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Resources of any type": resource,
     "The event log": event_log,
     "Subscriptions to it": subscription,
+    "Capacity alarms": alarm,
     "Maintenance windows": maintenance,
     "Rules that other rules refer to": base,
 }

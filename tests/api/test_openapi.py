@@ -117,6 +117,12 @@ SUBSCRIPTION = {
     "all_projects": bool,
     **dict.fromkeys(("position", "failures"), int),
 }
+ALARM = {
+    **dict.fromkeys(("id", "name", "project_id", "user_id", "state", "reason", "created_at"), str),
+    **dict.fromkeys(("available", "changed_at", "checked_at"), type(None)),
+    **dict.fromkeys(("below", "duration"), int),
+    "reservation": dict,
+}
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
 
@@ -318,6 +324,19 @@ def walk_subscriptions(walk: Walk) -> None:
     walk.ask("GET", one, status=404, **ids)
 
 
+def walk_alarms(walk: Walk) -> None:
+    """Ask every route of capacity alarms."""
+    path, one = "/v1/alarms", "/v1/alarms/{alarm_id}"
+    asked = {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID}
+    made = walk.ask("POST", path, {"reservation": asked, "below": 2}, status=201)["alarm"]
+    check_fields(made, ALARM)
+    assert (made["reservation"], made["duration"]) == (asked, 3600)
+    assert walk.ask("GET", path)["alarms"] == [made]
+    assert walk.ask("GET", one, alarm_id=made["id"])["alarm"] == made
+    walk.ask("DELETE", one, status=204, alarm_id=made["id"])
+    walk.ask("GET", one, status=404, alarm_id=made["id"])
+
+
 def walk_swap(walk: Walk) -> None:
     """Swap the host of a lease, and ask which one it has."""
     names = {
@@ -345,6 +364,7 @@ def walk_resources(walk: Walk) -> None:
         check_fields(event, LOG_EVENT)
     assert (events[0]["type"], events[0]["payload"]["status"]) == ("lease.create", "PENDING")
     walk_subscriptions(walk)
+    walk_alarms(walk)
     listed = walk.ask("GET", "/v1/resources")["resource_types"]
     assert {each["resource_type"]: each["enrolled"] for each in listed} == {
         "flavor:instance": False,

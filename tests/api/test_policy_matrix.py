@@ -70,6 +70,9 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:subscriptions:post": MEMBERS,
     "leasehold:subscriptions:delete": MEMBERS,
     "leasehold:subscriptions:replay": MEMBERS,
+    "leasehold:alarms:get": READERS,
+    "leasehold:alarms:post": MEMBERS,
+    "leasehold:alarms:delete": MEMBERS,
     "leasehold:maintenances:get": ADMINS,
     "leasehold:maintenances:post": ADMINS,
     "leasehold:maintenances:delete": ADMINS,
@@ -90,6 +93,7 @@ PARTS = {rule.name for rule in base.RULES}
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 HOOK = {"target": "https://hooks.example.org/"}
+WATCH = {"reservation": hosts(), "below": 2}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
 OWNER = Caller("owner", "p1")
 
@@ -118,6 +122,9 @@ class Site:
         if "subscription_id" in route.path:
             made = self.owner.ask("POST", "/v1/subscriptions", HOOK, headers=V1_2)
             ids["subscription_id"] = made.json["subscription"]["id"]
+        if "alarm_id" in route.path:
+            made = self.owner.ask("POST", "/v1/alarms", WATCH, headers=V1_2)
+            ids["alarm_id"] = made.json["alarm"]["id"]
         if "floatingip_id" in route.path:
             address = self.admin.ask("POST", "/v1/floatingips", self.new_address())
             ids["floatingip_id"] = address.json["floatingip"]["id"]
@@ -168,6 +175,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PUT", "/v1/resources/{resource_type}/{resource_id}"): lambda _: {"properties": {"rack": "b2"}},
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
+    ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }
 """The body of each request that has one; it is valid, so an allowed request succeeds."""
@@ -190,7 +198,7 @@ def key(route: Route) -> tuple[str, str]:
 
 
 def is_owned(route: Route) -> bool:
-    return "lease_id" in route.path or "subscription_id" in route.path
+    return any(name in route.path for name in ("lease_id", "subscription_id", "alarm_id"))
 
 
 def allows(rule: str, roles: str, *, inside: bool) -> bool:
@@ -240,7 +248,8 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases and subscriptions have an owner; for all other resources a rule is checked against the caller's own project.
+    leases, subscriptions and alarms have an owner; for all other resources a rule is checked against the caller's own
+    project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)

@@ -111,6 +111,9 @@ def fill(new: World) -> dict[str, str]:
     body = {"target": "https://hooks.example.org/"}
     answer = new.ask("POST", "/subscriptions", body, headers={VERSION: "reservation 1.2"})
     places["subscription_id"] = answer.json["subscription"]["id"]
+    watched = {"reservation": HOST, "below": 2}
+    answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
+    places["alarm_id"] = answer.json["alarm"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
 
 

@@ -22,7 +22,8 @@ ADDRESSES = "/v1/floatingips"
 TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 SWAP, HELD = f"{LEASE}/swap", f"{LEASE}/resources"
 WINDOWS = "/v1/maintenances"
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HELD, WINDOWS)
+ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
+NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HELD, WINDOWS, ALARMS)
 """Paths that are new in 1.2."""
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"
 ADDRESS_TYPE = "/v1/resources/virtual:floatingip"

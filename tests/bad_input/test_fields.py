@@ -10,6 +10,7 @@ from leasehold.api.routes import ROUTES
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
+    ALARMS,
     HOST,
     HOSTS,
     LEASE,
@@ -97,6 +98,19 @@ MISSING = [
     absent("POST", ADDRESS_TYPE, NETWORK, "floating_ip_address"),
     absent("POST", TYPE, {}, "name"),
     absent("PUT", RESOURCE, {}, "properties"),
+    absent("POST", ALARMS, {}, "reservation", "below"),
+    absent("POST", ALARMS, {"reservation": {}, "below": 1}, "resource_type", field="reservation.resource_type"),
+    *(
+        absent(
+            *("POST", ALARMS, {"below": 1, "reservation": {key: asked[key] for key in asked if key != left_out}}),
+            *(left_out,),
+            field=f"reservation.{left_out}",
+        )
+        for asked in (hosts(), instances(), flavors(), floating_ips())
+        for left_out in asked
+        # All that say how many may be left out, not one of two.
+        if left_out not in ("resource_type", "amount")
+    ),
     absent("PATCH", f"{PROPERTIES}/rack", {}, "private"),
     absent("PATCH", f"{TYPE}/properties/rack", {}, "private"),
 ]

@@ -13,6 +13,8 @@ from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox import seed
 from tests.bad_input.refusal import (
     ADDRESSES,
+    ALARM,
+    ALARMS,
     HELD,
     HOST,
     HOSTS,
@@ -186,7 +188,7 @@ METHODS = (
 NO_LIMIT = ("0", "-1", "1001", "1.0", "many", "9" * 40, "١")  # noqa: RUF001 - an Arabic-Indic digit
 REFUSALS = [
     *(Refusal("GET", path, **ROUTE) for path in UNKNOWN_PATHS),
-    *(Refusal("GET", path, headers=V1_1, **ROUTE) for path in ("/v1/resources", TYPE)),
+    *(Refusal("GET", path, headers=V1_1, **ROUTE) for path in ("/v1/resources", TYPE, ALARMS)),
     *with_header(VERSION, (f"reservation {text}" for text in NO_VERSION), field=VERSION, **MALFORMED),
     *with_header(VERSION, (f"reservation {text}" for text in UNKNOWN_VERSIONS), **NOT_ACCEPTABLE),
     *with_header("X-User-Id", NO_IDENTITY, status=401, code="auth.unauthorized"),
@@ -216,6 +218,8 @@ REFUSALS = [
     Refusal("PATCH", f"{PROPERTIES}/none-such", {"private": True}, **NOT_FOUND),
     Refusal("POST", "/v1/resources/virtual:quantum", {"name": "gpu-03"}, **NOT_FOUND),
     Refusal("GET", f"{ADDRESSES}/none-such", **NOT_FOUND),
+    *(Refusal(method, f"{ALARMS}/none-such", **NOT_FOUND) for method in ("GET", "DELETE")),
+    Refusal("GET", ALARMS, query="all_projects=maybe", field="all_projects"),
 ]
 
 
@@ -350,9 +354,11 @@ FOR_ALL = {
     ("GET", f"{ADDRESSES}/{{floatingip_id}}"),
     ("GET", "/v1/subscriptions"),
     ("POST", "/v1/subscriptions"),
+    ("GET", "/v1/alarms"),
+    ("POST", "/v1/alarms"),
 }
 """The routes that every member of a project may use, or every reader."""
-READ = (LEASE, HELD, "/v1/subscriptions/{subscription_id}", "/v1/subscriptions/{subscription_id}/dead-letters")
+READ = (LEASE, HELD, "/v1/subscriptions/{subscription_id}", "/v1/subscriptions/{subscription_id}/dead-letters", ALARM)
 """The paths of what a project owns and its readers see."""
 
 

@@ -10,6 +10,7 @@ from leasehold.api.routes import ROUTES
 from leasehold.api.versions import STRICT_KEYS, V1_2
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
+    ALARMS,
     HOSTS,
     LEASE,
     LEASES,
@@ -68,6 +69,18 @@ BODIES = [
         )
         for name, part in KINDS.items()
     ),
+    *(
+        Refusal(
+            "POST",
+            ALARMS,
+            {"reservation": {**part, "colour": 1}, "below": 1},
+            field="reservation.colour",
+            words="resource_type",
+            **UNKNOWN,
+        )
+        for part in KINDS.values()
+    ),
+    Refusal("POST", ALARMS, {"reservation": hosts(), "below": 1, "above": 9}, field="above", **UNKNOWN),
     Refusal("POST", HOSTS, {"name": "gpu-03", "vcpus": "8"}, field="vcpus", headers=STRICT),
     Refusal("POST", ADDRESS_TYPE, {"address": "x"}, field="address", words="floating_ip_address", **UNKNOWN),
     Refusal("PUT", RESOURCE, {"rack": "b"}, field="rack", words="properties", **UNKNOWN),

@@ -11,6 +11,7 @@ from leasehold.cloud.sandbox import seed
 from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
+    ALARMS,
     HOST,
     HOSTS,
     LEASE,
@@ -146,6 +147,12 @@ def reservation(asked: Mapping[str, Any], fields: Mapping[str, Values]) -> Itera
         yield Place("POST", LEASES, body, ("reservations", 0, name), wrong)
 
 
+def watched(asked: Mapping[str, Any], fields: Mapping[str, Values]) -> Iterator[Place]:
+    """Yield the places of the reservation of a capacity alarm."""
+    for name, wrong in fields.items():
+        yield Place("POST", ALARMS, {"reservation": asked, "below": 1}, ("reservation", name), wrong)
+
+
 def change(part: str, fields: Mapping[str, Values]) -> Iterator[Place]:
     """Yield the places of a reservation in a change of the lease."""
     for name, wrong in fields.items():
@@ -208,6 +215,13 @@ OF_SUBSCRIPTION: dict[str, Values] = {
     "lease_id": ["", "none-such", "x" * 37, *NO_TEXT],
     "all_projects": NO_BOOLEAN,
 }
+WATCH = {"reservation": hosts(), "below": 1}
+OF_ALARM: dict[str, Values] = {
+    "reservation": NO_OBJECT,
+    "below": NO_AMOUNT,
+    "duration": [*NO_AMOUNT, 10 * 366 * 86_400],
+    "name": [None, *NO_NAME],
+}
 NO_HOSTS: Values = [None, [], ["nobody"], [1], [None], [""], ["x" * 37], [{}], ["1"] * 1001, *NO_LIST]
 NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
 IN_WINDOW = {
@@ -253,6 +267,11 @@ PLACES: list[Place] = [
     *places("POST", SUBSCRIPTIONS, HOOK, OF_SUBSCRIPTION),
     Place("POST", SUBSCRIPTIONS, {**HOOK, "event_types": ["lease.create"]}, ("event_types", 0), ["", "x", *NO_TEXT]),
     *places("POST", REPLAY, {}, {"event_id": ["", "latest", "1", "x" * 50, "0-x", *NO_TEXT]}),
+    *places("POST", ALARMS, WATCH, OF_ALARM),
+    *watched(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "x" * 67, *NO_TEXT]}),
+    *watched(instances(), OF_INSTANCES),
+    *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),
+    *watched(floating_ips(), OF_ADDRESSES),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

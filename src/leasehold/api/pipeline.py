@@ -14,6 +14,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.api.parking import parking_of
 from leasehold.leasing import queries
+from leasehold.leasing.alarm import get_alarm
 from leasehold.leasing.subscription import get_subscription
 from leasehold.model.errors import UnauthorizedError
 
@@ -89,10 +90,10 @@ def identify(api: Api, request: falcon.Request) -> Caller:
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
-    """Check the policies, and return the handler's arguments from the path: a lease or subscription, not its id.
+    """Check the policies, and return the handler's arguments from the path: a lease, subscription or alarm, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    subscription.
+    subscription and an alarm.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
@@ -101,6 +102,8 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     if "subscription_id" in arguments:
         ident = arguments.pop("subscription_id")
         target = arguments["subscription"] = get_subscription(call.service, ident)
+    if "alarm_id" in arguments:
+        target = arguments["alarm"] = get_alarm(call.service, arguments.pop("alarm_id"))
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.api import versions
 from leasehold.api.handlers import (
+    alarm,
     allocation,
     event_log,
     floatingip,
@@ -23,6 +24,7 @@ from leasehold.api.handlers import (
     version,
 )
 from leasehold.api.handlers import property as properties
+from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
@@ -40,6 +42,7 @@ from leasehold.api.models.subscription import (
     SubscriptionList,
 )
 from leasehold.api.models.version import HealthAnswer, VersionList
+from leasehold.api.policies import alarm as alarm_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
@@ -62,10 +65,10 @@ OK, CREATED, GONE, CHOICES = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CO
 class Route:
     """One method of one path.
 
-    The target of `rules` is the caller's own project. Where the path has a `lease_id` or a `subscription_id`, the
-    target is the owner of that, and the handler gets it. `public` routes ask for no identity and ignore microversions.
-    `instant` routes are answered from memory, so they need no permit. `query` and `headers` name the query keys and
-    headers that the handler reads. `answer` None means an empty answer.
+    The target of `rules` is the caller's own project. Where the path has a `lease_id`, a `subscription_id` or an
+    `alarm_id`, the target is the owner of that, and the handler gets it. `public` routes ask for no identity and ignore
+    microversions. `instant` routes are answered from memory, so they need no permit. `query` and `headers` name the
+    query keys and headers that the handler reads. `answer` None means an empty answer.
     """
 
     method: str
@@ -93,7 +96,7 @@ class Route:
 
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_S, _M = subscription_rules, maintenance_rules
+_S, _M, _A = subscription_rules, maintenance_rules, alarm_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -103,6 +106,7 @@ _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
 _V1_2 = partial(Route, since=versions.V1_2)
 _SUBSCRIPTION, _EVERY = "/v1/subscriptions/{subscription_id}", ("all_projects",)
 _DEAD = f"{_SUBSCRIPTION}/dead-letters"
+_ALARMS, _ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -154,4 +158,8 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("DELETE", _SUBSCRIPTION, subscription.delete, (_S.DELETE,), success=GONE),
     _V1_2("GET", _DEAD, subscription.list_dead_letters, (_S.GET,), None, DeadLetterList, query=("after", "limit")),
     _V1_2("POST", f"{_SUBSCRIPTION}/replay", subscription.replay, (_S.REPLAY,), Replay, OneSubscription),
+    _V1_2("GET", _ALARMS, alarm.list_alarms, (_A.GET,), None, AlarmList, query=_EVERY),
+    _V1_2("POST", _ALARMS, alarm.create, (_A.POST,), AlarmCreation, OneAlarm, CREATED),
+    _V1_2("GET", _ALARM, alarm.show, (_A.GET,), None, OneAlarm),
+    _V1_2("DELETE", _ALARM, alarm.delete, (_A.DELETE,), success=GONE),
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from leasehold.resource_types.registry import ResourceType
+    from leasehold.resource_types.unknown_keys import Place
 
 Part = TypeVar("Part", bound=OpenObject)
 
@@ -34,7 +35,13 @@ def check_reservations(reservations: Sequence[Part] | None, type_of: Callable[[P
     `type_of` returns None for a reservation that a use case refuses for another reason: an unknown type or id.
     """
     for position, each in enumerate(reservations or ()):
-        found = type_of(each)
-        if found is not None:
-            place = ("reservations", position)
-            refuse_unknown(found.kind.schema, each.model_dump(), place, type(each).model_fields)
+        check_reservation(each, ("reservations", position), type_of(each))
+
+
+def check_reservation(sent: OpenObject, place: Place, type_: ResourceType | None) -> None:
+    """Raise UnknownKeysError for keys that neither the model nor the type of a reservation reads; None: any key may be.
+
+    `place` is where the reservation is in the body.
+    """
+    if type_ is not None:
+        refuse_unknown(type_.kind.schema, sent.model_dump(), place, type(sent).model_fields)

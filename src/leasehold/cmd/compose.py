@@ -22,6 +22,7 @@ from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
+from leasehold.manager.alarm import AlarmWatcher
 from leasehold.manager.deliverer import Deliverer
 from leasehold.manager.end_notices import EndNotices
 from leasehold.manager.metrics import metrics_served
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SPARE_CONNECTIONS = 5
-"""Connections for claims, renewals, events, health checks and the sandbox, beside one for each working thread."""
+SPARE_CONNECTIONS = 6
+"""Connections for claims, renewals, events, alarms, health checks and the sandbox, and one for each worker."""
 
 
 def build_service(config: Config, wake: Event) -> Service:
@@ -110,6 +111,8 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service)]
     if settings.warn_before_end:
         periodic.append(Reminder(service))
+    if settings.alarm_seconds:
+        periodic.append(AlarmWatcher(service))
     if any(each.name not in settings.unpolled for each in service.types.reporting()):
         periodic.append(Monitor(service))
     if settings.audit_seconds:

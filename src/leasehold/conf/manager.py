@@ -82,6 +82,20 @@ MANAGER_OPTIONS = [
         help="Seconds between two looks for leases to remind of: how late a reminder may be.",
     ),
     cfg.FloatOpt(
+        "alarm_seconds",
+        default=DEFAULTS.alarm_seconds,
+        min=0.0,
+        max=3600.0,
+        help="Seconds between two checks of the capacity alarms, and the most that one check of all of them takes; 0 "
+        "means that there are no alarms. One of the managers checks them, and keeps calendars of its own for that.",
+    ),
+    cfg.IntOpt(
+        "alarms",
+        default=DEFAULTS.alarms,
+        min=0,
+        help="How many capacity alarms a project may have; 0 means that nobody can make one.",
+    ),
+    cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
         min=0.0,
@@ -202,6 +216,8 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
+        alarm_seconds=conf.manager.alarm_seconds,
+        alarms=conf.manager.alarms,
     )
 
 

@@ -113,7 +113,8 @@ class MetricsSettings:
 class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
-    `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043).
+    `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `alarms` is how many
+    capacity alarms a project may have.
     """
 
     workers: int = 8
@@ -134,6 +135,8 @@ class ManagerSettings:
     reread_seconds: float = 3600.0
     warn_before_end: tuple[int, ...] = (24 * 3600, 40 * 60, 10 * 60, 2 * 60)
     warn_poll_seconds: float = 5.0
+    alarm_seconds: float = 10.0
+    alarms: int = 20
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
 
     @property

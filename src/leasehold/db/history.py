@@ -72,8 +72,8 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     """Remove what has been over for an age and return the number of removed rows by table; `dry_run` only counts.
 
     First remove leases that were deleted, or whose end was carried out, that long ago, with all their rows. Then remove
-    the removed resources that nothing refers to any more, old events of resources, and old dead letters. Keep what is
-    alive, not released or has work left. `record` also removes the segments that ended that long ago.
+    the removed resources that nothing refers to any more, old events of resources and of alarms, and old dead letters.
+    Keep what is alive, not released or has work left. `record` also removes the segments that ended that long ago.
     """
     db, work = Database(engine), _Purge(now, now - age, dry_run, record)
     counts: Counter[str] = Counter()
@@ -171,8 +171,8 @@ class _Purge:
         return last
 
     def news(self, connection: Connection, after: int, counts: Counter[str]) -> int | None:
-        """Remove old events of resources; those of a lease go with it."""
-        old = and_(outbox.c.resource_id.is_not(None), outbox.c.created_at < self.before)
+        """Remove old events of resources and of alarms; those of a lease go with it."""
+        old = and_(outbox.c.lease_id == "", outbox.c.created_at < self.before)
         keys = _keys(connection, outbox.c.id, after, old)
         if not keys:
             return None

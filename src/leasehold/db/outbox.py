@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.model.event_log import LogEvent, ResourceNews
+    from leasehold.model.alarm import Alarm
+    from leasehold.model.event_log import AlarmNews, LogEvent, ResourceNews
     from leasehold.model.resource import Resource
 
 
@@ -167,6 +168,24 @@ def put_resource_events(
     ]
     if rows:
         connection.execute(insert(outbox), rows)
+
+
+def put_alarm_event(connection: Connection, event_type: AlarmNews, alarm: Alarm, now: datetime) -> None:
+    """Record an event of a capacity alarm, with its state after it, for the project that has it (feature D6)."""
+    payload = {
+        "id": alarm.id,
+        "name": alarm.name,
+        "user_id": alarm.user_id,
+        "project_id": alarm.project_id,
+        "reservation": dict(alarm.reservation),
+        "below": alarm.below,
+        "duration": alarm.duration,
+        "state": alarm.state,
+        "available": alarm.available,
+        "reason": alarm.reason,
+    }
+    row = {"lease_id": "", "project_id": alarm.project_id, "event_type": event_type}
+    connection.execute(insert(outbox), {**row, "payload": payload, "created_at": now})
 
 
 def _described(resource: Resource) -> dict[str, Any]:

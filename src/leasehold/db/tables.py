@@ -263,8 +263,8 @@ tasks = Table(
 )
 
 # The event log. A row has no position and no nonce before it is sequenced (`db/event_log.py`). An event of a resource
-# has an empty lease and an empty project; one of a lease has no resource. `lease_state` is what `payload` does not say
-# of the lease, for the message bus alone.
+# has an empty lease and an empty project; one of a lease has no resource; one of an alarm has a project, but no lease
+# and no resource. `lease_state` is what `payload` does not say of the lease, for the message bus alone.
 outbox = Table(
     "outbox",
     metadata,
@@ -337,6 +337,30 @@ dead_letters = Table(
     Column("lease_id", String(36), nullable=False),
     Column("died_at", UtcDateTime, nullable=False),
     Column("error", Text, nullable=False),
+    **EXACT,
+)
+
+# The reservation is what the client asked for, the request what its resource type made of it. The last check wrote what
+# follows `generation`; `low` keeps its value while nothing can be counted.
+alarms = Table(
+    "alarms",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("reservation", JSON, nullable=False),
+    Column("request", JSON, nullable=False),
+    Column("below", BigInteger, nullable=False),
+    Column("duration", BigInteger, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("low", Boolean),
+    Column("available", BigInteger),
+    Column("reason", Text),
+    Column("changed_at", UtcDateTime),
+    Column("checked_at", UtcDateTime),
+    Index("ix_alarms_project_id", "project_id"),
     **EXACT,
 )
 

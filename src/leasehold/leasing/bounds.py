@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from leasehold.model.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 MOST_CONDITIONS: Final = 1024
@@ -16,8 +16,11 @@ MOST_TEXT: Final = 64 * 1024
 """The most characters of all texts in the reservations of one request: mainly property expressions."""
 
 
-def check_texts(reservations: Iterable[Mapping[str, Any]]) -> None:
-    """Raise InvalidInputError if the texts of a request, such as property expressions, are longer than MOST_TEXT."""
+def check_texts(reservations: Iterable[Mapping[str, Any]], place: Callable[[int], str]) -> None:
+    """Raise InvalidInputError if the texts of a request, such as property expressions, are longer than MOST_TEXT.
+
+    `place` returns the path of a reservation in the request.
+    """
     length = 0
     for position, raw in enumerate(reservations):
         for field, text in raw.items():
@@ -27,7 +30,7 @@ def check_texts(reservations: Iterable[Mapping[str, Any]]) -> None:
                     f"The property expressions and other texts of the request have more than {MOST_TEXT} characters. "
                     "Ask for less, or for several leases."
                 )
-                raise InvalidInputError(message, field=f"reservations[{position}].{field}")
+                raise InvalidInputError(message, field=f"{place(position)}.{field}")
 
 
 class Conditions:

@@ -16,7 +16,7 @@ from leasehold.db.pool import lock_order, read_pools
 from leasehold.db.resource import changed_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -121,6 +121,42 @@ class Calendars:
                 return db.transact(partial(work, evaluated))
             except UnprovenCalendarError as error:
                 self._load_once(db, error, now())
+
+    def look(
+        self,
+        db: Database,
+        now: Callable[[], datetime],
+        pools: Collection[str],
+        work: Callable[[Mapping[str, Snapshot], datetime], Result],
+        evaluate: Callable[[], Evaluated] = dict,
+    ) -> Result:
+        """Run `work` on snapshots of these pools as committed now, and on the moment of that; it may promise nothing.
+
+        No row is locked and no transaction is open meanwhile. But a decision of this process waits for `work`, with its
+        pools locked: what takes long has calendars of its own. `evaluate` is as in `transact`.
+        """
+        while True:
+            evaluated = evaluate()
+            try:
+                with ExitStack() as stack:
+                    return work(*self._looked(stack, db, now, pools, evaluated))
+            except UnprovenCalendarError as error:
+                self._load_once(db, error, now())
+
+    def _looked(
+        self, stack: ExitStack, db: Database, now: Callable[[], datetime], pools: Collection[str], evaluated: Evaluated
+    ) -> tuple[dict[str, Snapshot], datetime]:
+        """Return the snapshots and their moment; the calendars are locked until the stack is closed."""
+        kept = [self._kept(pool) for pool in lock_order(pools)]
+        # The connection comes first, as in a decision. What it sees begins with its first statement, and so is not
+        # older than the calendars, which no decision changes any more.
+        with db.reading() as connection:
+            for each in kept:
+                stack.enter_context(each.lock)
+            states, moment = read_pools(connection), now()
+            for each in kept:
+                each.sync(connection, states[each.pool], moment)
+        return {each.pool: each.calendar.snapshot(moment, evaluated.get(each.pool)) for each in kept}, moment
 
     def evaluate(self, conditions: Iterable[tuple[str, Expression]], check: Callable[[], None]) -> Evaluated:
         """Evaluate conditions, each on the properties of its pool as this process knows them, without a lock.

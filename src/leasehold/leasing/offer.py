@@ -15,10 +15,11 @@ from leasehold.leasing.decide import RefusedError, allocate, decide
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
+from leasehold.resource_types.fields import MOST
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
@@ -79,29 +80,11 @@ class _Offer:
 
     def _largest(self, most: int) -> int:
         """Return the largest amount, at most `most`, with which the whole lease fits; found by bisection."""
-        least = 0
+        where, least = self.where, 0
         with suppress(TakesTooLongError):
-            amount = most
-            while least < most:
-                if self._fits_with(amount):
-                    least = amount
-                else:
-                    most = amount - 1
-                amount = (least + most + 1) // 2
+            for amount in _ever_larger(where.snapshots, where.asked, self.position, where.terms, most):
+                least = amount
         return least
-
-    def _fits_with(self, amount: int) -> bool:
-        part = self.where.asked[self.position]
-        if part.firm and amount < sum(pick.slots for pick in part.held):
-            return False
-        request = part.kind.exactly(part.request, amount)
-        try:
-            part.kind.parse(part.kind.store(request))
-        except LeaseholdError:
-            return False
-        asked = list(self.where.asked)
-        asked[self.position] = replace(part, request=request)
-        return _fits(self.where.snapshots, asked, self.where.terms)
 
     # ------------------------------------------------------------ windows
 
@@ -156,6 +139,50 @@ class _Offer:
         after = max(1, (terms.length + terms.margin) // _SECOND)
         changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in careful.values()]
         return min((change for change in changes if change is not None), default=None)
+
+
+def most_available(part: Asked, snapshot: Snapshot, terms: Terms) -> int:
+    """Return the largest amount with which a lease of this one reservation would be granted, whatever it asks for.
+
+    Raises the plugin's errors where no amount is granted, and TakesTooLongError.
+    """
+    all_of_it = part.kind.exactly(part.request, MOST)
+    outcome = allocate(replace(part, request=all_of_it), snapshot, terms)
+    most = outcome.largest if isinstance(outcome, Refusal) else sum(pick.slots for pick in outcome)
+    return max(_ever_larger({part.kind.pool: snapshot}, [part], 0, terms, most), default=0)
+
+
+def _ever_larger(
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], position: int, terms: Terms, most: int
+) -> Iterator[int]:
+    """Yield amounts of a reservation, at most `most`, with which the whole lease fits; the last is the largest.
+
+    Found by bisection, and `most` is tried first.
+    """
+    least, amount = 0, most
+    while least < most:
+        if _fits_with(snapshots, asked, position, terms, amount):
+            least = amount
+            yield amount
+        else:
+            most = amount - 1
+        amount = (least + most + 1) // 2
+
+
+def _fits_with(
+    snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], position: int, terms: Terms, amount: int
+) -> bool:
+    part = asked[position]
+    if part.firm and amount < sum(pick.slots for pick in part.held):
+        return False
+    request = part.kind.exactly(part.request, amount)
+    try:
+        part.kind.parse(part.kind.store(request))
+    except LeaseholdError:
+        return False
+    others = list(asked)
+    others[position] = replace(part, request=request)
+    return _fits(snapshots, others, terms)
 
 
 def _fits(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> bool:

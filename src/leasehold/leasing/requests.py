@@ -64,13 +64,14 @@ def read_requests(
     sight: Sight,
     raws: Sequence[Mapping[str, Any]],
     understand: Callable[[Mapping[str, Any]], Read],
+    place: Callable[[int], str] = place_of,
 ) -> Reading:
     """Parse each reservation with `understand` and resolve it; this may call the cloud.
 
     Raises the plugin's errors, and InvalidInputError when the request exceeds a bound or uses a name that the caller
-    may not use. An error about one reservation names its path in the request.
+    may not use. An error about one reservation names its path in the request, which `place` returns.
     """
-    check_texts(raws)
+    check_texts(raws, place)
     conditions = Conditions()
     parts = []
     for position, raw in enumerate(raws):
@@ -81,7 +82,7 @@ def read_requests(
             request = read.type.driver.resolve(service.cloud, owner, read.request)
             parts.append(Read(read.type, request, read.before))
         except LeaseholdError as error:
-            raise error.under(place_of(position)) from None
+            raise error.under(place(position)) from None
     return Reading(parts, hidden_names(service, sight, [(part.type.kind, part.all_names) for part in parts]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,11 +14,12 @@ from leasehold.leasing.decide import Terms
 from leasehold.model.budget import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from sqlalchemy import Connection
 
+    from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
     from leasehold.leasing.calendars import Calendars, Evaluated
@@ -58,12 +60,23 @@ class Service:
 
         The conditions, each with its pool, are evaluated before the transaction begins. Raises TakesTooLongError.
         """
+        return self.calendars.transact(self.db, self.now, partial(self._evaluate, conditions), work)
 
-        def evaluate() -> Evaluated:
-            budget = Budget(self.settings.leases.decision_seconds, self.steady)
-            return self.calendars.evaluate(conditions, budget.check)
+    def look(
+        self,
+        pools: Collection[str],
+        work: Callable[[Mapping[str, Snapshot], datetime], Result],
+        conditions: Sequence[tuple[str, Expression]] = (),
+    ) -> Result:
+        """Run `work` on what is committed of these pools and promise nothing, without any lock (`Calendars.look`).
 
-        return self.calendars.transact(self.db, self.now, evaluate, work)
+        The conditions are as in `decide`. Raises TakesTooLongError.
+        """
+        return self.calendars.look(self.db, self.now, pools, work, partial(self._evaluate, conditions))
+
+    def _evaluate(self, conditions: Sequence[tuple[str, Expression]]) -> Evaluated:
+        budget = Budget(self.settings.leases.decision_seconds, self.steady)
+        return self.calendars.evaluate(conditions, budget.check)
 
     def terms(self, window: Window, length: timedelta) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""

@@ -195,6 +195,19 @@ class TooManySubscriptionsError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
+class TooManyAlarmsError(ForbiddenError):
+    """The project has as many capacity alarms as it may have, or there are none at all."""
+
+    code = "leasehold.alarms.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} alarms. Delete one that is not used, or ask an operator for more."
+        if not limit:
+            message = "Capacity alarms are switched off here. Ask an operator for them."
+        super().__init__(message, details={"limit": limit})
+
+
 class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 

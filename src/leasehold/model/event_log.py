@@ -1,4 +1,4 @@
-"""The event log: what happened to leases and resources, in one order, with a position for each event.
+"""The event log: what happened to leases, resources and alarms, in one order, with a position for each event.
 
 A position counts up by one, so a reader sees that none is missing. The nonce of the transaction that gave the position
 belongs to the id of an event: a database that was restored counts the same positions again, for other events, and a
@@ -53,6 +53,16 @@ class ResourceNews(StrEnum):
     HEALTH = "resource.health"
 
 
+class AlarmNews(StrEnum):
+    """The types of events of capacity alarms, which belong to the alarm's project."""
+
+    LOW = "capacity.low"
+    RESTORED = "capacity.restored"
+
+
+_OF_ALARMS = frozenset(AlarmNews)
+
+
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """A place in the log: after the event with this position and nonce; position 0 is before the first event."""
@@ -87,7 +97,7 @@ def read_event_id(text: str, field: str) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event, of a lease or of a resource; `payload` is the state after it, as JSON values.
+    """One event, of a lease, a resource or an alarm; `payload` is the state after it, as JSON values.
 
     `lease_state` is more of that state, which only the message bus is told (`db/outbox.lease_of`).
     """
@@ -101,6 +111,11 @@ class LogEvent:
     resource_id: str | None
     payload: Mapping[str, Any]
     lease_state: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @property
+    def alarm_id(self) -> str | None:
+        """The alarm that it is about; such an event has neither a lease nor a resource."""
+        return str(self.payload["id"]) if self.type in _OF_ALARMS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,12 @@ def as_cloud_event(event: LogEvent) -> bytes:
 
     `projectid` and `sequence`, the position with leading zeros, are extensions; `projectid` is absent for resources.
     """
-    about = f"leases/{event.lease_id}" if event.lease_id else f"resources/{event.resource_type}/{event.resource_id}"
     content = {
         "specversion": "1.0",
         "id": str(event.cursor),
         "source": SOURCE,
         "type": event.type,
-        "subject": about,
+        "subject": _subject(event),
         "time": event.time.isoformat(),
         "datacontenttype": "application/json",
         "sequence": f"{event.cursor.position:018d}",
@@ -31,3 +30,11 @@ def as_cloud_event(event: LogEvent) -> bytes:
         "data": dict(event.payload),
     }
     return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+def _subject(event: LogEvent) -> str:
+    if event.lease_id is not None:
+        return f"leases/{event.lease_id}"
+    if event.alarm_id is not None:
+        return f"alarms/{event.alarm_id}"
+    return f"resources/{event.resource_type}/{event.resource_id}"

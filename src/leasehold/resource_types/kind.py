@@ -109,6 +109,9 @@ class Kind(ABC, Generic[R]):
     request_type: ClassVar[type[Any]]
     """`R`: a frozen dataclass."""
 
+    counts: ClassVar[frozenset[str]] = frozenset({"amount"})
+    """The fields of the schema that say how many are asked for; a capacity alarm may leave them out."""
+
     whole: ClassVar[str | None] = None
     """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
 

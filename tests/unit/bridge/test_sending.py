@@ -17,13 +17,15 @@ from leasehold.bridge.transport import Bus
 from leasehold.db.subscription import candidates
 from leasehold.db.tables import outbox
 from leasehold.leasing import subscription as subscriptions
+from leasehold.leasing.alarm import AlarmWatch, make_alarm
 from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.subscription import BUS_ID, follow_bus
+from leasehold.model.alarm import AlarmDraft
 from leasehold.model.errors import NotFoundError
 from leasehold.model.event_log import EventFilter
 from leasehold.model.subscription import BUS_EVENTS, Channel
-from tests.factory import Clock, Killed, hosts, open_service, run_for
+from tests.factory import DEMO, Clock, Killed, hosts, open_service, run_for
 from tests.processes import wait_for
 from tests.unit.bridge.memory import memory_bus, reading
 
@@ -87,6 +89,17 @@ def first_arrivals(bus: Broker) -> list[str]:
     for message in bus.accepted:
         assert found.setdefault(message["message_id"], message) == message
     return list(found)
+
+
+def test_alarms_are_not_told_to_the_bus(world: World) -> None:
+    make_alarm(world.service, DEMO, AlarmDraft(hosts(), 9, 60))
+    assert AlarmWatch(world.service).check() == 1
+    world.lease(hosts(), start=0.5, end=3)
+    sequence_events(world.service)
+    bus = broker()
+    while take_turns(world, bus):
+        pass
+    assert [each["event_type"] for each in bus.accepted] == ["lease.create"]
 
 
 @pytest.mark.parametrize("seed", range(8))

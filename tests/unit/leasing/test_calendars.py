@@ -11,14 +11,20 @@ import pytest
 from sqlalchemy import event
 
 from leasehold.conf.settings import LeaseSettings, Settings
+from leasehold.db.engine import writing
 from leasehold.db.history import purge
+from leasehold.db.pool import lock_pools
 from leasehold.model.errors import NotEnoughError
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.windows import Window
 from tests.factory import Clock, hosts, make_service, open_service, run_for, run_manager
 from tests.unit.leasing.looking import in_database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from tests.factory import World
 
 pytestmark = pytest.mark.slow
 
@@ -131,3 +137,52 @@ def test_a_lost_calendar_is_loaded_while_the_pool_is_not_locked(tmp_path: Path) 
         assert begins == ["BEGIN IMMEDIATE", "BEGIN", "BEGIN IMMEDIATE"]
         last = len(asked) - asked[::-1].index("BEGIN IMMEDIATE")
         assert not any("FROM allocations" in each for each in asked[last:])
+
+
+def free(world: World) -> int:
+    """Count the hosts that are free for the hour after the first, as a process sees them that promises nothing."""
+    window = Window(world.hour(1), world.hour(2))
+    return world.service.look([HOST_POOL], lambda snapshots, _: int(snapshots[HOST_POOL].free(window).sum()))
+
+
+def test_a_look_sees_what_was_committed_before_it_and_locks_nothing(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as one:
+        other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
+        assert free(other) == free(one) == 2
+        promised = one.lease(hosts(), start=1, end=2)
+        asked: list[str] = []
+        event.listen(other.engine, "before_cursor_execute", lambda *call: asked.append(call[2]))
+        with writing(one.engine) as connection:
+            # While another process decides, and holds the only lock for writing that SQLite has.
+            lock_pools(connection, {HOST_POOL})
+            assert free(other) == 1
+        assert "BEGIN IMMEDIATE" not in asked
+        one.delete(promised)
+        run_manager(one)
+        assert free(other) == free(one) == 2
+        other.engine.dispose()
+
+
+def test_a_look_forgets_what_a_restored_database_does_not_know(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as one, backed_up(tmp_path) as restore:
+        one.lease(hosts(2), start=1, end=2)
+        assert free(one) == 0
+        restore()
+        assert free(one) == 2
+        one.lease(hosts(), start=1, end=2)
+        assert free(one) == 1
+
+
+def test_decisions_go_on_after_a_look_at_an_older_state(tmp_path: Path) -> None:
+    """A look that waits for the calendar sees what the decision before it saw, or a later state."""
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as one:
+        other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
+
+        def between(_snapshots: object, _now: object) -> None:
+            other.lease(hosts(), start=1, end=2)
+
+        one.service.look([HOST_POOL], between)
+        second = one.lease(hosts(), start=1, end=2)
+        assert one.exists(second)
+        assert (free(one), free(other)) == (0, 0)
+        other.engine.dispose()

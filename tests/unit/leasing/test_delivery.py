@@ -17,8 +17,10 @@ from leasehold.db.event_log import nonce_at
 from leasehold.db.subscription import candidates
 from leasehold.leasing import delivery
 from leasehold.leasing import subscription as subscriptions
+from leasehold.leasing.alarm import AlarmWatch, make_alarm
 from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
 from leasehold.leasing.event_log import sequence_events
+from leasehold.model.alarm import AlarmDraft
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor
 from leasehold.model.subscription import Channel
@@ -133,6 +135,23 @@ def test_what_happens_is_sent_once_in_order_to_those_who_want_it(told: Told) -> 
     assert everything.timestamps == [int(told.world.now().timestamp())] * 3
     assert run_deliverer(told.world) == 0
     assert told.now().position == told.now(3).position
+
+
+def test_alarms_are_told_to_the_projects_that_have_them(told: Told) -> None:
+    everything, of_lease = told.receiver(), told.receiver(lease_id=told.world.lease(hosts(), start=1, end=2).id)
+    low, theirs = told.receiver(event_types=["capacity.low"]), told.receiver(ALT)
+    admins = told.receiver(all_projects=True)
+    service = told.world.service
+    made = make_alarm(service, DEMO, AlarmDraft(hosts(), 5, 7200))
+    for _ in range(2):
+        AlarmWatch(service).check()
+    assert run_deliverer(told.world) > 0
+    assert everything.types() == admins.types() == ["lease.create", "capacity.low"]
+    assert low.types() == ["capacity.low"]
+    assert (of_lease.types(), theirs.types()) == (["lease.create"], [])
+    [event] = low.events
+    assert (event["subject"], event["projectid"]) == (f"alarms/{made.id}", "demo")
+    assert (event["data"]["available"], event["data"]["below"], event["data"]["state"]) == (4, 5, "low")
 
 
 def test_an_event_is_tried_again_until_it_is_acknowledged_and_none_overtakes_it(told: Told) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leasehold.calendar.index import Calendar
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.offer import MINUTE, Offering
+from leasehold.leasing.offer import MINUTE, Offering, most_available
 from leasehold.model.budget import Budget
 from leasehold.model.errors import NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
@@ -178,6 +178,31 @@ def _check_largest(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], te
             smaller = replace(part, request=part.kind.exactly(part.request, refusal.largest))
             found.append(fits(snapshots, [*asked[:position], smaller, *asked[position + 1 :]], terms))
     assert any(found)
+
+
+@settings(max_examples=100)
+@given(
+    on_hosts=promises([1, 2, 3], shared=True), on_addresses=promises([1, 2], shared=False), raw=requests(), window=SPANS
+)
+def test_the_most_that_is_available_is_granted_and_nothing_more(
+    on_hosts: list[Row], on_addresses: list[Row], raw: dict[str, Any], window: tuple[int, int]
+) -> None:
+    """Whatever amount the reservation asks for itself."""
+    db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
+    snapshots, part = snapshots_of(db, DAY), asked_of(raw, 0)
+    start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
+    terms = Terms(Window(start, end), end - start, timedelta(0), endless())
+
+    def is_granted(amount: int) -> bool:
+        request = part.kind.exactly(part.request, amount)
+        # Fewer addresses than the reservation names are no request.
+        return len(raw.get("required_floatingips", ())) <= amount and fits(
+            snapshots, [replace(part, request=request)], terms
+        )
+
+    # No host has room for more than four slots.
+    granted = [amount for amount in range(1, 4 * len(HOSTS) + 2) if is_granted(amount)]
+    assert most_available(part, snapshots[part.kind.pool], terms) == max(granted, default=0)
 
 
 # ---------------------------------------------------------------- leases of several reservations

@@ -47,6 +47,16 @@ LEASE = {
     "start_date": "2031-05-01T09:00:00+00:00",
     "end_date": "2031-05-02T09:00:00+00:00",
 }
+ALARM = {
+    "id": "a1",
+    "name": "gpus",
+    "project_id": "p",
+    "reservation": {"resource_type": "physical:host"},
+    "below": 5,
+    "duration": 3600,
+    "available": 4,
+    "reason": None,
+}
 RESOURCE = {"id": "7", "resource_type": "physical:host", "name": "cmp-01", "health": "failed"}
 
 
@@ -70,6 +80,8 @@ def event(kind: str = "lease.create", **payload: Any) -> LogEvent:
     where = Cursor(7, "0123456789abcdef")
     if kind.startswith("resource."):
         return LogEvent(where, kind, NOW, None, None, "physical:host", "7", {**RESOURCE, **payload})
+    if kind.startswith("capacity."):
+        return LogEvent(where, kind, NOW, "p", None, None, None, {**ALARM, **payload})
     return LogEvent(where, kind, NOW, "p", "l1", None, None, {**LEASE, **payload})
 
 
@@ -191,7 +203,7 @@ def test_a_failure_is_not_told_as_a_success(word: str, status: str, end: str) ->
 def test_each_type_has_words_of_its_own(kind: str) -> None:
     letter = write_letter(event(kind), subscription(), None)
     assert kind not in letter.subject
-    assert ("gpu" if kind.startswith("lease.") else "cmp-01") in letter.subject
+    assert {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01"}[kind.partition(".")[0]] in letter.subject
     assert kind in letter.text
 
 
@@ -208,6 +220,23 @@ def test_an_operator_replaces_the_templates(tmp_path: Path) -> None:
         (tmp_path / "event.txt").write_text(broken, encoding="utf-8")
         with failing("template"):
             subject("lease.update")
+
+
+def test_an_alarm_has_a_template_of_its_own(tmp_path: Path) -> None:
+    """A template that an operator has written for leases is not used for it."""
+    (tmp_path / "event.txt").write_text("{{ lease.name }}", encoding="utf-8")
+    low, again = (
+        write_letter(event(f"capacity.{word}"), subscription(), str(tmp_path)) for word in ("low", "restored")
+    )
+    assert (low.subject, again.subject) == (
+        "Alarm gpus: too little can be leased",
+        "Alarm gpus: enough can be leased again",
+    )
+    assert "4, low below 5" in low.text
+    nameless = write_letter(event("capacity.low", name="", reason="No host has it."), subscription(), str(tmp_path))
+    assert (nameless.subject[:8], "No host has it." in nameless.text) == ("Alarm a1", True)
+    (tmp_path / "alarm.txt").write_text("{{ alarm.available }} of {{ alarm.below }}", encoding="utf-8")
+    assert write_letter(event("capacity.low"), subscription(), str(tmp_path)).subject == "4 of 5"
 
 
 def contexts(folder: Path) -> tuple[ssl.SSLContext, str]:

@@ -56,6 +56,7 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
     name = HOST
     noun = "hosts"
     id_name = "host_id"
+    counts = frozenset({"min", "max"})
     whole = "hosts"
     most_field = "max"
     schema = HostBody

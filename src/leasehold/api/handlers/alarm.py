@@ -1,0 +1,51 @@
+"""Capacity alarms, from 1.2 on (feature D6, decision 0048)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leasehold.api import strict
+from leasehold.api.call import Reply
+from leasehold.api.views.alarm import show_alarm
+from leasehold.cloud.asked_once import asked_once
+from leasehold.leasing import alarm as alarms
+from leasehold.model.alarm import AlarmDraft
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.alarm import AlarmCreation
+    from leasehold.model.alarm import Alarm
+
+
+def list_alarms(call: Call) -> Reply:
+    """Show the capacity alarms of the caller's project; an administrator may ask for those of `all_projects`."""
+    project = None if call.query_all_projects() else call.caller.project_id
+    return Reply({"alarms": list(map(show_alarm, alarms.list_alarms(call.service, project)))})
+
+
+def create(call: Call, body: AlarmCreation) -> Reply:
+    """Have the caller's project told when fewer than `below` could be leased from now, and when there are enough again.
+
+    The reservation is that of a new lease; what it says about how many it asks for has no effect. Limits of projects do
+    not count. The events are `capacity.low` and `capacity.restored`, once for each crossing.
+    """
+    wanted = body.reservation
+    strict.check_reservation(wanted, (alarms.PLACE,), call.service.types.installed(wanted.resource_type))
+    draft = AlarmDraft(wanted.model_dump(), body.below, body.duration, body.name)
+    waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
+    with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
+        made = alarms.make_alarm(replace(call.service, cloud=cloud), call.caller, draft, call.sight)
+    return Reply({"alarm": show_alarm(made)})
+
+
+def show(call: Call, alarm: Alarm) -> Reply:  # noqa: ARG001 - as all handlers
+    """Show one capacity alarm, and what its last check has found."""
+    return Reply({"alarm": show_alarm(alarm)})
+
+
+def delete(call: Call, alarm: Alarm) -> Reply:
+    """Delete a capacity alarm; it tells nothing more."""
+    alarms.delete_alarm(call.service, alarm.id)
+    return Reply()

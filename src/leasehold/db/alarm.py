@@ -1,0 +1,87 @@
+"""Capacity alarms: their rows, and the compare-and-swap by which each crossing is told once (decision 0048)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, or_, select, update
+
+from leasehold.db.tables import alarms
+from leasehold.model.alarm import Alarm
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+_NAMES = tuple(each.name for each in fields(Alarm))
+
+
+def add_alarm(connection: Connection, new: Alarm) -> None:
+    """Write an alarm."""
+    connection.execute(insert(alarms), asdict(new))
+
+
+def count_alarms(connection: Connection, project_id: str) -> int:
+    """Return how many alarms a project has."""
+    query = select(func.count()).select_from(alarms).where(alarms.c.project_id == project_id)
+    return connection.execute(query).scalar_one()
+
+
+def list_alarms(connection: Connection, project_id: str | None) -> Sequence[Alarm]:
+    """Return the alarms of a project, or with None of all projects, oldest first."""
+    query = select(alarms).order_by(alarms.c.created_at, alarms.c.id)
+    if project_id is not None:
+        query = query.where(alarms.c.project_id == project_id)
+    return list(map(_alarm, connection.execute(query)))
+
+
+def find_alarm(connection: Connection, ident: str) -> Alarm | None:
+    """Return an alarm, or None."""
+    row = connection.execute(select(alarms).where(alarms.c.id == ident)).first()
+    return None if row is None else _alarm(row)
+
+
+def delete_alarm(connection: Connection, ident: str) -> bool:
+    """Remove an alarm; say whether it was there."""
+    return connection.execute(delete(alarms).where(alarms.c.id == ident)).rowcount == 1
+
+
+# ---------------------------------------------------------------- checks
+
+
+def alarms_to_check(connection: Connection, most: int) -> Sequence[str]:
+    """Return the ids of up to `most` alarms, those first that were not checked for the longest time."""
+    last = func.coalesce(alarms.c.checked_at, alarms.c.created_at)
+    return connection.execute(select(alarms.c.id).order_by(last, alarms.c.id).limit(most)).scalars().all()
+
+
+def find_alarms(connection: Connection, ids: Collection[str]) -> Sequence[Alarm]:
+    """Return those of these alarms that are still there, by their ids."""
+    return list(map(_alarm, connection.execute(select(alarms).where(alarms.c.id.in_(ids)).order_by(alarms.c.id))))
+
+
+def save_check(connection: Connection, before: Alarm, after: Alarm) -> bool:
+    """Write what a check has found; False and nothing is written if the alarm was checked or deleted meanwhile."""
+    seen = (alarms.c.id == before.id, alarms.c.generation == before.generation)
+    values = {
+        "generation": before.generation + 1,
+        "low": after.low,
+        "available": after.available,
+        "reason": after.reason,
+        "changed_at": after.changed_at,
+        "checked_at": after.checked_at,
+    }
+    return connection.execute(update(alarms).where(*seen).values(values)).rowcount == 1
+
+
+def mark_checked(connection: Connection, ids: Collection[str], now: datetime) -> None:
+    """Record that a check of these alarms has found nothing new."""
+    older = or_(alarms.c.checked_at.is_(None), alarms.c.checked_at < now)
+    connection.execute(update(alarms).where(alarms.c.id.in_(ids), older).values(checked_at=now))
+
+
+def _alarm(row: Row[Any]) -> Alarm:
+    return Alarm(**{name: row._mapping[name] for name in _NAMES})  # noqa: SLF001 - SQLAlchemy's public name for it.

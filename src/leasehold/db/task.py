@@ -212,6 +212,12 @@ def add_task_once(connection: Connection, kind: str, subject: str, due_at: datet
         add_task(connection, kind, subject, due_at)
 
 
+def is_claimed(connection: Connection, kind: str, subject: str) -> bool:
+    """Say whether a worker has claimed this task and not released it, also if the claim has expired."""
+    mine = (tasks.c.kind == kind, tasks.c.subject == subject, tasks.c.claimed_by.is_not(None))
+    return connection.execute(select(tasks.c.id).where(*mine)).first() is not None
+
+
 def call_off_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
     """Remove a task that is still due at this moment and unclaimed; say whether there was one."""
     mine = (tasks.c.kind == kind, tasks.c.subject == subject)

@@ -12,7 +12,7 @@ from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
 from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
-from leasehold.db.task import add_task_once, call_off_task, hurry_task
+from leasehold.db.task import add_task_once, call_off_task, is_claimed
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
@@ -41,7 +41,7 @@ def enrol(
     The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
     resource's task is written before, in case this process dies, and called off afterwards. It is due after all the
     calls, even where a removal had made it due already: what runs sooner does not see what is placed later. If the task
-    has already begun, or a removal or another enrolment changes the same thing meanwhile, it is made due once more.
+    had already begun, or a removal or another enrolment changes the same thing meanwhile, it is made due once more.
     Raises what the driver's `discover` raises, InvalidInputError for a property that is named like an attribute,
     DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
     """
@@ -62,6 +62,7 @@ class _Enrolment:
         self._description = description
         self._properties = properties
         self._by = service.now() + UNFINISHED
+        self._overlaps = False
 
     def run(self) -> Resource:
         """Enrol it."""
@@ -73,7 +74,7 @@ class _Enrolment:
                 # Before the cloud is changed: a resource in use must not be moved.
                 self._check_new(connection, found)
             if driver.task:
-                service.db.transact(lambda connection: add_task_once(connection, driver.task, found.id, self._by))
+                self._overlaps = service.db.transact(lambda connection: self._announce(connection, found.id))
                 driver.place(service.cloud, service.settings.cloud, found.attributes, leased=False)
         except CloudError as error:
             what = self._type.kind.described(self._description)
@@ -94,6 +95,11 @@ class _Enrolment:
         finally:
             service.wake()
         return get_resource(service, self._type.name, found.id)
+
+    def _announce(self, connection: Connection, ident: str) -> bool:
+        """Write the task that undoes the enrolment; say whether it has begun already, for something else."""
+        add_task_once(connection, self._type.driver.task, ident, self._by)
+        return is_claimed(connection, self._type.driver.task, ident)
 
     def _check_properties(self, found: Discovery) -> None:
         masking = sorted(self._properties.keys() & (found.attributes.keys() | ALWAYS_KNOWN))
@@ -131,8 +137,10 @@ class _Enrolment:
             "generation": generations[kind.pool] + 1,
         }
         number = insert_resource(connection, values)
-        if driver.task and not call_off_task(connection, driver.task, found.id, self._by):
-            hurry_task(connection, driver.task, found.id, now)
+        called_off = driver.task and call_off_task(connection, driver.task, found.id, self._by)
+        if driver.task and (self._overlaps or not called_off):
+            # A removal that was under way may have undone what was placed, and be done since.
+            add_task_once(connection, driver.task, found.id, now)
         if self._properties:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+PATIENCE = 60
+"""Seconds for which one thread waits for another."""
 ENROLLING, REMOVING = range(1, 8), range(1, 3)
 """The numbers of the cloud calls that each of the two makes; `test_as_many_calls_as_there_are` checks them."""
 
@@ -34,17 +38,17 @@ def at_each(name: str, calls: range) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(name, [*slow, calls[-1]])
 
 
-def before_commit(world: World, during: Callable[[], Any]) -> World:
-    """Return the world with a database that runs `during` before its first call of `transact`."""
+def before_commit(world: World, during: Callable[[], Any], call: int = 1) -> World:
+    """Return the world with a database that runs `during` before its first `call` of `transact`, or a later one."""
 
     class Late(Database):
         def transact(self, work: Any) -> Any:
-            if not waited:
-                waited.append(True)
+            calls.append(True)
+            if len(calls) == call:
                 during()
             return super().transact(work)
 
-    waited: list[bool] = []
+    calls: list[bool] = []
     return replace(world, service=replace(world.service, db=Late(world.engine)))
 
 
@@ -83,6 +87,30 @@ def test_the_removal_runs_between_the_two_halves_of_enrolling_again(world: World
 def test_the_host_is_enrolled_again_while_its_removal_runs(world: World, number: int) -> None:
     remove_host(world.service, "1")
     at_call(world, number, lambda: work_once(world), lambda: enrol(world))
+    check(world, free=True, enrolled=True)
+
+
+@at_each("number", REMOVING)
+def test_the_removal_ends_before_an_enrolment_that_began_while_it_ran(world: World, number: int) -> None:
+    """The enrolment's calls come first and the removal undoes them, so the enrolment must not call its task off."""
+    remove_host(world.service, "1")
+    placed, removed = Event(), Event()
+
+    def written_last() -> None:
+        placed.set()
+        assert removed.wait(PATIENCE)
+
+    with ThreadPoolExecutor(1) as another:
+
+        def begun() -> None:
+            world.cloud.faults.clear()
+            futures.append(another.submit(enrol, before_commit(world, written_last, call=2)))
+            assert placed.wait(PATIENCE)
+
+        futures: list[Future[None]] = []
+        at_call(world, number, lambda: work_once(world), begun)
+        removed.set()
+        futures[0].result(PATIENCE)
     check(world, free=True, enrolled=True)
 
 

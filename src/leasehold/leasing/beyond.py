@@ -8,35 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.model.allocation import taken_by
-from leasehold.model.properties import matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold.model.allocation import Allocation
-    from leasehold.model.properties import Expression
     from leasehold.model.resource import Resource
 
 
 def beyond(
-    resource: Resource, held: Iterable[Allocation], conditions: Mapping[str, Expression], now: datetime
+    resource: Resource, held: Iterable[Allocation], asked: Mapping[str, Callable[[Resource], bool]], now: datetime
 ) -> list[Allocation]:
     """Return those of the allocations on a resource that it cannot carry, or that asked for something else.
 
-    `conditions` has what reservations ask of a resource, by their id. What was vacated is never returned, but takes
-    room until it is released.
+    `asked` says by the id of a reservation whether a resource is what it asked for; one that is not named asked for
+    nothing. What was vacated is never returned, but takes room until it is released.
     """
     carried: list[Allocation] = []
     found: list[Allocation] = []
     for each in sorted(held, key=lambda each: (each.left_at is None, each.window.start > now, each.id)):
-        suits = _suits(resource, conditions.get(each.reservation_id)) and _has_room(resource, each, carried)
+        fits = asked.get(each.reservation_id)
+        suits = (fits is None or fits(resource)) and _has_room(resource, each, carried)
         (carried if suits or each.left_at is not None else found).append(each)
     return found
-
-
-def _suits(resource: Resource, condition: Expression | None) -> bool:
-    return condition is None or matches(condition, resource.values.get)
 
 
 def _has_room(resource: Resource, each: Allocation, carried: Sequence[Allocation]) -> bool:

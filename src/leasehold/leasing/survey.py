@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import held_on, stored_requests_on
@@ -16,7 +17,6 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import resources_by_number, update_resources
 from leasehold.leasing.beyond import beyond
 from leasehold.model.event_log import ResourceNews
-from leasehold.resource_types.conditions import condition_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.properties import Expression
     from leasehold.model.resource import Resource
     from leasehold.resource_types.enrolment import Discovery
     from leasehold.resource_types.registry import ResourceType, ResourceTypes
@@ -69,25 +68,21 @@ def allocations_beyond(
     held: dict[int, list[Allocation]] = defaultdict(list)
     for each in held_on(connection, changed, now):
         held[each.resource_number].append(each)
-    conditions = {}
-    for ident, (resource_type, stored) in stored_requests_on(connection, changed, now).items():
-        condition = _condition(types, resource_type, stored)
-        if condition is not None:
-            conditions[ident] = condition
+    requests = stored_requests_on(connection, changed, now)
+    asked = {ident: partial(_fits, types, resource_type, stored) for ident, (resource_type, stored) in requests.items()}
     resources = resources_by_number(connection, held)
-    return [over for number, mine in held.items() for over in beyond(resources[number], mine, conditions, now)]
+    return [over for number, mine in held.items() for over in beyond(resources[number], mine, asked, now)]
 
 
-def _condition(types: ResourceTypes, resource_type: str, stored: Mapping[str, Any]) -> Expression | None:
+def _fits(types: ResourceTypes, resource_type: str, stored: Mapping[str, Any], resource: Resource) -> bool:
     found = types.find(resource_type)
     if found is None:
-        return None
+        return True
     try:
-        expressions = found.kind.expressions(found.kind.load(stored))
-        return condition_of(expressions) if expressions else None
+        return found.kind.fits(found.kind.load(stored), resource)
     except Exception:
         log.exception("A bug in %s: what its reservations ask of a resource is not known", resource_type)
-        return None
+        return True
 
 
 def differences(resource: Resource, found: Discovery) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import DuplicateError, InvalidInputError, NotEnoughError
-from leasehold.model.properties import count_values, names, parse
+from leasehold.model.properties import count_values, matches, names, parse
 from leasehold.model.use import Use
 from leasehold.resource_types.conditions import condition_of, newly_named
 from leasehold.resource_types.fields import known_fields
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
 
 R = TypeVar("R")
@@ -184,6 +185,13 @@ class Kind(ABC, Generic[R]):
         """Return the conditions that `allocate` passes to `Snapshot.matching`: evaluated before the pool is locked."""
         expressions = self.expressions(request)
         return (condition_of(expressions),) if expressions else ()
+
+    def fits(self, request: R, resource: Resource) -> bool:
+        """Return whether a resource is what the request asks for, as `allocate` compares it, room and time aside.
+
+        A reservation that has not begun moves away from a resource that changed in the cloud and no longer fits.
+        """
+        return matches(condition_of(self.expressions(request)), resource.values.get)
 
     def comparisons(self, request: R) -> int:
         """Return the number of values in the conditions; `leasing.bounds` limits it for a request."""

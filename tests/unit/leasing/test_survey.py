@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select, update
+from sqlalchemy import delete, insert, select, update
 
+from leasehold.cloud.ports import Flavor
+from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox import tables as sandbox
 from leasehold.conf.settings import LeaseSettings, ManagerSettings
 from leasehold.db.tables import outbox
@@ -19,13 +23,16 @@ from leasehold.manager.monitor import Monitor
 from leasehold.model.allocation import Allocation
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.heal_policy import HealPolicy
-from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL, Resource
 from leasehold.model.windows import Window
-from tests.factory import START, hosts, instances, run_for, run_manager
+from leasehold.resource_types.flavor.driver import FlavorDriver
+from leasehold.resource_types.flavor.kind import FlavorKind
+from leasehold.resource_types.host.kind import HostKind
+from tests.factory import START, flavors, hosts, instances, run_for, run_manager
 from tests.stateful.audit import audit
 from tests.unit.leasing.test_heal import flags
 from tests.unit.leasing.test_heal_missing import MISSING, WHOLE
+from tests.unit.leasing.test_plugin_bugs import broken, buggy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +66,19 @@ class Site:
         self.world.cloud.providers.set_inventory(
             self.host(name).reference, "VCPU", replace(before, total=vcpus, **more)
         )
+
+    def set_traits(self, name: str, *traits: str) -> None:
+        """Give a host exactly these traits."""
+        table, providers = sandbox.traits, sandbox.providers
+        number = select(providers.c.id).where(providers.c.name == self.host(name).reference).scalar_subquery()
+        self.world.execute(delete(table).where(table.c.provider_id == number))
+        for each in traits:
+            self.world.execute(insert(table).values(provider_id=number, trait=each))
+
+    def set_hypervisor(self, name: str, **columns: Any) -> None:
+        """Change what Nova tells of a host."""
+        table = sandbox.hypervisors
+        self.world.execute(update(table).where(table.c.hypervisor_hostname == name).values(**columns))
 
     def host(self, name: str) -> Resource:
         return next(each for each in self.world.listed() if each.label == name)
@@ -172,13 +192,95 @@ def test_a_whole_host_that_is_no_longer_what_was_asked_for_is_exchanged_before_t
     later, running = site.world.lease(eight, start=1, end=2), site.world.active(eight, end=0.9)
     (name,), (used,) = site.world.holds(later), site.world.holds(running)
     for each in {name, used}:
-        site.world.execute(
-            update(sandbox.hypervisors).where(sandbox.hypervisors.c.hypervisor_hostname == each).values(vcpus=6)
-        )
+        site.set_hypervisor(each, vcpus=6)
     site.check(3)
     assert site.host(name).attributes["vcpus"] == 6
     assert (site.world.holds(running), flags(site.world, running)[0]) == ({used: 1}, True)
     assert name not in site.world.holds(later)
+
+
+def test_a_zone_that_was_asked_for_is_compared_and_no_other(site: Site) -> None:
+    zone = site.host("cmp-01").attributes["availability_zone"]
+    asked = site.world.lease(instances(resource_properties=f'["=", "$availability_zone", "{zone}"]'), start=1, end=2)
+    plain = site.world.lease(instances(), start=1, end=2)
+    (name,) = site.world.holds(asked)
+    assert site.world.holds(plain) == {name: 1}
+    site.set_hypervisor(name, zone="elsewhere")
+    site.check(3)
+    assert site.host(name).attributes["availability_zone"] == "elsewhere"
+    assert name not in site.world.holds(asked)
+    assert (site.world.holds(plain), flags(site.world, asked)) == ({name: 1}, WHOLE)
+
+
+TRAITED = "m1.avx2"
+
+
+@pytest.fixture
+def traited(site: Site) -> Site:
+    """Return the site with a flavor that requires AVX2 and forbids AVX512."""
+    specs = {f"trait:{seed.AVX2}": "required", f"trait:{seed.AVX512}": "forbidden"}
+    site.world.cloud.flavors.ensure(Flavor(TRAITED, TRAITED, 4, 2048, 20, public=True, extra_specs=specs))
+    return site
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["lacks a required one", "has a forbidden one"])
+def test_a_flavor_whose_traits_a_host_no_longer_meets_moves_before_the_start(traited: Site, *, lost: bool) -> None:
+    lease = traited.world.lease(flavors(2, TRAITED), start=1, end=2)
+    (name,) = traited.world.holds(lease)
+    traited.set_traits(name, *([] if lost else [seed.AVX2, seed.AVX512]))
+    traited.check(3)
+    assert len(traited.told()) == 1
+    assert name not in traited.world.holds(lease)
+    assert (sum(traited.world.holds(lease).values()), flags(traited.world, lease)) == (2, WHOLE)
+    assert traited.host(name).changed_at is None
+    audit(traited.world)
+
+
+def test_a_flavor_that_is_used_stays_on_a_host_without_its_trait_and_says_so(traited: Site) -> None:
+    running = traited.world.active(flavors(1, TRAITED), end=4)
+    plain = traited.world.active(flavors(1, "m1.large"), end=4)
+    server = traited.world.boot(running)
+    (name,) = traited.world.holds(running)
+    assert traited.world.holds(plain) == {name: 1}
+    traited.set_traits(name)
+    traited.check(3)
+    assert (traited.world.holds(running), flags(traited.world, running)) == ({name: 1}, MISSING)
+    assert flags(traited.world, plain) == WHOLE
+    assert server.id in traited.world.servers()
+    traited.set_traits(name, seed.AVX2)
+    traited.check()
+    assert (traited.world.holds(running), flags(traited.world, running)) == ({name: 1}, WHOLE)
+    assert traited.host(name).changed_at is None
+
+
+def test_a_trait_that_no_reservation_asked_for_moves_nobody(traited: Site) -> None:
+    leases = [traited.world.lease(each, start=1, end=2) for each in (flavors(1, "m1.large"), instances(1, 4))]
+    before = [traited.world.holds(lease) for lease in leases]
+    for name in {host for held in before for host in held}:
+        traited.set_traits(name)
+    traited.check(3)
+    assert [traited.world.holds(lease) for lease in leases] == before
+    assert [flags(traited.world, lease) for lease in leases] == [WHOLE, WHOLE]
+
+
+def test_a_kind_that_cannot_compare_keeps_its_place_and_no_other_from_moving(
+    traited: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the plugin asked for is not known, and counts as met."""
+    broke = traited.world.lease(flavors(1, TRAITED), start=0.4, end=0.6)
+    other = traited.world.lease(hosts(resource_properties='["=", "$vcpus", "8"]'), start=0.7, end=0.9)
+    (name,) = traited.world.holds(broke)
+    assert traited.world.holds(other) == {name: 1}
+    traited.world = broken(traited.world, buggy(FlavorKind, "fits"), FlavorDriver())
+    traited.monitor = Monitor(traited.world.service)
+    traited.set_traits(name)
+    traited.set_hypervisor(name, vcpus=6)
+    with caplog.at_level(logging.ERROR):
+        traited.check(3)
+    assert traited.world.holds(broke) == {name: 1}
+    assert traited.world.holds(other).keys().isdisjoint({name})
+    assert flags(traited.world, other) == WHOLE
+    assert any("flavor:instance" in message for message in caplog.messages)
 
 
 def test_a_host_behind_another_service_is_not_read(site: Site) -> None:
@@ -261,19 +363,34 @@ def _used(held: list[Allocation]) -> Iterator[int]:
         yield sum(each.slots * (each.demand or {})["VCPU"] for each in there)
 
 
-@given(allocations(), st.integers(0, 8))
-def test_what_is_kept_fits_and_nothing_more_could_be_kept(held: list[Allocation], capacity: int) -> None:
+@given(allocations(), st.integers(0, 8), st.sets(st.integers(0, 5)))
+def test_what_is_kept_fits_and_nothing_more_could_be_kept(
+    held: list[Allocation], capacity: int, refused: set[int]
+) -> None:
+    """`refused` are the keys of those whose reservation asked for something else."""
     resource = Resource(1, "1", HOST, HOST_POOL, {"VCPU": capacity}, {"VCPU": 2}, {})
-    over = beyond(resource, held, {}, START)
+    asked = {each.reservation_id: (lambda _resource, key=each.id: key not in refused) for each in held}
+    over = beyond(resource, held, asked, START)
     kept, gone = [each for each in held if each not in over], [each for each in held if each.left_at is not None]
     assert not any(each in over for each in gone)
+    assert not any(each.id in refused and each.left_at is None for each in kept)
     if not gone:
         assert all(used <= capacity for used in _used(kept))
     for each in over:
         too_big = (each.demand or {})["VCPU"] > 2
         hours = [h for h in range(-3, 10) if each.window.seconds[0] <= _at(h) < each.window.seconds[1]]
         taken = dict(zip(range(-3, 10), _used([*kept, each]), strict=True))
-        assert too_big or any(taken[hour] > capacity for hour in hours)
+        assert each.id in refused or too_big or any(taken[hour] > capacity for hour in hours)
+
+
+@given(allocations(), st.sets(st.integers(0, 5)))
+def test_what_asked_for_something_else_takes_no_room_from_others(held: list[Allocation], refused: set[int]) -> None:
+    resource = Resource(1, "1", HOST, HOST_POOL, {"VCPU": 4}, {"VCPU": 2}, {})
+    asked = {each.reservation_id: (lambda _resource, key=each.id: key not in refused) for each in held}
+    over = {each.id for each in beyond(resource, held, asked, START)}
+    alone = [each for each in held if each.id not in refused or each.left_at is not None]
+    named = {each.id for each in held} - {each.id for each in alone}
+    assert over == named | {each.id for each in beyond(resource, alone, {}, START)}
 
 
 @given(allocations())
@@ -292,5 +409,6 @@ def test_what_has_begun_and_what_is_older_comes_first(held: list[Allocation]) ->
 def test_what_was_asked_for_counts_for_whole_hosts_as_well() -> None:
     whole = Allocation(1, "r", "l", HOST_POOL, 1, Window.of_seconds(_at(1), _at(2)), 1, None)
     resource = Resource(1, "1", HOST, HOST_POOL, {"VCPU": 0}, {}, {"vcpus": 4})
-    assert beyond(resource, [whole], {"r": parse('["=", "$vcpus", "4"]', "f")}, START) == []
-    assert beyond(resource, [whole], {"r": parse('["=", "$vcpus", "8"]', "f")}, START) == [whole]
+    for vcpus, over in (("4", []), ("8", [whole])):
+        request = HostKind().parse(hosts(resource_properties=f'["=", "$vcpus", "{vcpus}"]'))
+        assert beyond(resource, [whole], {"r": partial(HostKind().fits, request)}, START) == over

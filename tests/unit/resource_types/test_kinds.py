@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leasehold.model.errors import InUseError, InvalidInputError, MalformedExpressionError, MissingParameterError
+from leasehold.model.refusal import Refusal
 from leasehold.resource_types.fields import MOST
-from tests.unit.resource_types.kinds import CLOUD, cases, each
+from leasehold.resource_types.flavor.kind import FlavorKind
+from tests.unit.resource_types.kinds import CLOUD, cases, each, flavors
 from tests.unit.resource_types.pool import (
     active,
     from_database,
+    host,
     hours,
     numbers,
     pool_of,
@@ -269,3 +272,27 @@ def test_a_refusal_says_when_waiting_does_not_help(ex: Example) -> None:
         refusal = refused(ex.kind.allocate(ex.request(amount), search(pool_of(pool))))
         assert (refusal.largest, refusal.nearest) == (largest, None)
         assert refusal.sentence.endswith(advice)
+
+
+# ---------------------------------------------------------------- what a resource that changed is compared with
+
+
+@each
+def test_what_fits_is_what_would_be_chosen(ex: Example) -> None:
+    fits, there = [ex.resource(1), ex.resource(2)], search(pool_of([ex.resource(1), ex.resource(2), ex.misfit]))
+    assert numbers(ex.kind.allocate(ex.kind.exactly(ex.picky, 2), there)) == [1, 2]
+    assert isinstance(ex.kind.allocate(ex.kind.exactly(ex.picky, 3), there), Refusal)
+    assert [each for each in (*fits, ex.misfit) if ex.kind.fits(ex.picky, each)] == fits
+
+
+LETTERS = st.frozensets(st.sampled_from(["HW_A", "HW_B", "HW_C"]))
+
+
+@given(LETTERS, LETTERS, LETTERS)
+def test_the_traits_of_a_flavor_are_compared_as_they_were_chosen(
+    required: frozenset[str], forbidden: frozenset[str], there: frozenset[str]
+) -> None:
+    request = flavors(1, required=tuple(required), forbidden=tuple(forbidden))
+    changed = host(1, traits=there)
+    chosen = not isinstance(FlavorKind().allocate(request, search(pool_of([changed]))), Refusal)
+    assert FlavorKind().fits(request, changed) is chosen

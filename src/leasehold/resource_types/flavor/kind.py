@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Pick
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.kind import Search
 
 
@@ -110,6 +111,10 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
         demand, amount, spread = request.demand, request.amount, spread_of(None)
         picks = place(demand, amount, spread, search, matches)
         return explain(self.name, demand, amount, spread, search, matches) if picks is None else picks
+
+    def fits(self, request: FlavorRequest, resource: Resource) -> bool:
+        """Return whether the host has all the required traits and none of the forbidden ones."""
+        return resource.traits.issuperset(request.required) and resource.traits.isdisjoint(request.forbidden)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the same fields as an instance reservation; the source flavor is text in `resource_properties`."""

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from leasehold.calendar.search import earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import DuplicateError, InUseError, InvalidInputError, NotEnoughFloatingIpsError
-from leasehold.model.properties import Comparison
+from leasehold.model.properties import Comparison, matches
 from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL
 from leasehold.model.states import ReservationStatus
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
+    from leasehold.model.resource import Resource
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Search
 
@@ -119,6 +120,10 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
     def conditions(self, request: FloatingIpRequest) -> Collection[Expression]:
         """Return two conditions: one for the addresses of the network, one for the named addresses."""
         return (_of_network(request), _of_names(request))
+
+    def fits(self, request: FloatingIpRequest, resource: Resource) -> bool:
+        """Return whether the address is in the network; healing never puts an unnamed one in place of a named one."""
+        return matches(_of_network(request), resource.values.get)
 
     def comparisons(self, request: FloatingIpRequest) -> int:
         """Return the number of named addresses."""

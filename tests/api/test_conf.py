@@ -9,7 +9,7 @@ import pytest
 
 from leasehold import conf
 from leasehold.cmd.options import configure
-from leasehold.model.resource import HOST
+from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +95,24 @@ def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path)
         conf.ConfigurationError, match=r"forgotten_plugins names physical:host, which \[manager\] plugins"
     ):
         conf.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("", set()),
+        ("[physical:host]\nenable_notification_monitor = true\n", {HOST}),
+        ("[notifications]\npushed_types = virtual.floatingip.plugin, site:badge\n", {FLOATING_IP, "site:badge"}),
+        (
+            "[notifications]\npushed_types = virtual:floatingip\n[physical:host]\nenable_notification_monitor = true\n",
+            {HOST, FLOATING_IP},
+        ),
+        ("[notifications]\npushed_types = physical:host\n[manager]\nunpolled_types = virtual:floatingip\n", {HOST}),
+    ],
+)
+def test_which_types_are_looked_at_on_a_notification(tmp_path: Path, text: str, types: set[str]) -> None:
+    """Whether the types exist is known when their plugins are loaded."""
+    assert conf.load(["--config-file", written(tmp_path, text)]).settings.bridge.pushed == types
 
 
 @pytest.mark.parametrize(

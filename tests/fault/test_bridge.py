@@ -1,4 +1,4 @@
-"""leasehold-bridge on RabbitMQ: bridges that are killed and a broker that is restarted lose nothing; Nova is heard."""
+"""leasehold-bridge on RabbitMQ: what is killed or restarted loses nothing, and Nova and Neutron are heard."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+from sqlalchemy import update
 
 from leasehold.bridge.transport import open_bus
+from leasehold.cloud.sandbox import seed
 from leasehold.cloud.sandbox.cloud import sandbox
-from leasehold.db.engine import open_engine
+from leasehold.cloud.sandbox.tables import subnets
+from leasehold.db.engine import open_engine, writing
+from leasehold.model.resource import FLOATING_IP
 from tests.processes import merged, prepare_database, running, wait_for
 from tests.servers.rabbitmq import RabbitMQ
 from tests.unit.bridge.memory import configured, options, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from leasehold.bridge.transport import Bus
@@ -130,10 +134,59 @@ def test_a_notification_of_nova_heals_within_seconds_with_polling_off(broker: Ra
 
 def tell(bus: Bus) -> None:
     """Send what Nova sends when a compute service was changed."""
-    message = {"event_type": "service.update", "priority": "INFO", "publisher_id": "nova-compute:cmp-01"}
-    bus.send(
-        "versioned_notifications.info", {}, {**message, "payload": SERVICE, "message_id": "1", "timestamp": ""}, 2.0
-    )
+    send(bus, "versioned_notifications.info", "service.update", SERVICE)
+
+
+def send(bus: Bus, topic: str, kind: str, payload: Mapping[str, Any]) -> None:
+    message = {"event_type": kind, "priority": "INFO", "publisher_id": "tests", "payload": payload}
+    bus.send(topic, {}, {**message, "message_id": "1", "timestamp": ""}, 2.0)
+
+
+def test_notifications_of_neutron_heal_within_seconds_and_leave_the_hosts_alone(
+    broker: RabbitMQ, tmp_path: Path
+) -> None:
+    """An address that the cloud assigns itself now, and one that somebody has taken, with polling off."""
+    database = f"sqlite:///{tmp_path}/leasehold.db"
+    prepare_database(database)
+    silent: dict[str, dict[str, object]] = {
+        "manager": {"unpolled_types": FLOATING_IP},
+        "physical:host": {"enable_polling_monitor": False, "failure_grace": 0},
+    }
+    own: dict[str, dict[str, object]] = {**silent, "notifications": {"pushed_types": "virtual.floatingip.plugin"}}
+    bus = open_bus(configured(tmp_path, broker.url).raw)
+    engine = open_engine(database)
+    addresses = [f"203.0.113.{last}" for last in (200, 201, 202)]
+    with ExitStack() as stack:
+        stack.callback(engine.dispose)
+        api = stack.enter_context(running("leasehold-api", database_url=database))
+        stack.enter_context(running("leasehold-manager", database_url=database, options=silent))
+        for each in addresses:
+            enrolment = {"floating_network_id": seed.NETWORK_ID, "floating_ip_address": each}
+            ask(api, "POST", "/floatingips", enrolment)
+        ask(api, "POST", "/os-hosts", {"name": "cmp-01"})
+        bridge = merged(options(broker.url, driver="noop"), own)
+        stack.enter_context(running("leasehold-bridge", database_url=database, options=bridge))
+        asked = {"resource_type": FLOATING_IP, "network_id": seed.NETWORK_ID, "amount": 1}
+        made = {"name": "n", "start_date": "now", "end_date": DATES["end_date"], "reservations": [asked]}
+        lease = ask(api, "POST", "/leases", made)["lease"]["id"]
+        wait_for(lambda: ask(api, "GET", f"/leases/{lease}")["lease"]["status"] == "ACTIVE", within=WITHIN)
+        cloud = sandbox(engine)
+        cloud.hypervisors.fail("cmp-01")
+        cloud.networks.create_floating_ip(seed.NETWORK_ID, seed.SUBNET_ID, addresses[1], "alt", frozenset())
+        send(bus, "notifications.info", "floatingip.create.end", {"floatingip": {}})
+        wait_for(lambda: reservable(api)[addresses[1]] is False, within=WITHIN)
+        with writing(engine) as connection:
+            connection.execute(update(subnets).values(allocation_pools=[[addresses[0]] * 2]))
+        send(bus, "notifications.info", "subnet.update.end", {"subnet": {}})
+        wait_for(lambda: cloud.networks.floating_ip(seed.NETWORK_ID, addresses[2]) is not None, within=WITHIN)
+        assert ask(api, "GET", f"/leases/{lease}")["lease"]["degraded"]
+        assert reservable(api) == {addresses[0]: False, addresses[1]: False, addresses[2]: True}
+        assert [host["reservable"] for host in ask(api, "GET", "/os-hosts")["hosts"]] == [True]
+
+
+def reservable(api: Program) -> dict[str, bool]:
+    shown = ask(api, "GET", "/floatingips")["floatingips"]
+    return {each["floating_ip_address"]: each["reservable"] for each in shown}
 
 
 def holders(api: Program, lease: str) -> set[str]:

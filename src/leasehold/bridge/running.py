@@ -19,25 +19,31 @@ from leasehold.manager.metrics import metrics_served
 from leasehold.model.subscription import Channel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from oslo_config import cfg
 
     from leasehold.bridge.transport import Bus
     from leasehold.leasing.service import Service
+    from leasehold.resource_types.registry import ResourceType
 
 NOTHING_TO_DO = (
     "There is nothing to do. Set [oslo_messaging_notifications] driver = messagingv2 to send notifications, or "
-    "[physical:host] enable_notification_monitor = true to listen to Nova's."
+    "[physical:host] enable_notification_monitor = true to listen to Nova's, or name types in "
+    "[notifications] pushed_types to listen to theirs."
 )
 
 
 @contextmanager
 def bridging(service: Service, conf: cfg.ConfigOpts) -> Iterator[None]:
-    """Send and listen for the length of the block; raises ConfigurationError if there is nothing to do."""
+    """Send and listen for the length of the block; raises ConfigurationError if there is nothing to do.
+
+    Also if a type is pushed whose driver names no notifications.
+    """
     bus, settings = open_bus(conf), service.settings
     if not bus.formats and not settings.bridge.pushed:
         raise ConfigurationError(NOTHING_TO_DO)
+    pushed = pushed_types(service)
     with ExitStack() as stack:
         end = _End(settings.manager.shutdown_seconds)
         if bus.formats:
@@ -45,15 +51,29 @@ def bridging(service: Service, conf: cfg.ConfigOpts) -> Iterator[None]:
             deliverer = sending(service, bus)
             deliverer.start()
             stack.callback(lambda: deliverer.stop(end.left()))
-        if settings.bridge.pushed:
+        if pushed:
             watcher = Watcher(service)
-            listener = Listener(bus, settings.bridge.topics, watcher.tell)
+            listener = Listener(bus, settings.bridge.topics, pushed, watcher.tell)
             watcher.start()
             stack.callback(lambda: watcher.stop(end.left()))
             listener.start()
             stack.callback(lambda: listener.stop(end.left()))
         with metrics_served(service, settings.bridge.metrics, "notifications"):
             yield
+
+
+def pushed_types(service: Service) -> Sequence[ResourceType]:
+    """Return the types that are pushed; raises ConfigurationError for one whose driver names no notifications."""
+    known = {each.name: each for each in service.types.notified()}
+    wanted = service.settings.bridge.pushed
+    unknown = ", ".join(sorted(wanted - known.keys()))
+    if unknown:
+        message = (
+            f"[notifications] pushed_types has {unknown}, of which no installed plugin names notifications. Types that "
+            f"can be pushed: {', '.join(sorted(known))}."
+        )
+        raise ConfigurationError(message)
+    return [known[name] for name in sorted(wanted)]
 
 
 def sending(service: Service, bus: Bus) -> Deliverer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from leasehold.conf.manager import types_of
 from leasehold.conf.settings import BridgeSettings, MetricsSettings
 from leasehold.model.resource import HOST
 
@@ -23,6 +24,13 @@ NOTIFICATION_OPTIONS = [
         max=3600.0,
         help="Longest pause, in seconds, between two tries to send a notification that the bus has not accepted.",
     ),
+    cfg.ListOpt(
+        "pushed_types",
+        default=[],
+        help="Resource types whose resources leasehold-bridge checks at once when a notification on the message bus "
+        "says that they may have changed, such as `virtual:floatingip`. `[physical:host] enable_notification_monitor` "
+        "says it for hosts. Polling goes on beside it, unless `[manager] unpolled_types` names the type.",
+    ),
     cfg.HostAddressOpt(
         "metrics_host",
         default=DEFAULTS.metrics.host,
@@ -39,13 +47,14 @@ HOST_OPTIONS = [
         "enable_notification_monitor",
         default=False,
         help="Have leasehold-bridge check the hosts at once when Nova notifies of a change of a compute service. Nova "
-        "does not notify of a compute that dies, so leave `enable_polling_monitor` on as well.",
+        "does not notify of a compute that dies, so leave `enable_polling_monitor` on as well. For other types: "
+        "`[notifications] pushed_types`.",
     ),
     cfg.ListOpt(
         "notification_topics",
         default=list(DEFAULTS.topics),
-        help="Topics on which Nova's notifications are expected. leasehold-bridge takes what it reads away from other "
-        "readers of the same topic; if there are any, give it one of its own.",
+        help="Topics on which notifications are expected, those of all pushed types. leasehold-bridge takes what it "
+        "reads away from other readers of the same topic; if there are any, give it one of its own.",
     ),
 ]
 
@@ -63,6 +72,6 @@ def read(conf: cfg.ConfigOpts) -> BridgeSettings:
         publisher_id=group.publisher_id,
         retry_most_seconds=group.retry_most_seconds,
         metrics=MetricsSettings(host=group.metrics_host, port=group.metrics_port),
-        pushed=frozenset({HOST}) if host.enable_notification_monitor else frozenset(),
+        pushed=frozenset(types_of(group.pushed_types)) | ({HOST} if host.enable_notification_monitor else set()),
         topics=tuple(host.notification_topics),
     )

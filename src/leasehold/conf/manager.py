@@ -128,7 +128,8 @@ MANAGER_OPTIONS = [
         "unpolled_types",
         default=[],
         help="Resource types whose resources are not asked for their health and for what they have: those in use stay "
-        "with their leases, whatever becomes of them. `enable_polling_monitor` says it for hosts.",
+        "with their leases, whatever becomes of them. `enable_polling_monitor` says it for hosts. A type may still be "
+        "looked at when the message bus says so: `[notifications] pushed_types`.",
     ),
     cfg.FloatOpt(
         "reread_seconds",
@@ -212,7 +213,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
         forgotten_plugins=_read_forgotten(conf),
-        unpolled=frozenset(_types(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
+        unpolled=frozenset(types_of(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
         reread_seconds=conf.manager.reread_seconds,
         warn_before_end=_read_rungs(conf.manager.warn_before_end),
         warn_poll_seconds=conf.manager.warn_poll_seconds,
@@ -239,12 +240,12 @@ def _read_rungs(texts: Iterable[str]) -> tuple[int, ...]:
 
 def read_plugins(conf: cfg.ConfigOpts) -> tuple[str, ...]:
     """Return the enabled resource types, Blazar's plugin names translated, each once, in the order given."""
-    return tuple(dict.fromkeys(_types(conf.manager.plugins)))
+    return tuple(dict.fromkeys(types_of(conf.manager.plugins)))
 
 
 def _read_forgotten(conf: cfg.ConfigOpts) -> frozenset[str]:
     """Return the resource types that are removed for good; raises ConfigurationError for one that is enabled."""
-    forgotten = frozenset(_types(conf.manager.forgotten_plugins))
+    forgotten = frozenset(types_of(conf.manager.forgotten_plugins))
     both = sorted(forgotten.intersection(read_plugins(conf)))
     if both:
         message = f"[manager] forgotten_plugins names {', '.join(both)}, which [manager] plugins enables: name it once."
@@ -252,5 +253,6 @@ def _read_forgotten(conf: cfg.ConfigOpts) -> frozenset[str]:
     return forgotten
 
 
-def _types(names: Iterable[str]) -> Iterator[str]:
+def types_of(names: Iterable[str]) -> Iterator[str]:
+    """Return the resource types that an option names, Blazar's plugin names translated."""
     return (BLAZAR_PLUGINS.get(name, name) for name in names if name != BLAZAR_DUMMY_PLUGIN)

@@ -200,8 +200,7 @@ class DeliverySettings:
 class BridgeSettings:
     """What leasehold-bridge sends to the message bus, and listens to there (decision 0047).
 
-    `pushed` are the resource types that are checked when a notification on one of the `topics` says that they may have
-    changed.
+    `pushed` are the resource types that are checked when a notification on one of the `topics` concerns them.
     """
 
     publisher_id: str = "blazar.lease"

@@ -81,12 +81,15 @@ def check_health(service: Service, types: Collection[str] | None = None) -> Chec
     return Checked(frozenset(returning), frozenset(silent))
 
 
-def next_verdict(service: Service, types: Collection[str]) -> datetime | None:
-    """Return when the first resource of these types that is down has been so for the grace period; None: none is."""
+def verdicts(service: Service, types: Collection[str]) -> Mapping[str, Collection[datetime]]:
+    """Return by type when the resources that are down have been so for the grace period."""
+    grace = service.settings.manager.failure_grace
     with service.db.reading() as connection:
-        resources = [each for name in types for each in list_resources(connection, name)]
-    downs = [each.down_since for each in resources if each.health is Health.DOWN and each.down_since is not None]
-    return min(downs) + service.settings.manager.failure_grace if downs else None
+        resources = {name: list_resources(connection, name) for name in types}
+    return {
+        name: {each.down_since + grace for each in found if each.health is Health.DOWN and each.down_since is not None}
+        for name, found in resources.items()
+    }
 
 
 def admit(service: Service, returning: Collection[int]) -> None:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def check_once(service: Service, types: Collection[str] | None = None) -> bool:
+def check_once(service: Service, types: Collection[str] | None = None) -> frozenset[str]:
     """Record the health of the enrolled resources once, and heal the leases that lost or miss something.
 
-    `types` names the resource types that are asked; None means those that are polled. Says whether the cloud has
-    answered for all of them.
+    `types` names the resource types that are asked; None means those that are polled. Returns those for which the cloud
+    has not answered.
 
     Healing runs at every check, because more leases enter the healing interval as time passes. A resource that works
     again goes back to the reservations that lost it before anybody else may have it, and then to those that miss one.
@@ -32,7 +32,7 @@ def check_once(service: Service, types: Collection[str] | None = None) -> bool:
     if checked.returning:
         admit(service, checked.returning)
         heal_leases(service)
-    return not checked.silent
+    return checked.silent
 
 
 class Monitor(PeriodicThread):

@@ -166,6 +166,14 @@ class Driver(ABC, Generic[R]):
         """Return by number how resources are now; one that is missing keeps its state. Raises CloudError."""
         return {}
 
+    def concerns(self, event_type: str, payload: Mapping[str, Any]) -> bool:  # noqa: ARG002 - a default
+        """Return whether a notification on the message bus is a reason to ask `reports` at once.
+
+        Pure and quick: it is asked about every notification, of whatever service, on the topics that are read. Anybody
+        with access to the bus may have sent it, so any value of the payload may be missing or of another type.
+        """
+        return False
+
     def discovered(
         self,
         cloud: Cloud,  # noqa: ARG002 - a default

@@ -102,6 +102,10 @@ class ResourceTypes:
         """Return the types whose driver reports the health of its resources, switched on or not."""
         return [each for each in self._usable() if type(each.driver).reports is not Driver.reports]
 
+    def notified(self) -> Sequence[ResourceType]:
+        """Return those of `reporting` whose driver names notifications that are a reason to ask it."""
+        return [each for each in self.reporting() if type(each.driver).concerns is not Driver.concerns]
+
     def surveyed(self) -> Sequence[ResourceType]:
         """Return the types whose driver reads again what its resources have, switched on or not."""
         return [each for each in self._usable() if type(each.driver).discovered is not Driver.discovered]

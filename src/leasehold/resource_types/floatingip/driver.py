@@ -11,7 +11,7 @@ from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted, mark_of
 from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
-from leasehold.resource_types.floatingip.health import health_of
+from leasehold.resource_types.floatingip.health import CHANGES, health_of
 from leasehold.resource_types.floatingip.kind import FloatingIpRequest
 from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
 
@@ -42,6 +42,10 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:
         """Return which addresses can be leased: the cloud does not assign them, and nobody has them without a lease."""
         return health_of(cloud, resources, records)
+
+    def concerns(self, event_type: str, payload: Mapping[str, Any]) -> bool:  # noqa: ARG002 - an id says little
+        """Say so of floating IPs that come and go, and of subnets whose allocation pools may be others."""
+        return event_type in CHANGES
 
     def audit(self, look: Look) -> Iterable[Finding]:
         """Yield the enrolled addresses that a project has without a lease."""

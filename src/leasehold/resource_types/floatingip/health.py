@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
     from leasehold.resource_types.records import Records
 
+CHANGES = frozenset({"floatingip.create.end", "floatingip.delete.end", "subnet.update.end", "subnet.delete.end"})
+"""Neutron's notifications of what `health_of` looks at.
+
+The project and the address of a floating IP never change, so its updates are of ports. A new subnet has a new id, and
+overlaps with none of its network. An address whose network is gone keeps its state.
+"""
+
 
 def health_of(cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:
     """Return by number whether addresses are up; two calls for each network. Raises CloudError.

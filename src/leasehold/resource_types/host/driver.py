@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from leasehold.resource_types.records import Records
 
 
+SERVICE_CHANGED = "service.update"
+COMPUTE = "nova-compute"
+
+
 class HostDriver(Driver[HostRequest]):
     """Keeps an aggregate for each reservation, with the hosts that the reservation holds."""
 
@@ -99,6 +103,10 @@ class HostDriver(Driver[HostRequest]):
         found = {each.hypervisor_hostname: report_of(each) for each in cloud.hypervisors.list()}
         hostnames = {each.number: each.attributes["hypervisor_hostname"] for each in resources}
         return {number: found[name] for number, name in hostnames.items() if name in found}
+
+    def concerns(self, event_type: str, payload: Mapping[str, Any]) -> bool:
+        """Say so of a change of a compute service, or of a service that is not named (contract resources §7.1)."""
+        return event_type == SERVICE_CHANGED and _binary(payload) in (None, COMPUTE)
 
     def discovered(
         self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
@@ -156,6 +164,12 @@ class HostDriver(Driver[HostRequest]):
         if action is not None:
             aggregate = cloud.aggregates.get(job.name)
             action.warn(cloud, job, aggregate.hosts if aggregate else ())
+
+
+def _binary(payload: Mapping[str, Any]) -> Any:
+    """Return which program the service is; None if the payload does not say, as for one that is not versioned."""
+    data = payload.get("nova_object.data")
+    return data.get("binary") if isinstance(data, dict) else None
 
 
 def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:

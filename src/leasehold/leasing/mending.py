@@ -174,7 +174,12 @@ class _Case:
         """Return the picks plus as much of the promised amount as the resources in the view can take."""
         terms, held = self.terms, tuple(picks)
         firm, nothing = started(self.lease, self.part), Explain.NOTHING
-        search = Search(view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing)
+        # What is kept although it no longer fits must not keep the rest from being found.
+        over = {each.resource_number for each in held_by(self.part, self.lease) if each.id in terms.over}
+        staying = frozenset(over.intersection(pick.resource_number for pick in held))
+        search = Search(
+            view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing, staying=staying
+        )
         best, fits = picks, _slots(picks)
         asked = most = promised
         # If an amount fits, every smaller one does: try the whole amount first, then bisect.

@@ -56,7 +56,8 @@ class Search(Generic[R]):
     `window` is the part of the requested window that lies ahead, and `length` the length of the whole; `margin` is the
     cleaning time to keep free on both sides. `explain` says how much a refusal explains; its nearest window has to fit
     this reservation only. `check` is called between the steps of a search, and raises TakesTooLongError. `hidden` are
-    the private properties that the caller may not use.
+    the private properties that the caller may not use. `staying` are the numbers of held resources that changed in the
+    cloud and are kept all the same: they count as fitting, for what is held there and no more.
     """
 
     snapshot: Snapshot
@@ -69,6 +70,7 @@ class Search(Generic[R]):
     explain: Explain = Explain.WINDOW
     check: Callable[[], None] = nothing_to_check
     hidden: frozenset[str] = frozenset()
+    staying: frozenset[int] = frozenset()
 
     @property
     def padded(self) -> Window:

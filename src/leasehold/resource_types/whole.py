@@ -43,7 +43,9 @@ class WholeKind(Kind[R]):
         matches = self.matching(request, search)
         free = snapshot.free(search.padded)
         held = snapshot.rows(pick.resource_number for pick in search.held)
-        kept = held[(matches & free)[held]]
+        keeps = matches & free
+        keeps[snapshot.rows(search.staying)] = True
+        kept = held[keeps[held]]
         if search.firm and (len(kept) < len(held) or len(held) > most):
             raise self._in_use(len(held), len(kept), most)
         candidates = matches & snapshot.bookable() & free

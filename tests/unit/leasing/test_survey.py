@@ -253,6 +253,36 @@ def test_a_flavor_that_is_used_stays_on_a_host_without_its_trait_and_says_so(tra
     assert traited.host(name).changed_at is None
 
 
+def test_what_stays_on_a_host_that_has_less_keeps_no_other_host_from_being_replaced(traited: Site) -> None:
+    """One host of each reservation lost what was asked for, and stays; the other one fails."""
+    traited.world.enrol("cmp-05")
+    slots = traited.world.active(flavors(3, TRAITED), end=4)
+    small, more = sorted(traited.world.holds(slots).items(), key=lambda each: each[1])
+    traited.set_traits(more[0])
+    traited.check(3)
+    traited.world.cloud.hypervisors.fail(small[0])
+    traited.check(3)
+    held = traited.world.holds(slots)
+    assert (held[more[0]], sum(held.values())) == (more[1], 3)
+    assert small[0] not in held
+    assert flags(traited.world, slots) == (True, True, True)
+
+
+@pytest.mark.parametrize("change", [{"vcpus": 6}, {"zone": "elsewhere"}])
+def test_a_host_that_stays_keeps_no_other_host_from_being_replaced(site: Site, change: dict[str, Any]) -> None:
+    zone = site.host("cmp-01").attributes["availability_zone"]
+    of_zone = f'["and", ["=", "$vcpus", "8"], ["=", "$availability_zone", "{zone}"]]'
+    lease = site.world.active(hosts(2, resource_properties=of_zone), end=4)
+    stays, fails = site.world.holds(lease)
+    site.set_hypervisor(stays, **change)
+    site.check(3)
+    site.set_hypervisor("cmp-06", vcpus=8, zone=zone)
+    site.check(3)
+    site.world.cloud.hypervisors.fail(fails)
+    site.check(3)
+    assert site.world.holds(lease) == {stays: 1, "cmp-06": 1}
+
+
 def test_a_trait_that_no_reservation_asked_for_moves_nobody(traited: Site) -> None:
     leases = [traited.world.lease(each, start=1, end=2) for each in (flavors(1, "m1.large"), instances(1, 4))]
     before = [traited.world.holds(lease) for lease in leases]

@@ -6,6 +6,7 @@ from datetime import timedelta
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from leasehold.resource_types.kind import Search
 from leasehold.resource_types.slots.placing import explain, place
 from tests.unit.calendar.oracle import Oracle, latest
 from tests.unit.calendar.strategies import allocations, demands, moments, pools
-from tests.unit.resource_types.pool import placed, pool_of
+from tests.unit.resource_types.pool import host, placed, pool_of, search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,3 +110,23 @@ def test_slots_are_placed_exactly_when_there_is_a_way(data: st.DataObject, most_
         assert sum(slots) == case.amount
         assert allowed(slots, case.spread)
         assert all(low <= count <= most for low, count, most in zip(least, slots, case.room, strict=True))
+
+
+@given(st.integers(0, 6), st.integers(1, 3), st.lists(st.integers(0, 3), max_size=3), st.integers(1, 9), st.booleans())
+def test_a_host_that_stays_keeps_what_it_has_and_gets_no_more(
+    vcpus: int,
+    held: int,
+    others: list[int],
+    more: int,
+    matches: bool,  # noqa: FBT001 - an example
+) -> None:
+    """Whether it has less than that now, or more than enough and lacks what was asked for."""
+    sizes = [vcpus, *others]
+    pool = pool_of([host(number, vcpus=size) for number, size in enumerate(sizes, 1)])
+    mask = np.array([matches, *([True] * len(others))])
+    there = search(pool, held=(Pick(1, held, {"VCPU": 1}),), firm=True, staying=frozenset({1}))
+    found = place({"VCPU": 1}, held + more, Spread.ANY, there, mask)
+    assert (found is not None) == (sum(others) >= more)
+    if found is not None:
+        assert placed(found)[1] == held
+        assert sum(placed(found).values()) == held + more

@@ -41,7 +41,9 @@ def place(
     mine = _mine(search)
     held = np.flatnonzero(mine)
     bookable = snapshot.bookable()
-    order = _order(matches & (bookable | (mine > 0)), mine, snapshot.carrying(window))
+    staying = np.zeros(len(mine), dtype=np.bool_)
+    staying[snapshot.rows(search.staying)] = True
+    order = _order((matches & (bookable | (mine > 0))) | staying, mine, snapshot.carrying(window))
 
     def usable(counts: Counts) -> Counts:
         room = _open(counts, mine, bookable, spread, search)
@@ -51,10 +53,13 @@ def place(
             return np.where(room >= amount, amount, 0)
         return room
 
-    def enough(counts: Counts) -> bool:
-        return bool((counts[held] > 0).all() and usable(counts).sum() >= amount)
+    def kept(counts: Counts) -> Counts:
+        return np.where(staying, mine, counts)
 
-    counts = snapshot.slots_until(window, demand, order, enough)
+    def enough(counts: Counts) -> bool:
+        return bool((counts[held] > 0).all() and usable(kept(counts)).sum() >= amount)
+
+    counts = kept(snapshot.slots_until(window, demand, order, enough))
     if search.firm and bool((counts < mine).any()):
         message = "A host in use cannot hold its instances throughout the new window. Ask for an earlier end."
         raise InUseError(message, field="end_date")

@@ -1,4 +1,4 @@
-"""The timeline of the documents on a real OpenStack: Nova's notifications on a real message bus, with polling off."""
+"""Nova's and Neutron's notifications on the message bus of a real OpenStack, with polling off."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ HEALTH: dict[str, object] = {
     "failure_grace": 0,
     "healing_interval": 1,
 }
+ADDRESSES = "virtual:floatingip"
+ADDRESS = "172.24.4.203"
+"""Outside the pool from which Neutron itself allocates addresses."""
 CHOSEN = {**HOST, "resource_properties": json.dumps(["==", "$chosen", "yes"])}
 
 
@@ -45,7 +48,12 @@ def demo(cloud: RunningCloud) -> Person:
 @pytest.fixture
 def leasehold(cloud: RunningCloud, admin: Person) -> Iterator[RunningLeasehold]:
     """Yield a new Leasehold and its bridge, with every compute enrolled."""
-    more: dict[str, dict[str, object]] = {"physical:host": HEALTH, "DEFAULT": {"transport_url": cloud.broker_url}}
+    more: dict[str, dict[str, object]] = {
+        "physical:host": HEALTH,
+        "manager": {"unpolled_types": ADDRESSES},
+        "notifications": {"pushed_types": ADDRESSES},
+        "DEFAULT": {"transport_url": cloud.broker_url},
+    }
     with running_leasehold(cloud, "push", more) as found, nothing_left(admin), ExitStack() as undo:
         for name in cloud.computes:
             undo.callback(admin.blazar.host.delete, admin.blazar.host.create(name=name)["id"])
@@ -109,6 +117,25 @@ def test_the_six_points_of_the_timeline(
     assert not demo.blazar.lease.get(far["id"])["degraded"]
     for lease in (near, far):
         demo.delete(lease)
+
+
+def test_an_address_that_a_project_has_without_a_lease_is_promised_to_nobody(
+    leasehold: RunningLeasehold, admin: Person
+) -> None:
+    network = str(admin.sdk.network.find_network("public", ignore_missing=False).id)
+    enrolled = admin.blazar.floatingip.create(network, ADDRESS)
+
+    def reservable() -> bool:
+        return bool(admin.blazar.floatingip.get(enrolled["id"])["reservable"])
+
+    assert reservable()
+    taken = admin.sdk.network.create_ip(floating_network_id=network, floating_ip_address=ADDRESS)
+    try:
+        wait_for(lambda: not reservable(), within=SECONDS)
+    finally:
+        admin.sdk.network.delete_ip(taken)
+    wait_for(reservable, within=SECONDS)
+    admin.blazar.floatingip.delete(enrolled["id"])
 
 
 def until(moment: datetime) -> None:

@@ -80,6 +80,10 @@ def messaging(site: Site, name: str) -> dict[str, Values]:
     return {
         "DEFAULT": {"transport_url": site.broker_url, "state_path": state},
         "oslo_concurrency": {"lock_path": state / "locks"},
-        # Nothing reads them, so their queue would only grow; Nova's file says otherwise for Nova.
+        # Nothing reads them, so their queue would only grow; what leasehold-bridge listens to has `NOTIFYING`.
         "oslo_messaging_notifications": {"driver": "noop"},
     }
+
+
+NOTIFYING: dict[str, Values] = {"oslo_messaging_notifications": {"driver": "messagingv2"}}
+"""The section of a service that notifies of what happens in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.openstack.cloud.configuration.common import (
+    NOTIFYING,
     Sections,
     account,
     cache,
@@ -38,8 +39,7 @@ def nova(site: Site) -> Sections:
     return {
         **common,
         "DEFAULT": {**common["DEFAULT"], **_defaults()},
-        # The only notifications of this cloud, for leasehold-bridge.
-        "oslo_messaging_notifications": {"driver": "messagingv2"},
+        **NOTIFYING,
         "notifications": {"notification_format": "versioned"},
         "api": {"auth_strategy": "keystone"},
         "api_database": database(site, "nova_api"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.openstack.cloud.configuration.common import Sections, account, database, messaging, token_check
+from tests.openstack.cloud.configuration.common import NOTIFYING, Sections, account, database, messaging, token_check
 
 if TYPE_CHECKING:
     from tests.openstack.cloud.layout import Site
@@ -42,6 +42,7 @@ def neutron(site: Site) -> Sections:
     common = messaging(site, "neutron")
     return {
         **common,
+        **NOTIFYING,
         "DEFAULT": {
             **common["DEFAULT"],
             "core_plugin": "ml2",

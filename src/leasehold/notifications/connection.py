@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from leasehold.model.addresses import may_be_reached
+from leasehold.notifications.answer import Answer
 from leasehold.notifications.channel import DeliveryError
 from leasehold.notifications.deadline import cut_at, seconds_until
 from leasehold.notifications.tls import tls_context
@@ -68,6 +69,7 @@ class Connection:
         http = HTTPConnection(self._host, self._port)
         # Without this it would connect by itself, to whatever address the name has then.
         http.auto_open = 0
+        http.response_class = Answer
         http.default_port = 443 if self._secure else 80
         return http
 

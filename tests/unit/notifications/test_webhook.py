@@ -189,6 +189,31 @@ def test_an_answer_that_is_not_http_is_a_failure(answer: bytes) -> None:
         posted("127.0.0.1", port)
 
 
+def test_a_head_that_is_hard_to_parse_holds_no_thread() -> None:
+    """As the head of an e-mail, such a field takes a time that grows with the square of its length."""
+
+    def talk(accepted: socket.socket) -> None:
+        accepted.recv(65536)
+        more = b"".join(b" " + b";" * 60_000 + b"\r\n" for _ in range(2))
+        accepted.sendall(b'HTTP/1.1 200 OK\r\nContent-Type: multipart/mixed; a="' + more + b"\r\n")
+
+    with talking(talk) as port:
+        begun = monotonic()
+        with pytest.raises(DeliveryError):
+            posted("127.0.0.1", port, IMPATIENT)
+        assert monotonic() - begun < 3
+
+
+@pytest.mark.parametrize("boundary", [b"idna''%ff", b"a\x00b''x", b"punycode''%ff"])
+def test_no_field_of_an_answer_raises_an_error_of_its_own(boundary: bytes) -> None:
+    def talk(accepted: socket.socket) -> None:
+        accepted.recv(65536)
+        accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: multipart/mixed; boundary*=" + boundary + b"\r\n\r\n")
+
+    with talking(talk) as port:
+        assert posted("127.0.0.1", port) == 200
+
+
 def test_a_connection_is_kept_and_made_again_when_the_receiver_closed_it() -> None:
     met: list[int] = []
 

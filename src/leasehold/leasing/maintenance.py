@@ -7,7 +7,7 @@ that makes the window; those that have started stay, and their owners are warned
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -24,6 +24,7 @@ from leasehold.leasing.decide import promised_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.survey import any_broken
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.flags import Flags
     from leasehold.leasing.mending import Mending
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller
@@ -231,8 +233,14 @@ class _Making:
             insert_allocations(connection, lease.id, window, grants, Cause.MOVED)
         # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
         after = find_lease(connection, lease.id) or lease
-        after = with_flags(after, {ident: each.flags for ident, each in move.mended.items()})
-        return save_lease(connection, lease, after, now)
+        parts = {part.id: part for part in after.reservations}
+        flags = {ident: self._flags(connection, after, parts[ident], each, now) for ident, each in move.mended.items()}
+        return save_lease(connection, lease, with_flags(after, flags), now)
+
+    def _flags(self, connection: Connection, after: Lease, part: Reservation, mending: Mending, now: datetime) -> Flags:
+        """Return the flags of a reservation that has moved: what it keeps on another host may be broken as before."""
+        stuck = part.missing_resources and any_broken(self.service.types, connection, held_by(part, after), now)
+        return replace(mending.flags, missing_resources=True) if stuck else mending.flags
 
     def _lease(self, window: Window, moved: Sequence[Lease], warned: Sequence[Lease], now: datetime) -> Lease:
         ident = str(uuid4())

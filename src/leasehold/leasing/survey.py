@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from leasehold.db.allocation import held_on, stored_requests_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.resource import resources_by_number, update_resources
+from leasehold.db.resource import changed_in_the_cloud, failed_resources, resources_by_number, update_resources
 from leasehold.leasing.beyond import beyond
 from leasehold.model.event_log import ResourceNews
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -72,6 +72,15 @@ def allocations_beyond(
     asked = {ident: partial(_fits, types, resource_type, stored) for ident, (resource_type, stored) in requests.items()}
     resources = resources_by_number(connection, held)
     return [over for number, mine in held.items() for over in beyond(resources[number], mine, asked, now)]
+
+
+def any_broken(types: ResourceTypes, connection: Connection, held: Iterable[Allocation], now: datetime) -> bool:
+    """Say whether one of these live allocations is on a resource that has failed, or that has less than it takes."""
+    kept = {each.id: each.resource_number for each in held}
+    if not failed_resources(connection).keys().isdisjoint(kept.values()):
+        return True
+    changed = changed_in_the_cloud(connection).keys() & set(kept.values())
+    return any(each.id in kept for each in allocations_beyond(types, connection, changed, now))
 
 
 def _fits(types: ResourceTypes, resource_type: str, stored: Mapping[str, Any], resource: Resource) -> bool:

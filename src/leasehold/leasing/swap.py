@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudError
 from leasehold.db.lease import find_lease
 from leasehold.db.pool import lock_pools
-from leasehold.db.resource import failed_resources, resources_by_number
+from leasehold.db.resource import resources_by_number
 from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.exchange import Exchange
@@ -22,6 +22,7 @@ from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.lifecycle import Phase, is_over, phase_of
 from leasehold.leasing.mending import Mending, started
 from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.survey import any_broken
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import (
@@ -240,7 +241,7 @@ class _Work:
         held = self.chosen.held
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             picks = self._instead(lease, part, snapshots[pool], now)
-        flags, fresh = _flags(connection, lease, part, held), [(pick, False) for pick in picks]
+        flags, fresh = self._flags(connection, lease, part, now), [(pick, False) for pick in picks]
         mending = Mending(flags, [held], fresh=fresh, started=started(lease, part))
         exchange = Exchange(connection, generations, now, Cause.SWAPPED, LeaseNews.SWAPPED)
         return exchange.write(lease, {part.id: mending}, {part.id: pool})
@@ -260,23 +261,21 @@ class _Work:
             raise kind.not_enough(replace(outcome, no_window=NoWindow.KEPT))
         return outcome
 
+    def _flags(self, connection: Connection, lease: Lease, part: Reservation, now: datetime) -> Flags:
+        """Return the flags of a reservation after the swap: what was chosen on request is no substitute.
+
+        A flag goes if it was about the resource that is given up: one that had failed, or a substitute.
+        """
+        held = held_by(part, lease)
+        kept = [each for each in held if each.id != self.chosen.held.id]
+        other = changed(part, held, substitutes=any(each.substitute for each in kept))
+        if not part.missing_resources:
+            return Flags(resources_changed=other)
+        stuck = any_broken(self.service.types, connection, kept, now)
+        return Flags(part.missing != 0 or stuck, other, part.missing)
+
 
 def _vacated(lease: Lease, pool: str) -> set[int]:
     """Return the resources of a pool that the lease has ever vacated."""
     held = (each for part in lease.reservations for each in part.allocations)
     return {each.resource_number for each in held if each.pool == pool and each.left_at is not None}
-
-
-def _flags(connection: Connection, lease: Lease, part: Reservation, given_up: Allocation) -> Flags:
-    """Return the flags of a reservation after the swap: what was chosen on request is no substitute.
-
-    A flag goes if it was about the resource that is given up: one that had failed, or a substitute.
-    """
-    held = held_by(part, lease)
-    kept = [each for each in held if each.id != given_up.id]
-    other = changed(part, held, substitutes=any(each.substitute for each in kept))
-    if not part.missing_resources:
-        return Flags(resources_changed=other)
-    failed = failed_resources(connection)
-    stuck = any(each.resource_number in failed for each in kept)
-    return Flags(part.missing != 0 or stuck, other, part.missing)

@@ -21,6 +21,7 @@ from leasehold.model.errors import (
     MaintenanceConflictError,
     NotEnoughError,
 )
+from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 from tests.approver import approving, deny
@@ -103,6 +104,19 @@ def test_slots_are_moved_as_they_were_asked_for(world: World, request_: dict[str
     world.maintain(label, start=1, end=2, on_conflict="move")
     assert label not in world.holds(lease)
     assert sum(world.holds(lease).values()) == request_["amount"]
+    audit(world)
+
+
+def test_a_lease_that_is_moved_off_one_host_still_misses_another_that_failed(world: World) -> None:
+    """Its owner does not want it healed, so it keeps the host that failed, and the flag."""
+    lease = world.lease(hosts(2), start=0.5, end=3, heal_policy=HealPolicy.NEVER)
+    failed, other = sorted(world.holds(lease))
+    world.fail(failed)
+    assert world.part(lease).missing_resources
+    world.maintain(other, start=0, end=5, on_conflict="move")
+    assert (failed in world.holds(lease), other in world.holds(lease)) == (True, False)
+    assert (world.part(lease).missing_resources, world.get(lease).degraded) == (True, True)
+    assert "lease.restored" not in [kind for kind, _ in world.told(lease)]
     audit(world)
 
 

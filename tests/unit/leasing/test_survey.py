@@ -313,6 +313,20 @@ def test_a_kind_that_cannot_compare_keeps_its_place_and_no_other_from_moving(
     assert any("flavor:instance" in message for message in caplog.messages)
 
 
+def test_a_swap_of_another_host_leaves_the_flag_of_one_that_is_less(site: Site) -> None:
+    running = site.world.active(hosts(2, resource_properties='[">=", "$vcpus", "4"]'), end=2)
+    less, other = sorted(site.world.holds(running))
+    hypervisors = sandbox.hypervisors
+    site.world.execute(update(hypervisors).where(hypervisors.c.hypervisor_hostname == less).values(vcpus=2))
+    site.check(3)
+    for name, missing in ((other, True), (less, False)):
+        site.world.swap(running, host=name)
+        assert flags(site.world, running)[0] == missing
+        run_for(site.world, minutes=3)
+    assert [kind for kind, _ in site.world.told(running)].count("lease.restored") == 1
+    audit(site.world)
+
+
 def test_a_host_behind_another_service_is_not_read(site: Site) -> None:
     """It is another host, and the audit tells."""
     change = update(sandbox.hypervisors).where(sandbox.hypervisors.c.hypervisor_hostname == "cmp-01")

@@ -187,12 +187,13 @@ def list_dead_letters(connection: Connection, ident: str, after: int, limit: int
     ]
 
 
-def rewind(connection: Connection, ident: str, position: int) -> None:
+def rewind(connection: Connection, ident: str, position: int, due_at: datetime | None = None) -> None:
     """Let a subscription, which is locked, go on after a position, whatever failed before; its claim is taken away.
 
-    It stays slow: otherwise a replay would get a receiver that hangs a thread of the others.
+    Nothing is sent before `due_at`, if one is given. It stays slow: otherwise a replay would get a receiver that hangs
+    a thread of the others.
     """
-    values = {**Progress(position).values(), "claimed_by": None, "claim_until": None}
+    values = {**Progress(position, due_at=due_at).values(), "claimed_by": None, "claim_until": None}
     del values["slow_until"]
     connection.execute(update(subscriptions).where(subscriptions.c.id == ident).values(**values))
     _forget(connection, ident, dead_letters.c.position > position)

@@ -16,6 +16,7 @@ from leasehold.notifications.channels import CHANNELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -69,6 +70,7 @@ def subscribe(
             lease_id=lease_id,
             created_at=now,
             position=end.position,
+            due_at=_after_a_pause(service, channel),
             slow_until=now + SLOW_FOR,
         )
         rows.add_subscription(connection, new)
@@ -157,10 +159,16 @@ def replay(service: Service, ident: str, event: Cursor | None) -> Subscription:
                 message = "The event has not been delivered yet. Leave event_id out to go on where the deliveries are."
                 raise InvalidInputError(message, field="event_id")
             position = event.position - 1
-        rows.rewind(connection, ident, position)
+        rows.rewind(connection, ident, position, _after_a_pause(service, found.channel))
         return _found(connection, ident)
 
     return service.db.transact(write)
+
+
+def _after_a_pause(service: Service, channel: Channel) -> datetime | None:
+    """Return when the next event may be sent: otherwise replays and new subscriptions would do without the pause."""
+    pause = CHANNELS[channel].pause(service.settings.delivery)
+    return service.now() + pause if pause else None
 
 
 def _found(connection: Connection, ident: str, *, lock: bool = False) -> Subscription:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller
     from leasehold.model.subscription import DeadLetter, Subscription
     from tests.factory import World
+    from tests.mailbox import Mailbox
 
 pytestmark = pytest.mark.slow
 
@@ -78,6 +79,24 @@ class Told:
         found.secret = made.secret
         self.made.append(made)
         return found
+
+    def mailed(self, box: Mailbox) -> EmailSettings:
+        """Subscribe an address whose messages this mail server takes, and return the settings."""
+        email = EmailSettings(
+            host="127.0.0.1",
+            port=box.port,
+            security=MailSecurity.NONE,
+            sender="leases@example.org",
+            allowed_domains=("example.org",),
+        )
+        settings = replace(AT_ONCE, delivery=replace(DELIVERY, email=email))
+        self.world = replace(self.world, service=replace(self.world.service, settings=settings))
+        self.made.append(subscriptions.subscribe(self.world.service, DEMO, Channel.EMAIL, "mailto:alice@example.org"))
+        return email
+
+    def nonce(self, position: int) -> str:
+        with self.world.service.db.reading() as connection:
+            return nonce_at(connection, position) or ""
 
     def events(self, number: int) -> None:
         """Make this many events of a lease."""
@@ -201,20 +220,10 @@ def test_an_event_that_is_refused_becomes_a_dead_letter_and_can_be_replayed(told
 def test_an_e_mail_is_sent_as_reliably_and_not_too_often(told: Told) -> None:
     """With the first two tries refused for now, a message that is refused for good, and a pause between messages."""
     with mail_server() as box:
-        email = EmailSettings(
-            host="127.0.0.1",
-            port=box.port,
-            security=MailSecurity.NONE,
-            sender="leases@example.org",
-            allowed_domains=("example.org",),
-        )
-        settings = replace(AT_ONCE, delivery=replace(DELIVERY, email=email))
-        told.world = replace(told.world, service=replace(told.world.service, settings=settings))
-        target = "mailto:alice@example.org"
-        made = subscriptions.subscribe(told.world.service, DEMO, Channel.EMAIL, target)
-        assert made.secret == ""
-        told.made.append(made)
+        email = told.mailed(box)
+        assert told.made[0].secret == ""
         told.events(4)
+        told.world.clock.advance(minutes=1)
         replies = iter(["451 later", "451 later", "554 no", "554 no", "554 no"])
         while not told.dead():
             box.replies["MESSAGE"] = next(replies)
@@ -233,6 +242,42 @@ def test_an_e_mail_is_sent_as_reliably_and_not_too_often(told: Told) -> None:
         run_deliverer(told.world)
         assert box.subjects() == [f"Lease {name} has a new name" for name in ("name-0", "name-1", "name-2")]
         assert told.now().status == "active"
+
+
+def test_no_replay_and_no_new_subscription_sends_e_mails_more_often(told: Told) -> None:
+    """Otherwise a member could flood the mailbox of somebody else."""
+    with mail_server() as box:
+        apart = told.mailed(box).apart
+        told.events(1)
+        for number in range(4):
+            run_deliverer(told.world)
+            assert len(box.taken) == number
+            told.world.clock.advance(seconds=apart.total_seconds() - 1)
+            run_deliverer(told.world)
+            assert len(box.taken) == number
+            told.world.clock.advance(seconds=1)
+            run_deliverer(told.world)
+            assert len(box.taken) == number + 1
+            event = Cursor(told.now().position, told.nonce(told.now().position))
+            if number % 2:
+                subscriptions.unsubscribe(told.world.service, told.made.pop().id)
+                told.mailed(box)
+                told.events(1)
+            else:
+                told.replay(event)
+
+
+def test_a_replay_while_an_e_mail_is_sent_does_not_send_it_twice_at_once(told: Told) -> None:
+    with mail_server() as box:
+        apart = told.mailed(box).apart
+        told.events(1)
+        told.world.clock.advance(seconds=apart.total_seconds())
+        sequence_events(told.world.service)
+        (late,) = claim(told.world)
+        told.replay()
+        deliver(told.world.service, late, lambda: False)
+        assert run_deliverer(told.world) == 0
+        assert len(box.taken) == 1
 
 
 def test_only_what_the_receiver_refuses_counts_as_refused(told: Told) -> None:
@@ -377,8 +422,7 @@ def test_a_replay_begins_with_an_event_that_was_delivered(told: Told) -> None:
     told.events(2)
     sequence_events(told.world.service)
     begin = told.made[0].position + 1
-    with told.world.service.db.reading() as connection:
-        event = Cursor(begin, nonce_at(connection, begin) or "")
+    event = Cursor(begin, told.nonce(begin))
     with pytest.raises(InvalidInputError, match="not been delivered"):
         told.replay(event)
     for unknown in (Cursor(10**6, event.nonce), Cursor(begin, "0" * 16), Cursor(0, "0" * 16)):

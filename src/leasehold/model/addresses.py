@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+NOT_PUBLIC = (IPv4Network("192.0.0.0/24"), IPv6Network("3fff::/20"))
+"""Of the networks that are not public those that `is_global` of an older Python, such as 3.11.7, takes for public."""
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
@@ -34,6 +36,8 @@ def _meant(address: Address) -> Address:
 
 
 def _is_public(address: Address) -> bool:
+    if any(address in network for network in NOT_PUBLIC):
+        return False
     # `is_reserved` has, among others, the networks that translate to IPv4 (NAT64) and old IPv4-compatible addresses.
     local = isinstance(address, IPv6Address) and address.is_site_local
     return address.is_global and not (address.is_multicast or address.is_reserved or local)

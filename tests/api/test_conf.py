@@ -36,6 +36,7 @@ def test_11_defaults() -> None:
     assert config.settings.cloud.freepool == "freepool"
     assert config.settings.cloud.zone_prefix == "blazar_"
     assert config.settings.manager.healing_interval == timedelta(minutes=60)
+    assert config.settings.manager.failure_grace == timedelta(minutes=2)
 
 
 def test_11_an_existing_blazar_conf_is_understood(tmp_path: Path) -> None:
@@ -83,6 +84,7 @@ connection = mysql+pymysql://blazar:secret@db/blazar
     assert (cloud.zone_prefix, cloud.default_before_end) == ("zone_", "snapshot")
     assert manager.unpolled == {HOST}
     assert (manager.health_seconds, manager.healing_interval) == (10.0, timedelta(0))
+    assert manager.failure_grace == timedelta(seconds=20)
     assert config.database_url == "mysql+pymysql://blazar:secret@db/blazar"
     assert "secret" not in repr(config)
 

@@ -11,6 +11,7 @@ import pytest
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.health import check_health
 from tests.factory import (
+    AT_ONCE,
     during_a_step,
     flavors,
     hosts,
@@ -143,6 +144,13 @@ def test_healing_looks_as_far_ahead_as_the_interval_says(world: World) -> None:
     run_until(world, world.hour(2) + timedelta(minutes=1))
     assert heal_leases(world.service) == 1
     assert world.holds(far) == {"cmp-02": 1}
+
+
+def test_without_an_interval_everything_is_healed_at_once(world: World) -> None:
+    endless = world.with_settings(manager=replace(AT_ONCE.manager, healing_interval=timedelta(0)))
+    far = endless.lease(hosts(), start=24 * 300, end=24 * 301)
+    endless.fail("cmp-01")
+    assert endless.holds(far) == {"cmp-02": 1}
 
 
 def test_a_host_that_recovers_in_time_keeps_what_lies_ahead(world: World) -> None:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-GRACE = Settings(manager=ManagerSettings(health_seconds=60, failure_grace_seconds=120))
+POLLED = Settings(manager=ManagerSettings(health_seconds=60))
 ONLY_CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[World]:
-    """Return a world in which a host counts as failed once it is down for two minutes."""
-    with make_service(tmp_path, settings=GRACE, hosts=["cmp-01", "cmp-02"]) as world:
+    """Yield a world in which a host counts as failed once it is down for two polls, a minute apart: the default."""
+    with make_service(tmp_path, settings=POLLED, hosts=["cmp-01", "cmp-02"]) as world:
         yield world
 
 

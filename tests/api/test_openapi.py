@@ -114,7 +114,7 @@ SUBSCRIPTION = {
     **dict.fromkeys(("id", "project_id", "user_id", "channel", "target", "status", "created_at"), str),
     **dict.fromkeys(("lease_id", "failing_since", "next_try", "last_error"), type(None)),
     "event_types": list,
-    "all_projects": bool,
+    **dict.fromkeys(("all_projects", "own"), bool),
     **dict.fromkeys(("position", "failures"), int),
 }
 ALARM = {
@@ -311,10 +311,12 @@ def check_lease(lease: dict[str, Any]) -> None:
 def walk_subscriptions(walk: Walk) -> None:
     """Ask every route of subscriptions."""
     path = "/v1/subscriptions"
-    made = walk.ask("POST", path, {"target": "https://hooks.example.org/"}, status=201)["subscription"]
+    body = {"target": "https://hooks.example.org/", "own": True}
+    made = walk.ask("POST", path, body, status=201)["subscription"]
     secret = made.pop("secret")
     check_fields(made, SUBSCRIPTION)
     assert secret.startswith("whsec_")
+    assert made["own"]
     one, ids = f"{path}/{{subscription_id}}", {"subscription_id": made["id"]}
     assert walk.ask("GET", path)["subscriptions"] == [made]
     assert walk.ask("GET", one, **ids)["subscription"] == made

@@ -214,6 +214,7 @@ OF_SUBSCRIPTION: dict[str, Values] = {
     "event_types": [*NO_LIST, ["lease.create"] * 100],
     "lease_id": ["", "none-such", "x" * 37, *NO_TEXT],
     "all_projects": NO_BOOLEAN,
+    "own": NO_BOOLEAN,
 }
 WATCH = {"reservation": hosts(), "below": 1}
 OF_ALARM: dict[str, Values] = {

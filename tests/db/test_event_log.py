@@ -332,6 +332,16 @@ def test_events_of_resources_are_not_of_any_project(db: Database) -> None:
     assert event.payload["health"] == "healthy"
 
 
+def test_a_user_is_told_apart_to_the_letter(db: Database) -> None:
+    for user in ("alice", "Alice", "alice ", "bob", "al\u00efce", "5"):
+        db.transact(partial(put, name=f"of {user}", of=lease(user_id=user)))
+    run_sequencer(db)
+    for user in ("alice", "al\u00efce", "5"):
+        for project in ("demo", None):
+            assert names(db, EventFilter(project, user_id=user)) == [f"of {user}"]
+    assert names(db, EventFilter("demo", types=("of bob",), user_id="alice")) == []
+
+
 # ---------------------------------------------------------------- purging
 
 

@@ -56,7 +56,8 @@ HISTORY: Mapping[Version, str] = {
 * `POST /v1/leases/{lease_id}/swap` swaps a host of a lease for another one.
 * `GET /v1/events` shows what happened to a project's leases, in order and after a cursor, and waits for it on
   request.
-* `/v1/subscriptions`: events are sent to a webhook, signed and in the form of CloudEvents, or by e-mail.
+* `/v1/subscriptions`: events of a project, or of a user's `own` leases, are sent to a webhook, signed and in the form
+  of CloudEvents, or by e-mail.
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.

@@ -113,7 +113,8 @@ def delete_subscription(connection: Connection, ident: str) -> None:
 
 def _subscription(row: Row[Any]) -> Subscription:
     values = {name: row._mapping[name] for name in _NAMES}  # noqa: SLF001 - SQLAlchemy's public name for it.
-    return Subscription(**{**values, "channel": Channel(row.channel), "event_types": tuple(row.event_types)})
+    read = {"channel": Channel(row.channel), "event_types": tuple(row.event_types), "own": bool(row.own)}
+    return Subscription(**{**values, **read})
 
 
 # ---------------------------------------------------------------- claims

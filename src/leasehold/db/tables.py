@@ -322,6 +322,7 @@ subscriptions = Table(
     Column("claim_until", UtcDateTime),
     Column("served_at", UtcDateTime, nullable=False),
     Column("slow_until", UtcDateTime),
+    Column("own", Boolean),
     Index("ix_subscriptions_project_id", "project_id"),
     Index("ix_subscriptions_served_at", "served_at"),
     **EXACT,

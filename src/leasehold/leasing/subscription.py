@@ -38,8 +38,9 @@ def subscribe(
     event_types: Sequence[str] = (),
     lease_id: str | None = None,
     all_projects: bool = False,
+    own: bool = False,
 ) -> Subscription:
-    """Write a subscription to what happens from now on, and return it.
+    """Write a subscription to what happens from now on, and return it; `own`: only to the caller's leases and alarms.
 
     Raises InvalidInputError for a target that cannot be used, or a lease that the project does not have, and
     TooManySubscriptionsError.
@@ -72,6 +73,7 @@ def subscribe(
             position=end.position,
             due_at=_after_a_pause(service, channel),
             slow_until=now + SLOW_FOR,
+            own=own,
         )
         rows.add_subscription(connection, new)
         return new

@@ -51,9 +51,9 @@ class Subscription:
     """Events that are sent to a target, in the order of the log.
 
     All events up to `position` are delivered, or dead letters. `event_types` empty means all types, `all_projects` also
-    the events of resources. `failures` counts the failed tries of the next event, `refusals` those that the receiver
-    refused; `failing_since` is the first failure since a success, and `due_at` the time of the next try. Until
-    `slow_until` it counts as slow (`fair_share`).
+    the events of resources, `own` only those of the leases and alarms of `user_id`. `failures` counts the failed tries
+    of the next event, `refusals` those that the receiver refused; `failing_since` is the first failure since a success,
+    and `due_at` the time of the next try. Until `slow_until` it counts as slow (`fair_share`).
     """
 
     id: str
@@ -74,6 +74,7 @@ class Subscription:
     due_at: datetime | None = None
     last_error: str | None = None
     slow_until: datetime | None = None
+    own: bool = False
 
     @property
     def status(self) -> SubscriptionStatus:
@@ -85,7 +86,8 @@ class Subscription:
     @property
     def wanted(self) -> EventFilter:
         """Which events it is sent."""
-        return EventFilter(None if self.all_projects else self.project_id, self.lease_id, self.event_types)
+        project, user = None if self.all_projects else self.project_id, self.user_id if self.own else None
+        return EventFilter(project, self.lease_id, self.event_types, user)
 
 
 @dataclass(frozen=True, slots=True)

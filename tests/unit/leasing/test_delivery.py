@@ -21,6 +21,7 @@ from leasehold.leasing.alarm import AlarmWatch, make_alarm
 from leasehold.leasing.delivery import claim_deliveries, claim_length, deliver
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.alarm import AlarmDraft
+from leasehold.model.caller import Caller
 from leasehold.model.errors import InvalidInputError, NotFoundError, TooManySubscriptionsError
 from leasehold.model.event_log import BEGINNING, Cursor, read_cursor
 from leasehold.model.subscription import Channel
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leasehold.leasing.delivery import DeliveryClaim
-    from leasehold.model.caller import Caller
     from leasehold.model.subscription import DeadLetter, Subscription
     from tests.factory import World
     from tests.mailbox import Mailbox
@@ -154,6 +154,24 @@ def test_what_happens_is_sent_once_in_order_to_those_who_want_it(told: Told) -> 
     assert everything.timestamps == [int(told.world.now().timestamp())] * 3
     assert run_deliverer(told.world) == 0
     assert told.now().position == told.now(3).position
+
+
+def test_a_user_may_be_told_of_own_leases_and_alarms_alone(told: Told) -> None:
+    mine, everywhere = told.receiver(own=True), told.receiver(own=True, all_projects=True)
+    service = told.world.service
+    for caller in (DEMO, Caller("bob", "demo"), Caller("ALICE", "demo"), Caller("alice", "alt")):
+        told.world.lease(start=1, end=2, caller=caller)
+        make_alarm(service, caller, AlarmDraft(hosts(), 40, 3600))
+    told.world.fail("cmp-01")
+    AlarmWatch(service).check()
+    assert run_deliverer(told.world) == 2
+    found = [sorted((event["projectid"], event["type"]) for event in each.events) for each in (mine, everywhere)]
+    of_demo = [("demo", "capacity.low"), ("demo", "lease.create")]
+    assert found == [of_demo, [("alt", kind) for _, kind in of_demo] + of_demo]
+    assert {event["data"]["user_id"] for each in (mine, everywhere) for event in each.events} == {"alice"}
+    # Both have passed the events of others and of resources.
+    assert told.now().position == told.now(1).position
+    assert claim(told.world) == []
 
 
 def test_alarms_are_told_to_the_projects_that_have_them(told: Told) -> None:

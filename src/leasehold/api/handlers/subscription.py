@@ -32,7 +32,7 @@ def create(call: Call, body: SubscriptionCreation) -> Reply:
     """Have the events of the caller's project sent to a webhook or an address, from now on.
 
     The answer is the only one with the secret that signs what a webhook gets. An administrator may subscribe to the
-    events of `all_projects`, those of resources among them.
+    events of `all_projects`, those of resources among them. With `own` only the caller's leases and alarms are told of.
     """
     if body.all_projects:
         call.require_admin("Only administrators subscribe to the events of all projects; leave all_projects out.")
@@ -44,6 +44,7 @@ def create(call: Call, body: SubscriptionCreation) -> Reply:
         event_types=body.event_types,
         lease_id=body.lease_id,
         all_projects=body.all_projects,
+        own=body.own,
     )
     return Reply({"subscription": show_new(made)})
 

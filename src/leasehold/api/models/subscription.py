@@ -47,6 +47,7 @@ class SubscriptionCreation(RequestModel):
     event_types: Annotated[list[EventTypeWord], Field(max_length=len(_TYPES), default_factory=list)]
     lease_id: Annotated[str, Field(min_length=1, max_length=LONGEST_ID)] | None = None
     all_projects: bool = False
+    own: bool = False
 
 
 class Replay(RequestModel):
@@ -66,6 +67,7 @@ class SubscriptionAnswer(TypedDict):
     event_types: list[str]
     lease_id: str | None
     all_projects: bool
+    own: bool
     status: str
     position: int
     failures: int

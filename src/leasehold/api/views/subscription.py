@@ -22,6 +22,7 @@ def show_subscription(found: Subscription) -> SubscriptionAnswer:
         "event_types": list(found.event_types),
         "lease_id": found.lease_id,
         "all_projects": found.all_projects,
+        "own": found.own,
         "status": found.status.value,
         "position": found.position,
         "failures": found.failures,

@@ -27,7 +27,7 @@ from leasehold.model.errors import (
     NotEnoughError,
     UnsettledError,
 )
-from tests.approver import ALLOW, Approver, approving, deny
+from tests.approver import ALLOW, Approver, approving, deny, stored
 from tests.factory import DEMO, World, floating_ips, hosts, instances, run_manager
 from tests.security.tls import make_certificate
 from tests.stateful.audit import audit, dump
@@ -95,6 +95,40 @@ def test_a_creation_is_sent_as_the_contract_says_byte_for_byte(world: World, app
     }
     assert asked.body == json.dumps(expected).encode()
     assert taken.values.items() >= {"id": taken.id, "hypervisor_hostname": taken.label, "rack": "r2"}.items()
+
+
+def test_an_amendment_is_sent_as_the_contract_says_byte_for_byte(world: World, approver: Approver) -> None:
+    ask = asking(world, approver, token="s3cret", auth_url="https://id.example/v3", region="R1")
+    lease = world.active(hosts(), end=3)
+    before = stored(world, lease, "UPDATING")
+    world.clock.advance(minutes=5, seconds=1)
+    ask.amend(lease, {"min": 1, "max": 2}, end=4, name="other")
+    after = stored(world, lease, "UPDATING")
+    # When it is asked nothing is written, and the reservation is as it was but for what the client sent.
+    parts = [
+        {**part, "updated_at": old["updated_at"]}
+        for part, old in zip(after["reservations"], before["reservations"], strict=True)
+    ]
+    expected = {
+        "context": {
+            "user_id": "alice",
+            "project_id": "demo",
+            "auth_url": "https://id.example/v3",
+            "region_name": "R1",
+        },
+        "current_lease": before,
+        "lease": {
+            "name": "other",
+            "start_date": "2031-05-01T09:00:00",
+            "end_date": "2031-05-01T13:00:00",
+            "reservations": parts,
+        },
+    }
+    [asked] = approver.asked
+    assert json.loads(asked.body) == expected
+    assert (asked.method, asked.path) == ("POST", "/v1/check-update")
+    assert (asked.headers["Content-Type"], asked.headers["X-Auth-Token"]) == ("application/json", "s3cret")
+    assert (parts[0]["max"], len(parts[0]["allocations"])) == (2, 2)
 
 
 def test_no_token_is_sent_when_there_is_none(world: World, approver: Approver) -> None:

@@ -83,6 +83,19 @@ def test_a_host_that_works_again_goes_back_before_a_create_may_have_it(world: Wo
     audit(world)
 
 
+def test_a_check_gives_a_host_back_before_it_is_reservable(world: World) -> None:
+    """Each step of the check is a transaction of its own, so the log has them in their order."""
+    world.active(only("cmp-01"), end=3)
+    run_for(world, minutes=5)
+    world.fail("cmp-01")
+    world.recover("cmp-01")
+    with world.service.db.reading() as connection:
+        rows = connection.execute(select(outbox).order_by(outbox.c.id.desc()).limit(4)).all()
+    told = [(row.event_type, row.payload.get("reservable")) for row in reversed(rows)]
+    opened = [("resource.health", False), ("lease.healed", None), ("lease.restored", None), ("resource.health", True)]
+    assert told == opened
+
+
 @pytest.mark.parametrize("after", [0, 1])
 def test_a_manager_that_dies_within_a_check_leaves_the_host_to_those_that_lost_it(world: World, after: int) -> None:
     """It dies after it has recorded the recovery, or after healing; another manager makes the next check."""

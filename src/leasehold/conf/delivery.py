@@ -27,7 +27,7 @@ OPTIONS = [
         min=2,
         max=1000,
         help="Deliveries that one manager makes at the same time. A project has at most a quarter of them, and the "
-        "receivers that failed last have at most half of them together.",
+        "receivers that are new or failed last have at most half of them together, those of a project an eighth.",
     ),
     cfg.IntOpt(
         "subscriptions",

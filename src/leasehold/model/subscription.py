@@ -114,22 +114,24 @@ class Candidate:
 def fair_share(waiting: Sequence[Candidate], busy: Collection[Candidate], threads: int) -> list[Candidate]:
     """Return which of the waiting subscriptions get a free thread, in their order.
 
-    A project gets at most a quarter of the threads, and the slow subscriptions get at most half of them, but each at
-    least one. Slow are those that failed or took long within the last minutes, and those that are new: a receiver that
-    hangs now and then would else get a thread of the others each time.
+    A project gets at most a quarter of the threads, and the slow subscriptions get at most half of them, those of one
+    project an eighth, but each at least one. Slow are those that failed or took long within the last minutes, and those
+    that are new: a receiver that hangs now and then would else get a thread of the others each time.
     """
     chosen: list[Candidate] = []
     running = list(busy)
     of_project = Counter(each.project_id for each in running)
-    slow = sum(each.slow for each in running)
+    slow_of_project = Counter(each.project_id for each in running if each.slow)
     for each in waiting:
         if len(running) >= threads:
             break
-        too_many = of_project[each.project_id] >= max(1, threads // 4)
-        if too_many or (each.slow and slow >= max(1, threads // 2)):
+        no_more = of_project[each.project_id] >= max(1, threads // 4)
+        none_of_its_slow = slow_of_project[each.project_id] >= max(1, threads // 8)
+        no_more_slow = none_of_its_slow or slow_of_project.total() >= max(1, threads // 2)
+        if no_more or (each.slow and no_more_slow):
             continue
         chosen.append(each)
         running.append(each)
         of_project[each.project_id] += 1
-        slow += each.slow
+        slow_of_project[each.project_id] += each.slow
     return chosen

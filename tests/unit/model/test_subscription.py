@@ -29,9 +29,12 @@ def test_no_project_and_no_slow_receiver_gets_more_than_its_share(
     def full(each: Candidate) -> bool:
         mine = sum(other.project_id == each.project_id for other in together)
         slow = sum(other.slow for other in together)
+        slow_of_mine = sum(other.slow and other.project_id == each.project_id for other in together)
         assert mine <= max(1, threads // 4)
         assert slow <= threads // 2
-        return mine == max(1, threads // 4) or (each.slow and slow == threads // 2) or len(together) == threads
+        assert slow_of_mine <= max(1, threads // 8)
+        no_more_slow = slow == threads // 2 or slow_of_mine == max(1, threads // 8)
+        return mine == max(1, threads // 4) or (each.slow and no_more_slow) or len(together) == threads
 
     assert all(full(each) for each in wanted if each not in chosen)
 
@@ -42,3 +45,10 @@ def test_receivers_that_hang_leave_the_others_their_threads() -> None:
     assert len(busy) == 8
     healthy = [Candidate("well", "p0", slow=False)]
     assert fair_share([*hanging, *healthy], busy, 16) == healthy
+
+
+def test_what_is_new_in_one_project_does_not_wait_for_what_hangs_in_two_others() -> None:
+    hanging = [Candidate(f"h{number}", f"p{number % 2}", slow=True) for number in range(40)]
+    busy = fair_share(hanging, [], 16)
+    new = [Candidate("new", "p2", slow=True)]
+    assert fair_share([*hanging, *new], busy, 16) == new

@@ -97,7 +97,16 @@ def states() -> str:
             if row.next not in (None, state):
                 arrows.setdefault((state, str(row.next)), []).append(row.trigger.value)
     lines = [f"    {old} --> {new}: {', '.join(dict.fromkeys(said))}" for (old, new), said in sorted(arrows.items())]
-    drawing = "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> PENDING: created", *lines, "```"])
+    drawing = "\n".join(
+        [
+            "```mermaid",
+            "stateDiagram-v2",
+            "    [*] --> PENDING: created",
+            "    [*] --> IN_PROGRESS: created and waits",
+            *lines,
+            "```",
+        ]
+    )
     titles = ("trigger", "states", "guard", "events", "reservations", "next")
     return f"{STATES}{drawing}\n\n{_table(titles, map(_transition, TABLE))}"
 

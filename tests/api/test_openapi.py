@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 WIRE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}")
 RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 OPTIONAL = (str, type(None))
+COUNT = (int, type(None))
+NEWER = {
+    "heal_policy": str,
+    "type": str,
+    "deadline": OPTIONAL,
+    "retries": COUNT,
+    "retry_seconds": COUNT,
+    "tried": COUNT,
+}
+"""What leases show from microversion 1.2 on."""
 MADE: dict[str, Any] = {"id": str, "created_at": OPTIONAL, "updated_at": OPTIONAL}
 EVENT = {**MADE, "lease_id": str, "event_type": str, "time": OPTIONAL, "status": OPTIONAL}
 RESERVATION = {
@@ -203,7 +213,7 @@ class Walk:
         """Make a member of a collection; it is shown and listed with the same fields."""
         made = self.ask("POST", kind.path, kind.body, status=201, **kind.ids)[kind.one]
         newer: dict[str, Any] = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
-        newer |= {"heal_policy": str} if kind is LEASES and self.caller.version == "1.2" else {}
+        newer |= NEWER if kind is LEASES and self.caller.version == "1.2" else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]

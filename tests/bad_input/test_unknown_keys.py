@@ -41,7 +41,9 @@ KINDS = {"hosts": hosts(), "instances": instances(), "flavors": flavors(), "addr
 EVENT = {"event_type": "notify", "colour": "red"}
 BODIES = [
     Refusal("POST", LEASES, {**VALID, "colour": "red"}, field="colour", **UNKNOWN),
-    Refusal("POST", LEASES, {"nam\u00e9": "n"}, field="nam\u00e9", words="before_end_date, end_date", **UNKNOWN),
+    Refusal(
+        "POST", LEASES, {"nam\u00e9": "n"}, field="nam\u00e9", words="before_end_date, deadline, end_date", **UNKNOWN
+    ),
     Refusal("POST", LEASES, {**VALID, "events": [{}, EVENT]}, field="events[1].colour", **UNKNOWN),
     Refusal("POST", LEASES, {**VALID, **dict.fromkeys(["x" * 100_000, "y"])}, field="x" * 64, words="'y'", **UNKNOWN),
     Refusal("POST", LEASES, {**VALID, **dict.fromkeys(map(str, range(5_000)))}, field="0", **UNKNOWN),

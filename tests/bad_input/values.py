@@ -168,7 +168,16 @@ def properties(method: str, path: str, body: dict[str, Any], wrong: Values) -> I
 REQUIRED_DATE: Values = [None, "", *NO_DATE]
 DATES = {"start_date": REQUIRED_DATE, "end_date": REQUIRED_DATE, "before_end_date": NO_DATE}
 NO_POLICY: Values = ["", "Never", "ask", "never ", "x" * 100_000, *NO_TEXT]
-IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST, "heal_policy": NO_POLICY}
+NO_COUNT: Values = [True, False, 0, -1, 1.5, 2**31, "", "1", "x", *OBJECTS]
+NEWER = {
+    "heal_policy": NO_POLICY,
+    "type": ["best_effort", "Scheduled", "immediate ", *NO_POLICY],
+    "retries": NO_COUNT,
+    "retry_seconds": NO_COUNT,
+    "deadline": NO_DATE,
+}
+"""Keys that are read from microversion 1.2 on."""
+IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
     "name": NO_NAME,
     "start_date": NO_DATE,

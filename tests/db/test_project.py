@@ -81,7 +81,7 @@ def test_what_was_counted_is_believed_for_a_while_and_what_was_not_never(db: Dat
 def test_what_is_over_is_not_counted(db: Database, status: LeaseStatus) -> None:
     db.transact(lambda connection: write(connection, project_id="p", status=status))
     db.transact(lambda connection: write(connection, project_id="q"))
-    over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
+    over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING, LeaseStatus.TIMEDOUT)
     assert db.transact(lambda connection: count_open_leases(connection, "p")) == (0 if over else 1)
     assert db.transact(lambda connection: allocated_to(connection, "p", {})) == []
 

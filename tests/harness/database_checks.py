@@ -35,6 +35,8 @@ COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
         {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
         {"UNDONE", "IN_PROGRESS", "DONE", "ERROR"},
     ),
+    "IN_PROGRESS": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
+    "TIMEDOUT": ({"deleted"}, {"ERROR"}, {"DONE"}),
 }
 RUNNING = ("PENDING", "STARTING", "ACTIVE")
 """Statuses in which a lease must have the allocations that it requested."""
@@ -120,11 +122,17 @@ def _check_log(tables: Tables) -> None:
 
 
 def _check_creations(tables: Tables) -> None:
-    """A lease is created with its allocations and its row in the outbox, in one transaction."""
+    """A lease is created with its row in the outbox, and granted with its allocations, in one transaction."""
     missing = {row.id for row in tables["leases"]} - {row.lease_id for row in tables["outbox"]}
     assert not missing, f"the leases {missing} have no row in outbox"
-    empty = {row.id for row in tables["reservations"]} - {row.reservation_id for row in tables["allocations"]}
+    waits = {row.id for row in tables["leases"] if row.waiting is not None and not row.waiting["granted"]}
+    parts = {row.id for row in tables["reservations"] if row.lease_id not in waits}
+    empty = parts - {row.reservation_id for row in tables["allocations"]}
     assert not empty, f"the reservations {empty} were never promised anything"
+    promised = [row for row in tables["allocations"] if row.lease_id in waits]
+    assert not promised, f"leases that wait, or that were never granted, were promised {promised}"
+    lost = {row.id for row in tables["leases"] if (row.waiting_since is None) == (row.status == "IN_PROGRESS")}
+    assert not lost, f"the leases {lost} are in line and do not wait, or the other way round"
 
 
 def _check_generations(tables: Tables) -> None:

@@ -46,7 +46,7 @@ CLOUD = tuple(
 SANDBOX = "sandbox_"
 MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_snapshots", "sandbox_state", "sandbox_faults")
 """Cloud tables that users or the test write. All other tables must be in their initial state at the end."""
-_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand"})
+_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting"})
 _MOMENTS = frozenset({"time", "claim_until"})
 
 Row = SimpleNamespace

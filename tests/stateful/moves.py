@@ -26,6 +26,8 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         # The manager retries failed work (decision 0026).
         "ERROR": "STARTING ACTIVE TERMINATING TERMINATED DELETING",
         "DELETING": "",
+        "IN_PROGRESS": "PENDING ERROR TIMEDOUT DELETING",
+        "TIMEDOUT": "DELETING",
     },
     "reservations": {
         "pending": "active error deleted",
@@ -45,7 +47,8 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "ERROR": "DONE UNDONE",
         "DONE": "UNDONE",
     },
-    "end_lease": {"UNDONE": "IN_PROGRESS", "IN_PROGRESS": "DONE ERROR", "ERROR": "DONE", "DONE": ""},
+    # A lease that waited and was never granted has nothing to end.
+    "end_lease": {"UNDONE": "IN_PROGRESS DONE", "IN_PROGRESS": "DONE ERROR", "ERROR": "DONE", "DONE": ""},
 }
 
 _NOTE = """

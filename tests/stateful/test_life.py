@@ -37,6 +37,7 @@ from leasehold.manager.reconciler import reconcile
 from leasehold.manager.task_runner import run_task
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError, NotEnoughError
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.windows import to_minute
@@ -187,6 +188,23 @@ class Life(RuleBasedStateMachine):
         refused = self._attempt(lambda: create.create_lease(self.world.service, DEMO, draft))
         if isinstance(refused, NotEnoughError) and len(asked) == 1:
             self._check_honest(draft, refused)
+
+    @rule(
+        asked=st.lists(REQUESTS, min_size=1, max_size=2),
+        ahead=st.sampled_from([0, 0, 0, 2]),
+        length=st.integers(1, 6),
+        retries=st.none() | st.integers(1, 3),
+    )
+    def create_or_wait(self, asked: list[dict[str, Any]], ahead: int, length: int, retries: int | None) -> None:
+        """Ask for a lease that waits where it cannot be granted: with a number of tries, or with a deadline."""
+        start = self._minute() + ahead * STEP
+        draft = LeaseDraft("lease", start, start + length * STEP, reservations=tuple(asked))
+        if retries is None:
+            draft = replace(draft, type=LeaseType.WAITLIST, deadline=self.clock.now() + 4 * STEP)
+        else:
+            draft = replace(draft, type=LeaseType.RETRY, retries=retries)
+        refused = self._attempt(lambda: create.create_lease(self.world.service, DEMO, draft))
+        assert not isinstance(refused, NotEnoughError)
 
     def _check_honest(self, draft: LeaseDraft, refused: NotEnoughError) -> None:
         """Check that the offers of a refusal are granted, and that one more than the largest amount is refused."""
@@ -507,12 +525,13 @@ class Life(RuleBasedStateMachine):
         raise AssertionError(f"the manager still has work after 60 rounds: {left}")
 
     def _unfinished(self) -> datetime | None:
-        """Return when the next work is due, or None if it is only the event of an idle lease."""
+        """Return when the next work is due, or None if it is only the event or the try of an idle lease."""
         moment = next_moment_of_work(self.world)
         if moment is None:
             return None
         leases = self._leases()
         events = {event.time for lease in leases for event in lease.events}
+        events |= {lease.waiting.due for lease in leases if lease.waits and lease.waiting is not None}
         # A dead manager's claim may expire only after the next event of another lease.
         moving = any(lease.status in ("STARTING", "TERMINATING", "DELETING") for lease in leases)
         return None if moment in events and not moving else moment

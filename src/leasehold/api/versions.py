@@ -58,6 +58,8 @@ HISTORY: Mapping[Version, str] = {
   request.
 * `/v1/subscriptions`: events of a project, or of a user's `own` leases, are sent to a webhook, signed and in the form
   of CloudEvents, or by e-mail.
+* Leases have a `type`. `immediate` starts now; `retry` and `waitlist` are kept if they cannot be granted at once, and
+  tried again. Two more statuses, `IN_PROGRESS` and `TIMEDOUT`; before, they are shown as `PENDING` and `ERROR`.
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.
@@ -73,6 +75,7 @@ STATUS_REASON = V1_1
 ETAGS = V1_1
 PAGES = V1_1
 HEAL_POLICY = V1_2
+LEASE_TYPES = V1_2
 STRICT_KEYS = V1_2
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)

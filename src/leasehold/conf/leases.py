@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 UNLIMITED = -1
+LEAST_PAUSE = 10
+"""The shortest pause, in seconds, between two tries of a lease that waits: each is a decision that others wait for."""
 
 DEFAULT_OPTIONS = [
     cfg.IntOpt(
@@ -34,6 +36,21 @@ MANAGER_OPTIONS = [
         min=0,
         max=YEAR // 60,
         help="Minutes between the before_end_lease event and the end of a lease; a year at most, 0 for no event.",
+    ),
+    cfg.IntOpt(
+        "lease_retries",
+        default=LeaseSettings().retries,
+        min=1,
+        max=10_000,
+        help="How often a lease of the type `retry` is tried again; a request may ask for less.",
+    ),
+    cfg.IntOpt(
+        "lease_retry_seconds",
+        default=int(LeaseSettings().retry_pause.total_seconds()),
+        min=LEAST_PAUSE,
+        max=24 * 3600,
+        help="Seconds between two tries of a lease that waits for resources; a request may ask for a shorter pause, "
+        f"{LEAST_PAUSE} at least. It is also tried when something becomes free.",
     ),
     cfg.StrOpt(
         "heal_policy",
@@ -150,6 +167,8 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
     return LeaseSettings(
         cleaning_time=timedelta(minutes=conf.cleaning_time),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
+        retries=conf.manager.lease_retries,
+        retry_pause=timedelta(seconds=conf.manager.lease_retry_seconds),
         heal_policy=HealPolicy(conf.manager.heal_policy),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),

@@ -72,11 +72,14 @@ class LeaseSettings:
     """The dates and the limits of leases (contract lifecycle §8, §10, §11).
 
     A decision may take `decision_seconds` while other decisions wait for it. It may use `explanation_seconds` of them
-    to find out what could be granted instead of a refused request.
+    to find out what could be granted instead of a refused request. A lease that waits is tried again every
+    `retry_pause`, at most `retries` times.
     """
 
     cleaning_time: timedelta = timedelta(0)
     before_end: timedelta = timedelta(minutes=60)
+    retries: int = 12
+    retry_pause: timedelta = timedelta(minutes=5)
     heal_policy: HealPolicy = HealPolicy.REPLACE
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()

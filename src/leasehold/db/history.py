@@ -209,7 +209,7 @@ class _Purge:
         )
         ended = and_(
             leases.c.deleted_at.is_(None),
-            leases.c.status.in_([LeaseStatus.TERMINATED, LeaseStatus.ERROR]),
+            leases.c.status.in_([LeaseStatus.TERMINATED, LeaseStatus.ERROR, LeaseStatus.TIMEDOUT]),
             end_done,
             leases.c.end_at < self.before,
             or_(leases.c.updated_at.is_(None), leases.c.updated_at < self.before),

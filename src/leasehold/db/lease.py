@@ -11,15 +11,17 @@ from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation
 from leasehold.db.tables import allocations, events, leases, reservations
+from leasehold.db.waiting import read_waiting, write_waiting
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
@@ -52,9 +54,11 @@ _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_
 
 def insert_lease(connection: Connection, lease: Lease) -> None:
     """Write a new lease with its reservations and events: three statements, however many parts."""
+    row = {} if lease.type is LeaseType.SCHEDULED else {"type": lease.type, **write_waiting(lease)}
     connection.execute(
         insert(leases),
         {
+            **row,
             "id": lease.id,
             "name": lease.name,
             "user_id": lease.user_id,
@@ -113,6 +117,14 @@ def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gon
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
     rows = [row for row in rows if gone or row.deleted_at is None]
     return _assemble(connection, rows, [lease_id], _WITH_ALLOCATIONS)[0] if rows else None
+
+
+def find_leases(connection: Connection, ids: Collection[str]) -> list[Lease]:
+    """Return those of these leases that are not deleted, without their allocations, oldest first."""
+    wanted = sorted(ids)
+    query = select(leases).where(leases.c.id.in_(wanted), leases.c.deleted_at.is_(None)).order_by(*_PLACE)
+    rows = connection.execute(query).all()
+    return _assemble(connection, rows, wanted, _WITHOUT_ALLOCATIONS) if rows else []
 
 
 def lock_generation(connection: Connection, lease_id: str) -> int | None:
@@ -237,6 +249,8 @@ def _lease(row: Row[Any], parts: tuple[Reservation, ...], moments: tuple[Event, 
         events=moments,
         heal_policy=None if row.heal_policy is None else HealPolicy(row.heal_policy),
         reminded=row.reminded,
+        type=LeaseType.SCHEDULED if row.type is None else LeaseType(row.type),
+        waiting=read_waiting(row.waiting),
     )
 
 
@@ -274,8 +288,9 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     """Write the differences between a lease that this transaction has locked and its new state; return the new state.
 
     A status reason is cut to `LONGEST_REASON`. Takes one statement each for the lease, its reservations and its events,
-    and none where nothing differs. Any difference increments the lease's generation. Allocations are not touched:
-    `db.allocation` writes them. Raises ForbiddenTransitionError for a status that may not change so.
+    another one for a lease that waits, and none where nothing differs. Any difference increments the lease's
+    generation. Allocations are not touched: `db.allocation` writes them. Raises ForbiddenTransitionError for a status
+    that may not change so.
     """
     check(before, after)
     after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
@@ -291,6 +306,8 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
         events=tuple(moment for moment, _ in moments),
     )
     connection.execute(_SAVE_LEASE, {"key": saved.id, **_changed_lease(saved)})
+    if saved.waiting is not None and (saved.waiting, saved.status) != (before.waiting, before.status):
+        connection.execute(_SAVE_WAITING, {"key": saved.id, **write_waiting(saved)})
     changed_parts = [_changed_reservation(part) for part, changed in parts if changed]
     if changed_parts:
         connection.execute(_SAVE_RESERVATION, changed_parts)
@@ -359,6 +376,7 @@ _SAVE_LEASE = _save(
     "heal_policy",
     "reminded",
 )
+_SAVE_WAITING = _save(leases, "waiting", "waiting_since")
 _SAVE_RESERVATION = _save(
     reservations, "request", "status", "missing_resources", "resources_changed", "missing", "cloud", "updated_at"
 )

@@ -37,7 +37,7 @@ UNKNOWN = "." * NONCE_LENGTH
 _LOCK_RANK = {HOST_POOL: 0, FLOATING_IP_POOL: 2}
 _LOCK_RANK_OF_PLUGINS = 1
 
-_READ = select(pools.c.name, pools.c.generation, pools.c.nonces)
+_READ = select(pools.c.name, pools.c.generation, pools.c.nonces, pools.c.waiting)
 _LOCK = _READ.where(pools.c.name == bindparam("pool")).with_for_update()
 _KEPT_NONCES = func.substr(pools.c.nonces, bindparam("keep_from"), bindparam("keep_length"), type_=String)
 _BUMP = (
@@ -57,10 +57,12 @@ class PoolState:
 
     `nonces` is `<generation of the newest>:` and then the nonces of `KEPT` generations, newest first; "" if there are
     none. The newest may be older than the row's generation: a version before schema 0005 does not write any.
+    `waiting` says that a lease may wait for resources of the pool.
     """
 
     generation: int
     nonces: str
+    waiting: bool = False
 
     def follows(self, earlier: PoolState) -> bool:
         """Say whether the pool has certainly moved from `earlier` to this state without losing a decision."""
@@ -168,8 +170,8 @@ def read_pools(connection: Connection) -> dict[str, PoolState]:
     return _states(connection.execute(_READ))
 
 
-def _states(rows: Iterable[Row[Any, Any, Any]]) -> dict[str, PoolState]:
-    return {row.name: PoolState(row.generation, row.nonces) for row in rows}
+def _states(rows: Iterable[Row[Any, Any, Any, Any]]) -> dict[str, PoolState]:
+    return {row.name: PoolState(row.generation, row.nonces, bool(row.waiting)) for row in rows}
 
 
 def bump_pools(connection: Connection, locked: LockedPools) -> None:

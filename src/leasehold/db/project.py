@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from leasehold.model.windows import Window
 
-OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING)
-"""Statuses of leases that are no longer open: they have ended, or their owner has asked for their end."""
+OVER = (LeaseStatus.TERMINATED, LeaseStatus.DELETING, LeaseStatus.TIMEDOUT)
+"""Statuses of leases that are no longer open: they have ended or timed out, or their owner has asked for their end."""
 COUNTED_FOR: Final = timedelta(hours=1)
 """How long upper bounds are trusted; the recount includes what no decision has added, such as imported leases."""
 _TAKE = (

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-NOT_HOLDING = (LeaseStatus.CREATING, LeaseStatus.PENDING, LeaseStatus.TERMINATED)
+NOT_HOLDING = (
+    *(LeaseStatus.CREATING, LeaseStatus.PENDING, LeaseStatus.TERMINATED),
+    *(LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT),
+)
 
 
 def read_state_gauges(connection: Connection, now: datetime) -> StateGauges:

@@ -48,6 +48,7 @@ pools = Table(
     Column("name", String(64), primary_key=True),
     Column("generation", BigInteger, nullable=False, default=0),
     Column("nonces", String(2000), nullable=False, server_default=""),
+    Column("waiting", Boolean),
     **EXACT,
 )
 
@@ -152,6 +153,10 @@ leases = Table(
     Column("deleted_at", UtcDateTime),
     Column("heal_policy", String(24)),
     Column("reminded", Integer),
+    Column("type", String(16)),
+    Column("waiting", JSON(none_as_null=True)),
+    Column("waiting_since", UtcDateTime),
+    Index("ix_leases_waiting_since", "waiting_since"),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
     **EXACT,

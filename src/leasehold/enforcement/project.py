@@ -39,7 +39,8 @@ class ProjectLimitsFilter:
 
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooManyLeasesError or TooMuchHeldError for a new lease."""
-        asked = replace(_asked(lease, deciding), leases=1)
+        # One that waits was counted when it was made.
+        asked = replace(_asked(lease, deciding), leases=0 if lease.waits else 1)
         most = self._most_of(lease.project_id)
         if most == NO_LIMIT:
             return

@@ -66,7 +66,8 @@ class StackingFilter:
         if most is None:
             return
         count = count_open_leases(deciding.connection, lease.project_id, lease.user_id)
-        if count + 1 > most:
+        # One that waits is counted already.
+        if count + (not lease.waits) > most:
             message = (
                 f"You have {count} open leases in this project, and a user may have {most}. "
                 "Delete one, wait until one ends, or ask an administrator."

@@ -14,12 +14,13 @@ from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.decide import Asked
     from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
@@ -35,6 +36,23 @@ def lasts(held: Allocation, lease: Lease) -> bool:
     if held.released_at is not None or held.left_at is not None:
         return False
     return held.window.end > held.window.start and to_seconds(held.window.end) >= to_seconds(lease.window.end)
+
+
+def promise(
+    connection: Connection,
+    lease: Lease,
+    asked: Sequence[Asked],
+    decided: Sequence[Sequence[Pick]],
+    generations: Mapping[str, int],
+    window: Window,
+) -> None:
+    """Write the allocations of a lease that is granted: what was decided for each of its reservations."""
+    grants = [
+        Grant(part.kind.pool, generations[part.kind.pool] + 1, reservation.id, pick)
+        for reservation, part, chosen in zip(lease.reservations, asked, decided, strict=True)
+        for pick in chosen
+    ]
+    insert_allocations(connection, lease.id, window, grants, Cause.GRANTED)
 
 
 def pool_of(part: Reservation, types: ResourceTypes) -> str | None:

@@ -5,7 +5,7 @@ The lease keeps the resources it holds if possible. All reservations change or n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
+from leasehold.db.waiting import hurry_waiting
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import pools_of
@@ -32,14 +33,17 @@ from leasehold.model.errors import (
     MissingParameterError,
     NotFoundError,
     StaleError,
+    WaitingLeaseError,
 )
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import rearmed
 from leasehold.model.states import EventType
 from leasehold.model.transitions import Trigger, can
+from leasehold.model.tries import as_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -73,7 +77,8 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    NotEnoughError or InUseError when it does not fit; the errors of `approved`.
+    WaitingLeaseError for the reservations of a lease that waits; NotEnoughError or InUseError when it does not fit; the
+    errors of `approved`.
     """
     for _attempt in range(TRIES):
         seen = _see(service, lease_id)
@@ -81,6 +86,8 @@ def amend_lease(
             raise StaleError
         if changes.nothing:
             return seen
+        if seen.waits and changes.reservations is not None:
+            raise WaitingLeaseError
         amendment = _read(service, seen, changes, sight)
         try:
             decide = partial(_decide, service, seen, amendment)
@@ -169,10 +176,11 @@ class _Work:
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         now, changes = self.service.now(), self.amendment.changes
-        pools = set() if changes.moves_nothing else pools_of(self.seen, self.service.types)
+        pools = set() if changes.moves_nothing or self.seen.waits else pools_of(self.seen, self.service.types)
         if not changes.moves_nothing:
-            after = self.amendment.applied(self.seen, new_window(self.seen, changes, now), now)
-            self.service.enforcement.check_update(self.seen, after, Deciding(connection, now, self.service.types))
+            seen = as_of(self.seen, now)
+            after = self.amendment.applied(seen, new_window(seen, changes, now), now)
+            self.service.enforcement.check_update(seen, after, Deciding(connection, now, self.service.types))
         generations = lock_pools(connection, pools)
         lease = find_lease(connection, self.seen.id, lock=True)
         if lease is None or lease.generation != self.seen.generation:
@@ -185,6 +193,8 @@ class _Work:
             if after.heal_policy != lease.heal_policy:
                 put_event(connection, LeaseNews.HEAL_POLICY, after, now)
             return after
+        if lease.waits:
+            return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
         after = self.amendment.applied(lease, window, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
@@ -203,8 +213,22 @@ class _Work:
         after = save_lease(connection, lease, with_flags(after, locked.promise()), now)
         hurry_task(connection, LEASE, lease.id, now)
         bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
         put_event(connection, "lease.update", after, now)
         put_flag_event(connection, lease, after, now)
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
             put_event(connection, "lease.event.before_end_lease.stop", after, now)
+        return after
+
+    def _wait(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
+        """Change the dates of a lease that waits, and try it at once; what it waits with counts from now on."""
+        current = as_of(lease, now)
+        window = new_window(current, self.amendment.changes, now)
+        if not window.duration:
+            message = "A lease that waits has to end after its start; delete it if it is not needed any more."
+            raise InvalidInputError(message, field="end_date")
+        after = replace(self.amendment.applied(current, window, now), status_reason=lease.status_reason)
+        after = save_lease(connection, lease, after, now)
+        hurry_task(connection, LEASE, lease.id, now)
+        put_event(connection, "lease.update", after, now)
         return after

@@ -9,20 +9,24 @@ from uuid import uuid4
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db.allocation import Grant, insert_allocations
 from leasehold.db.idempotency import find_key, keep_key
-from leasehold.db.lease import find_lease, insert_lease
+from leasehold.db.lease import LONGEST_REASON, find_lease, insert_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, add_task
+from leasehold.db.waiting import hurry_tries, mark_waiting
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
+from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.line import Line, pools_in_line
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.patience import patience
 from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
+from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
@@ -30,11 +34,12 @@ from leasehold.model.errors import (
     ExternallyDeniedError,
     LimitExceededError,
     MissingParameterError,
+    NotEnoughError,
 )
+from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
 from leasehold.model.reminder import rungs_done
 from leasehold.model.reservation import Reservation
-from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
@@ -43,11 +48,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.pool import LockedPools
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Pick
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
+    from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
     from leasehold.resource_types.registry import ResourceTypes
 
@@ -62,6 +68,7 @@ def create_lease(
 ) -> Lease:
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may ask about hosts.
 
+    A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`).
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
     of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
     returns the lease that it made; with another request it raises ConflictError.
@@ -118,8 +125,9 @@ class _Creation:
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
             return made
-        now = self.service.now()
+        now, settings = self.service.now(), self.service.settings.leases
         window = asked_window(self.draft, now)
+        waiting = patience(self.draft, settings, now, self._pools)
         lease = self._lease(window, now)
         deciding = Deciding(connection, now, self.service.types)
         try:
@@ -129,33 +137,71 @@ class _Creation:
             if made := self._made_before(connection):
                 return made
             raise
-        generations = lock_pools(connection, {part.kind.pool for part in self.asked})
+        pools = self._pools if waiting is None else pools_in_line(connection, self._pools, None)
+        generations = lock_pools(connection, pools)
         if made := self._made_before(connection):
             return made
         # A resource that was given up during the wait for the lock was held until then.
         now = self.service.now()
         check_ahead(window.end, now)
         promised = promised_window(window.start, window.end, now)
-        settings = self.service.settings.leases
 
         def allowed(other: Window) -> bool:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             terms, seconds = self.service.terms(promised, window.duration), settings.explanation_seconds
-            decided = Offering(snapshots, self.asked, terms, allowed, seconds).decide()
+            try:
+                decided = Offering(snapshots, self.asked, terms, allowed, seconds).decide()
+            except NotEnoughError as refused:
+                if waiting is None:
+                    raise
+                return self._wait(connection, lease, waiting, refused.message, generations, now)
+            line = Line(self.service, connection, snapshots, now, terms.budget)
+            first = None if waiting is None else line.first_ahead(self._pools, None)
+        if waiting is not None and first is not None:
+            hurry_tries(connection, [first], now)
+            return self._wait(connection, lease, waiting, BEHIND, generations, now, now + AFTER_YOU)
         self.approval.require(
             (lease.window, [event.time for event in lease.events], [tuple(picks) for picks in decided]),
             lambda: ExternalView(self.service, connection).creation(self.draft, lease, decided),
         )
         insert_lease(connection, lease)
-        self._promise(connection, lease, decided, generations, promised)
-        add_task(connection, LEASE, lease.id, now, lease.project_id)
+        promise(connection, lease, self.asked, decided, generations, promised)
+        self._made(connection, lease, now, due=now)
+        bump_pools(connection, generations)
+        return lease
+
+    @property
+    def _pools(self) -> set[str]:
+        return {part.kind.pool for part in self.asked}
+
+    def _wait(
+        self,
+        connection: Connection,
+        lease: Lease,
+        waiting: Waiting,
+        reason: str,
+        generations: LockedPools,
+        now: datetime,
+        due: datetime | None = None,
+    ) -> Lease:
+        """Keep a lease that is not granted now: it holds nothing, and its task tries it again."""
+        reason = reason[:LONGEST_REASON]
+        lease = replace(lease, status=LeaseStatus.IN_PROGRESS, status_reason=reason, waiting=waiting)
+        insert_lease(connection, lease)
+        mark_waiting(connection, waiting.pools)
+        self._made(connection, lease, now, due=due or waiting.due)
+        put_event(connection, LeaseNews.WAITING, lease, now)
+        # Whoever frees something meanwhile, on another node of a cluster too, then knows of this lease.
+        bump_pools(connection, generations)
+        return lease
+
+    def _made(self, connection: Connection, lease: Lease, now: datetime, due: datetime) -> None:
+        add_task(connection, LEASE, lease.id, due, lease.project_id)
         put_event(connection, "lease.create", lease, now)
         if self.key is not None:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
-        bump_pools(connection, generations)
-        return lease
 
     def _lease(self, window: Window, now: datetime) -> Lease:
         lease_id = str(uuid4())
@@ -177,6 +223,7 @@ class _Creation:
             reservations=reservations,
             heal_policy=self.draft.heal_policy,
             reminded=rungs_done(window, now, self.service.settings.manager.warn_before_end),
+            type=self.draft.type,
         )
         return replace(lease, events=self._events(lease, now))
 
@@ -189,22 +236,6 @@ class _Creation:
         # A client's own events are only stored for display; one with a name of ours could start or end the lease.
         shown = [name for name in self.draft.events if name not in set(EventType)]
         return (*ours, *(Event(str(uuid4()), lease.id, name, None, None, now, now) for name in shown))
-
-    def _promise(
-        self,
-        connection: Connection,
-        lease: Lease,
-        decided: Sequence[Sequence[Pick]],
-        generations: Mapping[str, int],
-        window: Window,
-    ) -> None:
-        decisions = zip(lease.reservations, self.asked, decided, strict=True)
-        grants = [
-            Grant(part.kind.pool, generations[part.kind.pool] + 1, reservation.id, pick)
-            for reservation, part, chosen in decisions
-            for pick in chosen
-        ]
-        insert_allocations(connection, lease.id, window, grants, Cause.GRANTED)
 
     def _made_before(self, connection: Connection) -> Lease | None:
         return _made_before(connection, self.caller, self.draft, self.key)

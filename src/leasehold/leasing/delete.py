@@ -14,6 +14,7 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, hurry_task
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
 from leasehold.model.errors import NotFoundError, StaleError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN_SECONDS = 0.05
-UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED})
+UNTOUCHED = frozenset({LeaseStatus.PENDING, LeaseStatus.TERMINATED, LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT})
 """Statuses in which no resource of the lease is in use: it is deleted at once, and the cloud is cleaned afterwards."""
 
 
@@ -88,7 +89,8 @@ class _Deletion:
         if self.if_generation not in (None, lease.generation):
             raise StaleError
         untouched = lease.status in UNTOUCHED
-        ends_now = not lease.reached(EventType.END)
+        # The external service has never heard of a lease that waits.
+        ends_now = not lease.reached(EventType.END) and not lease.waits
         end_promises(connection, lease, generations, now, released=untouched)
         if untouched:
             forget(connection, lease, now)
@@ -99,6 +101,7 @@ class _Deletion:
         if ends_now:
             note_end(self.service, connection, lease, now)
         bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
 
 
 def end_promises(

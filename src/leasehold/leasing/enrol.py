@@ -13,6 +13,7 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
 from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.health import judge
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
@@ -145,6 +146,7 @@ class _Enrolment:
             define_properties(connection, kind.name, self._properties, now)
             put_properties(connection, number, self._properties)
         bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
         enrolled = resources_by_number(connection, [number])
         put_resource_events(connection, ResourceNews.ENROLLED, list(enrolled.values()), now)
 

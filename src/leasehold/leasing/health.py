@@ -15,6 +15,7 @@ from leasehold.cloud.ports import CloudError
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import list_resources, resources_by_number, update_resources
+from leasehold.db.waiting import hurry_waiting
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.resource import Health
 from leasehold.resource_types.records import Records
@@ -109,6 +110,7 @@ def admit(service: Service, returning: Collection[int]) -> None:
             put_resource_events(connection, ResourceNews.HEALTH, opened, now)
         if found:
             bump_pools(connection, generations)
+            hurry_waiting(connection, generations, now)
 
     service.db.transact(work)
 
@@ -124,6 +126,7 @@ def _mark(service: Service, type_: ResourceType, reports: Mapping[int, Report]) 
             now = service.now()
             _write(connection, found, generations[kind.pool] + 1, now)
             bump_pools(connection, generations)
+            hurry_waiting(connection, generations, now)
             put_resource_events(connection, ResourceNews.HEALTH, _told(found), now)
         return found
 

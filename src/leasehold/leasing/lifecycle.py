@@ -45,6 +45,8 @@ class Phase(StrEnum):
     START = "start"
     BEFORE_END = "before_end"
     KEEP = "keep"
+    TRY = "try"
+    """The lease waits for resources, and is tried again (`leasing/waiting.py`)."""
     RELEASE = "release"
     """The lease is over and still has unreleased resources, a fault: its cloud objects are removed again."""
 
@@ -108,6 +110,8 @@ def phase_of(lease: Lease, now: datetime) -> Phase | None:
     """Return the step that the lease needs now; None if it needs nothing before its next event."""
     if lease.status is LeaseStatus.DELETING:
         return Phase.REMOVE
+    if lease.waits:
+        return Phase.TRY
     if is_over(lease):
         return Phase.RELEASE if any(map(keeps, lease.reservations)) else None
     for kind, phase in _STEPS:
@@ -146,6 +150,8 @@ def next_moment(lease: Lease) -> datetime | None:
     """Return when the lease's next event is due: a time in the past means at once, None never."""
     if is_over(lease):
         return None
+    if lease.waits and lease.waiting is not None:
+        return lease.waiting.due
     moments = (_open_since(lease, kind) for kind, _ in _STEPS)
     return min((moment for moment in moments if moment is not None), default=None)
 
@@ -165,6 +171,8 @@ def begin(service: Service, claim: Claim) -> Step | None:
         if lease is None or phase is None:
             finish_task(connection, claim, None if lease is None else next_moment(lease))
             return None
+        if phase is Phase.TRY:
+            return Step(phase, lease, (), {})
         jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.

@@ -12,6 +12,7 @@ from leasehold.db.lease import find_lease, lock_generation, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import finish_task, still_ours
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import forget
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
 from leasehold.model.backoff import pause_after
@@ -94,6 +95,7 @@ class _Completion:
             ending = [held[ident] for ident in ids]
             end_allocations(connection, ending, generations[pool] + 1, now, Cause.ENDED, released=True)
         bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
         changed = lease.generation != self.step.lease.generation
         if changed:
             save_lease(connection, lease, self._known(lease), now)

@@ -24,6 +24,7 @@ from leasehold.db.resource import (
     update_resources,
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import (
     CloudUnavailableError,
@@ -72,6 +73,7 @@ def change(service: Service, type_name: str, ident: str, properties: Mapping[str
         put_properties(connection, resource.number, properties)
         update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now)
         bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
         after = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
         put_resource_events(connection, ResourceNews.CHANGED, [replace(resource, properties=after)], now)
 

@@ -15,6 +15,7 @@ from leasehold.db.allocation import held_on, stored_requests_on
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import changed_in_the_cloud, failed_resources, resources_by_number, update_resources
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.beyond import beyond
 from leasehold.model.event_log import ResourceNews
 
@@ -47,6 +48,7 @@ def record_survey(service: Service, type_: ResourceType, found: Mapping[int, Dis
                 update_resources(connection, [number], generations[pool] + 1, **news, changed_at=now, updated_at=now)
         if changed:
             bump_pools(connection, generations)
+            hurry_waiting(connection, generations, now)
             after = resources_by_number(connection, [each.number for each in changed])
             put_resource_events(connection, ResourceNews.CHANGED, list(after.values()), now)
         return changed

@@ -14,6 +14,7 @@ from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
 from leasehold.leasing.outcome import complete, shows_failure
 from leasehold.leasing.resource import converge_resource, standing
+from leasehold.leasing.waiting import try_waiting
 from leasehold.manager.claim_guard import ClaimGuard, ClaimLostError
 from leasehold.metrics.task import DONE, FAILED, LOST, RETRIED, count_task, task_begun
 from leasehold.model.errors import MissingPluginError
@@ -61,6 +62,11 @@ def _run_lease_task(service: Service, claim: Claim) -> None:
     step = begin(service, claim)
     if step is None:
         count_task(LEASE, NO_STEP, DONE)
+        return
+    if step.phase is Phase.TRY:
+        if not try_waiting(service, claim, step.lease):
+            raise ClaimLostError(_OVERTAKEN)
+        count_task(LEASE, step.phase, DONE)
         return
     outcomes = [_converge(service, step, job) for job in step.jobs]
     if not complete(service, claim, step, outcomes):

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.heal_policy import chosen
+from leasehold.model.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.lease import Lease
@@ -22,7 +23,7 @@ class LeaseDraft:
     `events` holds the types of the events that the client passed; they are stored and shown, but never run
     (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` None the
     configured one. `fingerprint` identifies the request as received, with "now" unresolved: it shows whether a repeated
-    key comes with the same request.
+    key comes with the same request. `retries` and `retry_pause` None mean the configured ones.
     """
 
     name: str
@@ -33,6 +34,10 @@ class LeaseDraft:
     events: tuple[str, ...] = ()
     fingerprint: str = ""
     heal_policy: HealPolicy | None = None
+    type: LeaseType = LeaseType.SCHEDULED
+    retries: int | None = None
+    retry_pause: timedelta | None = None
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,6 +274,20 @@ class BusyError(ConflictError):
     code = "leasehold.lease.busy"
 
 
+class WaitingLeaseError(ConflictError):
+    """The lease waits for resources, so what it asks for stays; its name and its dates may be changed."""
+
+    code = "leasehold.lease.waiting"
+
+    def __init__(self) -> None:
+        """Say what to do next."""
+        super().__init__(
+            "The lease waits for resources, and what it asks for cannot be changed meanwhile. Change its name or its "
+            "dates only, or delete it and ask for another lease.",
+            field="reservations",
+        )
+
+
 class StaleError(ConflictError):
     """The lease has changed since the client read it (If-Match)."""
 

@@ -42,6 +42,9 @@ class LeaseNews(StrEnum):
     RESTORED = "lease.restored"
     RELEASED = "lease.released"
     REPAIRED = "lease.repair"
+    WAITING = "lease.waiting"
+    GRANTED = "lease.granted"
+    TIMED_OUT = "lease.timedout"
 
 
 class ResourceNews(StrEnum):

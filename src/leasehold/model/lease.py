@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.reservation import Reservation
+    from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
 
 
@@ -40,7 +42,8 @@ class Lease:
 
     Every change increments `generation`, which shows an amendment whether the lease has changed since it was read.
     `heal_policy` None means the operator's default at the time of healing. `reminded` is the last reminder of its end
-    that is done with, in seconds before the end (`model/reminder.py`).
+    that is done with, in seconds before the end (`model/reminder.py`). `waiting` is None for a lease that never had to
+    wait for resources.
     """
 
     id: str
@@ -59,6 +62,13 @@ class Lease:
     events: tuple[Event, ...] = field(default_factory=tuple)
     heal_policy: HealPolicy | None = None
     reminded: int | None = None
+    type: LeaseType = LeaseType.SCHEDULED
+    waiting: Waiting | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for resources: its window is what was asked for, and it holds nothing."""
+        return self.status is LeaseStatus.IN_PROGRESS
 
     @property
     def is_maintenance(self) -> bool:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class LeaseStatus(StrEnum):
-    """The status of a lease, as v1 shows it."""
+    """The status of a lease, as v1 shows it; the last two from microversion 1.2 on."""
 
     CREATING = "CREATING"
     PENDING = "PENDING"
@@ -17,6 +17,18 @@ class LeaseStatus(StrEnum):
     TERMINATED = "TERMINATED"
     DELETING = "DELETING"
     ERROR = "ERROR"
+    IN_PROGRESS = "IN_PROGRESS"
+    """It waits for resources, and holds none."""
+    TIMEDOUT = "TIMEDOUT"
+    """Its deadline came before it was granted."""
+
+    @property
+    def of_v1(self) -> LeaseStatus:
+        """The status that clients see who know only the nine of Blazar (feature A6)."""
+        return _OF_V1.get(self, self)
+
+
+_OF_V1 = {LeaseStatus.IN_PROGRESS: LeaseStatus.PENDING, LeaseStatus.TIMEDOUT: LeaseStatus.ERROR}
 
 
 class ReservationStatus(StrEnum):

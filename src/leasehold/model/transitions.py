@@ -43,6 +43,9 @@ class Trigger(StrEnum):
     SWAPPED = "a resource is swapped"
     DELETED = "deleted"
     GONE = "removed from the cloud"
+    GRANTED = "granted after it has waited"
+    GAVE_UP = "the last try fails"
+    TIMED_OUT = "its deadline comes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,7 @@ _STARTS, _ENDS = _in(_L.STARTING, _L.ERROR), _in(_L.TERMINATING, _L.ERROR)
 _GOES_ON, _IS_DONE, _FAILS = Becomes(_E.IN_PROGRESS), Becomes(_E.DONE), Becomes(_E.ERROR)
 _NEVER_DONE = Becomes(_E.ERROR, _OPEN)
 _CLEARED = Becomes(_P.DELETED)
+_NEVER_BEGUN = {_START: _FAILS, _END: _IS_DONE}
 
 TABLE: tuple[Transition, ...] = (
     Transition(Trigger.START_DUE, _in(_L.ERROR), guard=start_has_failed),
@@ -138,7 +142,7 @@ TABLE: tuple[Transition, ...] = (
     Transition(Trigger.WARNING_FAILED, _in(_L.ACTIVE), events={_WARNING: _FAILS}),
     Transition(
         Trigger.WARNING_MOVED,
-        _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR),
+        _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR, _L.IN_PROGRESS),
         events={_WARNING: Becomes(_E.UNDONE)},
     ),
     Transition(Trigger.END_DUE, _in(_L.ERROR), guard=end_has_failed),
@@ -186,7 +190,7 @@ TABLE: tuple[Transition, ...] = (
         done=_CLEARED,
         refused=Becomes(_P.ERROR),
     ),
-    Transition(Trigger.AMENDED, _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR)),
+    Transition(Trigger.AMENDED, _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR, _L.IN_PROGRESS, _L.TIMEDOUT)),
     Transition(
         Trigger.RETRIED,
         _in(_L.ERROR),
@@ -198,7 +202,15 @@ TABLE: tuple[Transition, ...] = (
     # Not one that starts or ends: its step works with the resources that it has.
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
     Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING}, _L.DELETING),
-    Transition(Trigger.GONE, _in(_L.PENDING, _L.TERMINATED, _L.DELETING), _L.DELETING, done=_CLEARED),
+    Transition(
+        Trigger.GONE,
+        _in(_L.PENDING, _L.TERMINATED, _L.DELETING, _L.IN_PROGRESS, _L.TIMEDOUT),
+        _L.DELETING,
+        done=_CLEARED,
+    ),
+    Transition(Trigger.GRANTED, _in(_L.IN_PROGRESS), _L.PENDING),
+    Transition(Trigger.GAVE_UP, _in(_L.IN_PROGRESS), _L.ERROR, events=_NEVER_BEGUN, done=_CLEARED),
+    Transition(Trigger.TIMED_OUT, _in(_L.IN_PROGRESS), _L.TIMEDOUT, events=_NEVER_BEGUN, done=_CLEARED),
 )
 """The rows of a trigger are tried in this order; the first whose state and guard fit is taken."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DAY = datetime(2031, 5, 1, tzinfo=UTC)
 PARTS = ("a", "b")
+OF_WAITING = (Trigger.GRANTED, Trigger.GAVE_UP, Trigger.TIMED_OUT)
 CHOICES: tuple[tuple[str, ...], ...] = ((), ("a",), ("a", "b"))
 
 
@@ -52,7 +53,7 @@ def steps(before: Lease) -> Iterator[Lease]:
 def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[str]]]:
     """Return every combination of statuses that `follow` leads to, with the states that follow it at once."""
     found: dict[tuple[object, ...], tuple[Lease, set[str]]] = {}
-    ahead = [lease(), lease(0)]
+    ahead = [lease(), lease(0), replace(lease(), status=LeaseStatus.IN_PROGRESS)]
     while ahead:
         here = ahead.pop()
         events, parts = (tuple(each.status for each in some) for some in (here.events, here.reservations))
@@ -135,10 +136,10 @@ def status(here: Lease, kind: EventType) -> EventStatus:
 def worked(here: Lease) -> Iterator[Lease]:
     """Yield what follows a lease when workers, its owner and the clock act in a possible order."""
     start, end = status(here, EventType.START), status(here, EventType.END)
-    for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED):
+    for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED, *OF_WAITING):
         if can(here.status, trigger):
             yield move(here, trigger)
-    if here.status is LeaseStatus.DELETING or end is EventStatus.DONE:
+    if here.status in (LeaseStatus.DELETING, LeaseStatus.IN_PROGRESS) or end is EventStatus.DONE:
         return
     if start is not EventStatus.DONE and end is EventStatus.UNDONE:
         begun = move(here, Trigger.START_DUE)

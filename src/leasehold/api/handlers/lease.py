@@ -6,6 +6,7 @@ import hashlib
 import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
+from leasehold.model.lease_type import LeaseType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -174,6 +176,10 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
         fingerprint=_fingerprint(body),
         heal_policy=chosen(body.heal_policy),
+        type=LeaseType(body.type or LeaseType.SCHEDULED),
+        retries=body.retries,
+        retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
+        deadline=dates.parse_optional(body.deadline, version=call.version, now=now, field="deadline"),
     )
 
 

@@ -8,8 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.versions import HEAL_POLICY
+from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
+from leasehold.model.lease_type import LeaseType
 
 LONGEST_NAME = 80
 MOST_RESERVATIONS = 1000
@@ -47,6 +48,25 @@ HealPolicyWord = Annotated[
         {"type": "string", "enum": _POLICIES, "description": "From 1.2 on: what happens when a resource fails"}
     ),
 ]
+_TYPES = [each.value for each in LeaseType]
+
+
+def _type(word: str) -> str:
+    if word not in _TYPES:
+        message = f"it has to be {' or '.join(map(repr, _TYPES))}"
+        raise ValueError(message)
+    return word
+
+
+TypeWord = Annotated[
+    str,
+    AfterValidator(_type),
+    WithJsonSchema(
+        {"type": "string", "enum": _TYPES, "description": "From 1.2 on: what happens if it cannot be granted at once"}
+    ),
+]
+MOST_SECONDS = 24 * 3600
+MOST_RETRIES = 10_000
 OptionalDate = Annotated[str | None, Field(description="A date; null or empty means the configured default")]
 
 
@@ -79,6 +99,7 @@ class EventRequest(RequestModel):
 
 
 _SINCE = {"heal_policy": HEAL_POLICY}
+_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(("type", "retries", "retry_seconds", "deadline"), LEASE_TYPES)}
 
 
 class LeaseCreation(RequestModel):
@@ -91,8 +112,12 @@ class LeaseCreation(RequestModel):
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
     heal_policy: HealPolicyWord | None = None
+    type: TypeWord | None = None
+    retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
+    retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
+    deadline: Date | None = None
 
-    since = _SINCE
+    since = _SINCE_OF_CREATION
 
 
 class LeaseAmendment(RequestModel):
@@ -155,7 +180,7 @@ class ReservationAnswer(TypedDict):
 
 
 class LeaseAnswer(TypedDict):
-    """A lease; `status_reason` from 1.1 on, `heal_policy` from 1.2 on."""
+    """A lease; `status_reason` from 1.1 on, `heal_policy`, `type` and how long it waits from 1.2 on."""
 
     id: str
     name: str
@@ -170,6 +195,11 @@ class LeaseAnswer(TypedDict):
     created_at: str | None
     updated_at: str | None
     heal_policy: NotRequired[str]
+    type: NotRequired[str]
+    retries: NotRequired[int | None]
+    retry_seconds: NotRequired[int | None]
+    deadline: NotRequired[str | None]
+    tried: NotRequired[int | None]
     reservations: list[ReservationAnswer]
     events: list[EventAnswer]
 

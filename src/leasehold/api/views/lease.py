@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
-from leasehold.api.versions import HEAL_POLICY, STATUS_REASON, Version
+from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, STATUS_REASON, Version
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.states import LeaseStatus
+from leasehold.model.tries import ended_waiting
 
 if TYPE_CHECKING:
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
@@ -34,8 +35,8 @@ REASONS = {
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
     """Return the lease with its reservations and events.
 
-    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy`. The reason names no host to
-    callers who may not list hosts.
+    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy` and its type. The reason names no
+    host to callers who may not list hosts.
     """
     answer: LeaseAnswer = {
         "id": lease.id,
@@ -45,7 +46,7 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         "trust_id": None,
         "start_date": to_wire(lease.window.start),
         "end_date": to_wire(lease.window.end),
-        "status": lease.status.value,
+        "status": (lease.status if version >= LEASE_TYPES else lease.status.of_v1).value,
         "degraded": lease.degraded,
         "created_at": to_record(lease.created_at),
         "updated_at": to_record(lease.updated_at),
@@ -53,13 +54,27 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
     }
     if version >= STATUS_REASON:
-        hidden = lease.status_reason is not None and not sight.hosts
+        # Why a lease still waits, or never came, is what a refusal says, and that names no host.
+        waits = lease.waits or ended_waiting(lease)
+        hidden = lease.status_reason is not None and not sight.hosts and not waits
         answer["status_reason"] = (
             REASONS.get(lease.status, REASONS[LeaseStatus.ERROR]) if hidden else lease.status_reason
         )
     if version >= HEAL_POLICY:
         answer["heal_policy"] = lease.heal_policy or DEFAULT
+    if version >= LEASE_TYPES:
+        _add_type(answer, lease)
     return answer
+
+
+def _add_type(answer: LeaseAnswer, lease: Lease) -> None:
+    """Add the type of the lease, and how long it waits; null for one that never had to wait."""
+    waiting = lease.waiting
+    answer["type"] = lease.type.value
+    answer["retries"] = None if waiting is None else waiting.retries
+    answer["retry_seconds"] = None if waiting is None else int(waiting.pause.total_seconds())
+    answer["deadline"] = None if waiting is None else to_wire_or_none(waiting.deadline)
+    answer["tried"] = None if waiting is None else waiting.tried
 
 
 def _moment(event: Event) -> tuple[datetime, str]:

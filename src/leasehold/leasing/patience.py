@@ -1,0 +1,73 @@
+"""How long a requested lease waits if it cannot be granted at once: what the request says, within the configuration."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from leasehold.conf.leases import LEAST_PAUSE
+from leasehold.model.errors import InvalidDateError, InvalidInputError, MissingParameterError
+from leasehold.model.lease_type import LeaseType
+from leasehold.model.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from leasehold.conf.settings import LeaseSettings
+    from leasehold.model.draft import LeaseDraft
+
+
+def patience(draft: LeaseDraft, settings: LeaseSettings, now: datetime, pools: Iterable[str]) -> Waiting | None:
+    """Return how long the lease waits, from now on, for resources of these pools; None for a type that does not wait.
+
+    Raises InvalidInputError, InvalidDateError and MissingParameterError with the field's name.
+    """
+    _check_fields(draft)
+    if draft.type is LeaseType.IMMEDIATE and draft.start > now:
+        message = "A lease of the type 'immediate' starts now. Send 'now' as its start, or leave its type out."
+        raise InvalidDateError(message, field="start_date")
+    if not draft.type.waits:
+        return None
+    pause = _pause(draft, settings)
+    if draft.deadline is not None and draft.deadline <= now:
+        message = "The deadline must be later than now."
+        raise InvalidDateError(message, field="deadline")
+    retries = _retries(draft, settings) if draft.type is LeaseType.RETRY else None
+    return Waiting(now, now + pause, pause, frozenset(pools), retries, draft.deadline)
+
+
+def _check_fields(draft: LeaseDraft) -> None:
+    """Check that the type has each field that is given, and that a waitlist has its deadline."""
+    owners = {
+        "retries": (draft.retries, (LeaseType.RETRY,)),
+        "retry_seconds": (draft.retry_pause, (LeaseType.RETRY, LeaseType.WAITLIST)),
+        "deadline": (draft.deadline, (LeaseType.WAITLIST,)),
+    }
+    for name, (value, types) in owners.items():
+        if value is not None and draft.type not in types:
+            words = " or ".join(map(repr, map(str, types)))
+            message = f"{name} belongs to leases of the type {words}. Leave it out, or send this type."
+            raise InvalidInputError(message, field=name)
+    if draft.type is LeaseType.WAITLIST and draft.deadline is None:
+        name = "deadline"
+        raise MissingParameterError(name)
+
+
+def _retries(draft: LeaseDraft, settings: LeaseSettings) -> int:
+    if draft.retries is None:
+        return settings.retries
+    if not 1 <= draft.retries <= settings.retries:
+        message = f"retries has to be from 1 to {settings.retries}, which is what this service allows."
+        raise InvalidInputError(message, field="retries")
+    return draft.retries
+
+
+def _pause(draft: LeaseDraft, settings: LeaseSettings) -> timedelta:
+    if draft.retry_pause is None:
+        return settings.retry_pause
+    if not timedelta(seconds=LEAST_PAUSE) <= draft.retry_pause <= settings.retry_pause:
+        most = int(settings.retry_pause.total_seconds())
+        message = f"retry_seconds has to be from {LEAST_PAUSE} to {most}, which is what this service allows."
+        raise InvalidInputError(message, field="retry_seconds")
+    return draft.retry_pause

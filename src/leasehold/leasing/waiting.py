@@ -1,0 +1,191 @@
+"""Try a lease again that waits for resources: the decision of a new lease, when its pause is over or something is free.
+
+A try commits the grant, or nothing; what was refused, and why, is then written in a transaction of its own. So a try
+holds no resources and leaves no trace in what a project uses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.outbox import put_event
+from leasehold.db.pool import LockedPools, bump_pools, lock_pools
+from leasehold.db.task import due_anew, finish_task, still_ours
+from leasehold.db.waiting import hurry_tries
+from leasehold.enforcement.deciding import Deciding
+from leasehold.enforcement.external import Call
+from leasehold.leasing.allocations import promise
+from leasehold.leasing.approval import Approval, approved
+from leasehold.leasing.decide import RefusedError, decide, promised_window
+from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.line import Line, asked_of, pools_in_line
+from leasehold.leasing.requests import conditions_of
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.event_log import LeaseNews
+from leasehold.model.reminder import rungs_done
+from leasehold.model.states import EventType
+from leasehold.model.tries import granted, moved_to, refused, timed_out
+from leasehold.model.waiting import window_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.db.task import Claim
+    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.decide import Asked
+    from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Pick
+    from leasehold.model.lease import Lease
+    from leasehold.model.waiting import Waiting
+    from leasehold.model.windows import Window
+
+BEHIND = "Leases that have waited longer come first."
+AFTER_YOU = timedelta(seconds=1)
+"""When a lease is tried again that let another one go first."""
+
+
+class _NotGrantedError(Exception):
+    """The try is over without a grant; `reason` is a sentence. `first` is the lease that has to go first, if any."""
+
+    def __init__(self, reason: str, first: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.first = first
+
+
+def try_waiting(service: Service, claim: Claim, seen: Lease) -> bool:
+    """Try to grant a waiting lease, whose task is claimed, and set when it is due next; False if the claim is lost.
+
+    A limit that is exceeded and the denial of the external service count as refused tries, with their sentence.
+    """
+    window = window_at(seen.window, service.now())
+    try:
+        asked = asked_of(service, seen)
+        conditions = conditions_of((part.kind, part.request) for part in asked)
+
+        def attempt(approval: Approval) -> bool:
+            return service.decide(_Try(service, claim, seen, asked, window, approval), conditions)
+
+        return approved(service, Call.CREATE, seen.project_id, attempt)
+    except _NotGrantedError as error:
+        return service.db.transact(partial(_write, service, claim, seen, error))
+    except LeaseholdError as error:
+        return service.db.transact(partial(_write, service, claim, seen, error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """The transaction that grants it, which may have to run more than once; `window` is what the lease would get."""
+
+    service: Service
+    claim: Claim
+    seen: Lease
+    asked: Sequence[Asked]
+    window: Window
+    approval: Approval
+
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
+        now, waiting = self.service.now(), _waiting_of(self.seen)
+        if waiting.expired(now):
+            raise _NotGrantedError(self.seen.status_reason or "")
+        moved = moved_to(self.seen, self.window)
+        self.service.enforcement.check_create(moved, Deciding(connection, now, self.service.types))
+        place = (waiting.since, self.seen.id)
+        generations = lock_pools(connection, pools_in_line(connection, waiting.pools, place))
+        lease = find_lease(connection, self.seen.id, lock=True)
+        if not still_ours(connection, self.claim):
+            return False
+        now = self.service.now()
+        if lease is None or lease.generation != self.seen.generation:
+            finish_task(connection, self.claim, now)
+            return True
+        ahead = promised_window(self.window.start, self.window.end, now)
+        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
+            decided = self._decided(snapshots, ahead)
+            budget = self.service.terms(ahead, self.window.duration).budget
+            first = Line(self.service, connection, snapshots, now, budget).first_ahead(waiting.pools, place)
+        if first is not None:
+            raise _NotGrantedError(BEHIND, first)
+        self.approval.require(
+            (self.window, [tuple(picks) for picks in decided]),
+            lambda: ExternalView(self.service, connection).creation(_draft_of(self.service, moved), moved, decided),
+        )
+        rungs = self.service.settings.manager.warn_before_end
+        after = replace(granted(moved, waiting), reminded=rungs_done(self.window, now, rungs))
+        promise(connection, after, self.asked, decided, generations, ahead)
+        after = save_lease(connection, lease, after, now)
+        finish_task(connection, self.claim, now)
+        put_event(connection, LeaseNews.GRANTED, after, now)
+        bump_pools(connection, LockedPools({name: generations.states[name] for name in waiting.pools}))
+        return True
+
+    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window) -> list[Sequence[Pick]]:
+        try:
+            return decide(snapshots, self.asked, self.service.terms(ahead, self.window.duration))
+        except RefusedError as error:
+            kind = self.asked[error.position].kind
+            raise _NotGrantedError(kind.not_enough(error.refusal).message) from None
+
+
+def _write(
+    service: Service, claim: Claim, seen: Lease, error: _NotGrantedError | LeaseholdError, connection: Connection
+) -> bool:
+    """Write that a try was refused, and when the next one is due; or that it was the last one."""
+    lease = find_lease(connection, seen.id, lock=True)
+    if not still_ours(connection, claim):
+        return False
+    now = service.now()
+    if lease is None or lease.generation != seen.generation:
+        finish_task(connection, claim, now)
+        return True
+    waiting = _waiting_of(lease)
+    if isinstance(error, _NotGrantedError) and error.first is not None:
+        finish_task(connection, claim, now + AFTER_YOU, error=error.reason)
+        hurry_tries(connection, [error.first], now)
+        return True
+    if waiting.expired(now):
+        after = timed_out(lease)
+    elif isinstance(error, _NotGrantedError):
+        after = refused(lease, waiting, now, error.reason)
+    else:
+        after = refused(lease, waiting, now, error.message, passed_over=True)
+    after = save_lease(connection, lease, after, now)
+    if after.waits:
+        # Something may have become free since it was tried.
+        due = min(_waiting_of(after).due, due_anew(connection, claim) or _waiting_of(after).due)
+        finish_task(connection, claim, due, error=after.status_reason)
+    else:
+        put_event(connection, LeaseNews.TIMED_OUT, after, now)
+        finish_task(connection, claim, None)
+    return True
+
+
+def _waiting_of(lease: Lease) -> Waiting:
+    """Return what a lease waits for; a lease that waits without it is a defect."""
+    if lease.waiting is None:
+        message = f"Lease {lease.id} is {lease.status} and does not say what it waits for."
+        raise RuntimeError(message)
+    return lease.waiting
+
+
+def _draft_of(service: Service, lease: Lease) -> LeaseDraft:
+    """Return the request for a lease as far as the external service is told of it."""
+    ours = set(EventType)
+    return LeaseDraft(
+        lease.name,
+        lease.window.start,
+        lease.window.end,
+        reservations=tuple(
+            {**service.types.view(part), "resource_type": part.resource_type} for part in lease.reservations
+        ),
+        events=tuple(event.type for event in lease.events if event.type not in ours),
+        type=lease.type,
+    )

@@ -1,0 +1,167 @@
+"""Leases that wait, on each database: what is kept of them, who is next, and that many managers grant a host once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import select
+
+from leasehold.cloud.sandbox import seed
+from leasehold.db.lease import find_lease, insert_lease, save_lease
+from leasehold.db.pool import lock_pools, read_pools
+from leasehold.db.tables import leases, tasks
+from leasehold.db.task import LEASE, add_task, claim_tasks
+from leasehold.db.waiting import ahead_of, hurry_waiting, mark_waiting
+from leasehold.leasing.calendars import Calendars
+from leasehold.manager.task_runner import run_task
+from leasehold.model.lease_type import LeaseType
+from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
+from leasehold.model.states import LeaseStatus
+from leasehold.model.transitions import Trigger, move
+from leasehold.model.tries import granted
+from leasehold.model.waiting import Waiting
+from tests.db.examples import NOW, at_once, lease
+from tests.factory import Clock, hosts, open_service, run_for
+from tests.stateful.audit import audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Engine
+
+    from leasehold.db.store import Database
+    from leasehold.model.lease import Lease
+    from tests.factory import World
+
+MINUTE = timedelta(minutes=1)
+LATER = NOW + timedelta(days=1)
+
+
+def add(db: Database, minutes: int = 0, pools: frozenset[str] = frozenset({HOST_POOL})) -> Lease:
+    """Write a lease that has waited since so many minutes after `NOW`."""
+    since = NOW + minutes * MINUTE
+    waiting = Waiting(since, since + MINUTE, MINUTE, pools, deadline=LATER + timedelta(microseconds=7))
+    made = replace(lease(), status=LeaseStatus.IN_PROGRESS, type=LeaseType.WAITLIST, waiting=waiting)
+
+    def write(connection: Connection) -> None:
+        insert_lease(connection, made)
+        add_task(connection, LEASE, made.id, LATER, made.project_id)
+
+    db.transact(write)
+    return made
+
+
+def due(db: Database, lease_id: str) -> datetime:
+    with db.reading() as connection:
+        found: datetime = connection.execute(select(tasks.c.due_at).where(tasks.c.subject == lease_id)).scalar_one()
+    return found
+
+
+def test_what_it_waits_for_is_read_as_it_was_written(db: Database) -> None:
+    made = add(db)
+    with db.reading() as connection:
+        found = find_lease(connection, made.id)
+    assert found is not None
+    assert (found.waiting, found.type, found.status) == (made.waiting, LeaseType.WAITLIST, "IN_PROGRESS")
+
+
+@pytest.mark.parametrize("trigger", [Trigger.TIMED_OUT, Trigger.GAVE_UP, Trigger.GRANTED])
+def test_who_waits_no_more_is_not_in_line(db: Database, trigger: Trigger) -> None:
+    made = add(db)
+    assert made.waiting is not None
+    after = granted(made, made.waiting) if trigger is Trigger.GRANTED else move(made, trigger)
+
+    def write(connection: Connection) -> None:
+        before = find_lease(connection, made.id, lock=True)
+        assert before is not None
+        save_lease(connection, before, replace(after, created_at=before.created_at), NOW)
+
+    db.transact(write)
+    with db.reading() as connection:
+        row = connection.execute(select(leases).where(leases.c.id == made.id)).one()
+        assert ahead_of(connection, {HOST_POOL}, None) == []
+    assert (row.waiting_since, row.waiting["granted"]) == (None, trigger is Trigger.GRANTED)
+
+
+def test_a_line_is_in_the_order_of_waiting_and_of_its_pools(db: Database) -> None:
+    both = frozenset({HOST_POOL, FLOATING_IP_POOL})
+    second, first, third = add(db, 2), add(db, 1), add(db, 3, both)
+    other = add(db, 0, frozenset({FLOATING_IP_POOL}))
+    with db.reading() as connection:
+
+        def line(*pools: str, before: Lease | None = None) -> list[str]:
+            place = None if before is None or before.waiting is None else (before.waiting.since, before.id)
+            return [ident for ident, _ in ahead_of(connection, pools, place)]
+
+        assert line(HOST_POOL) == [first.id, second.id, third.id]
+        assert line(FLOATING_IP_POOL) == [other.id, third.id]
+        assert line(HOST_POOL, before=third) == [first.id, second.id]
+        assert line(HOST_POOL, before=first) == []
+
+
+def test_what_becomes_free_makes_the_tries_of_its_pool_due(db: Database) -> None:
+    mine, other = add(db), add(db, 0, frozenset({FLOATING_IP_POOL}))
+
+    def free(connection: Connection) -> None:
+        hurry_waiting(connection, lock_pools(connection, {HOST_POOL}), NOW)
+
+    db.transact(free)
+    assert (due(db, mine.id), due(db, other.id)) == (LATER, LATER), "nobody is noted at the pool"
+    db.transact(lambda connection: mark_waiting(connection, {HOST_POOL, FLOATING_IP_POOL}))
+    db.transact(free)
+    assert (due(db, mine.id), due(db, other.id)) == (NOW, LATER)
+
+
+def test_a_pool_forgets_who_waits_no_more(db: Database) -> None:
+    db.transact(lambda connection: mark_waiting(connection, {HOST_POOL, FLOATING_IP_POOL}))
+    add(db)
+    both = {HOST_POOL, FLOATING_IP_POOL}
+    db.transact(lambda connection: hurry_waiting(connection, lock_pools(connection, both), NOW))
+    with db.reading() as connection:
+        found = read_pools(connection)
+    assert {name: found[name].waiting for name in both} == {HOST_POOL: True, FLOATING_IP_POOL: False}
+
+
+@pytest.fixture
+def world(engine: Engine) -> Iterator[World]:
+    """Yield a service with two hosts."""
+    seed.plant(engine)
+    made = open_service(engine.url.render_as_string(hide_password=False), clock=Clock())
+    made.enrol("cmp-01", "cmp-02")
+    yield made
+    made.engine.dispose()
+
+
+@pytest.mark.slow
+def test_many_managers_grant_each_host_once_and_in_order(world: World) -> None:
+    """All of the line are due at once, and four managers try them at the same time."""
+    first = world.lease(hosts(2), end=5)
+    line = []
+    for _ in range(8):
+        world.clock.advance(microseconds=1)
+        line.append(world.lease(hosts(1), type=LeaseType.WAITLIST, deadline=world.hour(9)))
+    world.delete(first)
+
+    def work(own: Database, _: int) -> int:
+        service = replace(world.service, db=own, calendars=Calendars())
+        done = 0
+        while True:
+            claim = partial(claim_tasks, claimer=uuid4().hex, now=world.now(), lasts=MINUTE, most=1)
+            claims = own.transact(claim)
+            if not claims:
+                return done
+            run_task(service, claims[0])
+            done += 1
+
+    for _ in range(4):
+        at_once(world.engine, 4, work)
+        world.clock.advance(seconds=1)
+    run_for(world, seconds=5)
+    assert [world.status(each) for each in line] == ["ACTIVE", "ACTIVE", *["IN_PROGRESS"] * 6]
+    audit(world)

@@ -9,6 +9,7 @@ import pytest
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Inventory
 from tests.contract.lab import custom_class, private_flavor, unique
+from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
@@ -71,7 +72,8 @@ def test_a_project_may_be_let_in(lab: Lab, host_reservation: str) -> None:
     stranger = lab.projects[1]
     assert lab.boot(stranger, lab.flavor_id, [host_reservation]).status == "ERROR"
     lab.cloud.aggregates.ensure(host_reservation, f"blazar_{host_reservation}", {stranger: "blazar:project"})
-    assert lab.boot(stranger, lab.flavor_id, [host_reservation]).status == "ACTIVE"
+    # Nova's scheduler hears of it a moment later.
+    wait_for(lambda: lab.boot(stranger, lab.flavor_id, [host_reservation]).status == "ACTIVE", within=60)
 
 
 def test_a_hint_to_nothing_finds_no_host(lab: Lab, host_reservation: str) -> None:

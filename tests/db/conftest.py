@@ -72,6 +72,6 @@ def emptied(engine: Engine) -> Iterator[Engine]:
                 connection.execute(delete(table))
         connection.execute(update(event_log).values(last=0, nonce=NO_NONCE, purged=0))
         connection.execute(delete(pools).where(pools.c.name.not_in({HOST_POOL, FLOATING_IP_POOL})))
-        connection.execute(update(pools).values(generation=0, nonces="0:first-nonce"))
+        connection.execute(update(pools).values(generation=0, nonces="0:first-nonce", waiting=None))
     with another(engine) as made:
         yield made

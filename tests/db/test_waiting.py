@@ -16,7 +16,7 @@ from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
-from leasehold.db.waiting import ahead_of, hurry_waiting, mark_waiting
+from leasehold.db.waiting import AT_ONCE, SOON, ahead_of, hurry_waiting, mark_waiting
 from leasehold.leasing.calendars import Calendars
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
@@ -103,6 +103,23 @@ def test_a_line_is_in_the_order_of_waiting_and_of_its_pools(db: Database) -> Non
         assert line(FLOATING_IP_POOL) == [other.id, third.id]
         assert line(HOST_POOL, before=third) == [first.id, second.id]
         assert line(HOST_POOL, before=first) == []
+
+
+def test_a_long_line_is_not_tried_as_a_whole_whenever_something_becomes_free(db: Database) -> None:
+    """Who is far behind is tried soon after, and is not put off by what becomes free meanwhile."""
+    line = [add(db, minutes) for minutes in range(AT_ONCE + 2)]
+
+    def freed(at: datetime) -> None:
+        db.transact(lambda connection: hurry_waiting(connection, lock_pools(connection, {HOST_POOL}), at))
+
+    db.transact(lambda connection: mark_waiting(connection, {HOST_POOL}))
+    freed(LATER - 5 * MINUTE)
+    first, last = line[:AT_ONCE], line[AT_ONCE:]
+    assert {due(db, each.id) for each in first} == {LATER - 5 * MINUTE}
+    assert {due(db, each.id) for each in last} == {LATER - 5 * MINUTE + SOON}
+    freed(LATER - 5 * MINUTE + SOON / 2)
+    assert {due(db, each.id) for each in first} == {LATER - 5 * MINUTE}
+    assert {due(db, each.id) for each in last} == {LATER - 5 * MINUTE + SOON}
 
 
 def test_what_becomes_free_makes_the_tries_of_its_pool_due(db: Database) -> None:

@@ -26,11 +26,19 @@ if TYPE_CHECKING:
 
 MOST = 100
 """How many leases that wait are looked at together, oldest first: the others are tried when their pause is over."""
+AT_ONCE = 10
+"""So many are tried as soon as something becomes free, the others of them `SOON` after."""
+SOON = timedelta(seconds=5)
+"""However often something becomes free, each of the others is tried once in this time: each try locks its pools."""
 _IN_LINE = select(leases.c.id, leases.c.waiting).where(leases.c.waiting_since.is_not(None))
 _ORDER = (leases.c.waiting_since, leases.c.id)
 _HURRY = (
     update(tasks)
-    .where(tasks.c.kind == LEASE, tasks.c.subject.in_(bindparam("ids", expanding=True)))
+    .where(
+        tasks.c.kind == LEASE,
+        tasks.c.subject.in_(bindparam("ids", expanding=True)),
+        or_(tasks.c.due_at > bindparam("due"), tasks.c.claimed_by.is_not(None)),
+    )
     .values(due_at=bindparam("due"))
 )
 _MARK = update(pools).where(pools.c.name == bindparam("pool")).values(waiting=bindparam("flag"))
@@ -103,20 +111,22 @@ def mark_waiting(connection: Connection, pool_names: Collection[str]) -> None:
 def hurry_waiting(connection: Connection, locked: LockedPools, now: datetime) -> None:
     """Make the tries of leases due that wait for these pools, of which something may have become free.
 
-    Takes no statement if no lease waits for them.
+    The first `AT_ONCE` in line are due now, the others a little later. Takes no statement if no lease waits for them.
     """
     marked = {name for name, state in locked.states.items() if state.waiting}
     if not marked:
         return
     found = ahead_of(connection, marked, None)
-    hurry_tries(connection, [ident for ident, _ in found], now)
+    ids = [ident for ident, _ in found]
+    hurry_tries(connection, ids[:AT_ONCE], now)
+    hurry_tries(connection, ids[AT_ONCE:], now + SOON)
     unwanted = marked.difference(*(waiting.pools for _, waiting in found))
     if len(found) < MOST:
         _mark(connection, unwanted, flag=False)
 
 
 def hurry_tries(connection: Connection, lease_ids: Sequence[str], due: datetime) -> None:
-    """Make the tasks of these leases due at a moment."""
+    """Make the tasks of these leases due at a moment, unless they are due before; also those that run at present."""
     if lease_ids:
         connection.execute(_HURRY, {"ids": sorted(lease_ids), "due": due})
 

@@ -44,7 +44,8 @@ class MariaDB(Server):
             "--skip-name-resolve",
             "--skip-log-bin",
             "--character-set-server=utf8mb4",
-            "--max-connections=200",
+            # As for PostgreSQL.
+            "--max-connections=600",
             # Durable as in production, or the crash tests would prove nothing; small, or they would be slow.
             "--innodb-flush-log-at-trx-commit=1",
             "--innodb-buffer-pool-size=64M",

@@ -32,7 +32,7 @@ from leasehold.db.store import Database
 from leasehold.db.tables import outbox, tasks
 from leasehold.db.task import END_NOTICE, claim_tasks, postpone_task
 from leasehold.enforcement.base import load_filters
-from leasehold.leasing import amend, create, delete, heal, maintenance, queries, resource, swap
+from leasehold.leasing import amend, create, delete, heal, heal_request, maintenance, queries, resource, swap
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.service import Service
@@ -210,6 +210,10 @@ class World:
         """Swap the host that has `server`, or the host with this name; `servers` are named besides `server`."""
         named = frozenset(servers if server is None else {server, *servers})
         return swap.swap_resource(self.service, lease.id, SwapWish(server, host, named))
+
+    def heal_now(self, lease: Lease) -> Lease:
+        """Have what failed of a lease replaced, as its owner does by a request."""
+        return heal_request.heal_on_request(self.service, lease.id)
 
     def maintain(self, *labels: str, start: float = 0, end: float = 1, on_conflict: str = "refuse") -> Lease:
         """Make a maintenance window on the hosts with these labels; `start` and `end` are hours after `START`."""

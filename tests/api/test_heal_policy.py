@@ -11,7 +11,7 @@ from tests.api.test_leases import MAKE, made, make
 if TYPE_CHECKING:
     from tests.api.conftest import Client
 
-POLICIES = ("replace", "replace-before-start", "never", "default")
+POLICIES = ("replace", "replace-before-start", "ask", "never", "default")
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_without_a_choice_it_is_the_operators_default(new: Client) -> None:
 
 
 def test_the_refusal_of_another_word_names_those_that_exist(new: Client) -> None:
-    answer = make(new, heal_policy="ask")
+    answer = make(new, heal_policy="asks")
     assert (answer.status_code, answer.json["field"]) == (400, "heal_policy")
     assert all(repr(word) in answer.json["error_message"] for word in POLICIES)
 

@@ -27,6 +27,8 @@ OPTIONAL = (str, type(None))
 COUNT = (int, type(None))
 NEWER = {
     "heal_policy": str,
+    "at_risk": bool,
+    "reminder_seconds": (str, list),
     "type": str,
     "deadline": OPTIONAL,
     "retries": COUNT,
@@ -357,6 +359,8 @@ def walk_swap(walk: Walk) -> None:
     lease = walk.ask("POST", "/v1/leases", NEW_LEASE, status=201)["lease"]
     swapped = walk.ask("POST", "/v1/leases/{lease_id}/swap", {"host": "cmp-01"}, lease_id=lease["id"])["lease"]
     assert {**swapped, "updated_at": None} == {**lease, "updated_at": None}
+    healed = walk.ask("POST", "/v1/leases/{lease_id}/heal", status=409, lease_id=lease["id"])
+    assert healed["code"] == "leasehold.heal.nothing"
     (part,) = walk.ask("GET", "/v1/leases/{lease_id}/resources", lease_id=lease["id"])["reservations"]
     assert part["reservation_id"] == lease["reservations"][0]["id"]
     (held,) = part["resources"]

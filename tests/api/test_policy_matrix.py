@@ -55,6 +55,7 @@ EXPECTED: Mapping[str, Let] = {
     "blazar:leases:delete": MEMBERS,
     "leasehold:leases:get_resources": READERS,
     "leasehold:leases:swap": MEMBERS,
+    "leasehold:leases:heal": MEMBERS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -114,6 +115,8 @@ class Site:
         ids = {"resource_type": "physical:host", "name": "rack"}
         if route.path.endswith("/swap"):
             ids["lease_id"] = self.active()
+        elif route.path.endswith("/heal"):
+            ids["lease_id"] = self.broken()
         elif "lease_id" in route.path:
             ids["lease_id"] = self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
         if "host_id" in route.path or "resource_id" in route.path:
@@ -147,6 +150,19 @@ class Site:
         run_manager(inside)
         self.server = inside.boot(queries.get_lease(self.service, made["id"])).id
         return str(made["id"])
+
+    def broken(self) -> str:
+        """Return an active lease that keeps a failed host, beside a free host; the lease before it is gone."""
+        settings = replace(self.service.settings.manager, failure_grace_seconds=0)
+        at_once = replace(self.service, settings=replace(self.service.settings, manager=settings))
+        inside = World(at_once, cast("SandboxCloud", self.service.cloud), Clock(NOW), self.service.db.engine)
+        for each in inside.listed():
+            inside.recover(each.label)
+        lease = self.active()
+        self.owner.ask("PUT", f"/v1/leases/{lease}", {"heal_policy": "never"}, headers=V1_2)
+        (name,) = inside.holds(queries.get_lease(self.service, lease))
+        inside.fail(name)
+        return lease
 
     def new_host(self) -> dict[str, str]:
         return {"name": next(self.hosts)}

@@ -20,10 +20,10 @@ LEASES, LEASE = "/v1/leases", "/v1/leases/{lease_id}"
 HOSTS, HOST, PROPERTIES = "/v1/os-hosts", "/v1/os-hosts/{host_id}", "/v1/os-hosts/properties"
 ADDRESSES = "/v1/floatingips"
 TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
-SWAP, HELD = f"{LEASE}/swap", f"{LEASE}/resources"
+SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HELD, WINDOWS, ALARMS)
+NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS)
 """Paths that are new in 1.2."""
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"
 ADDRESS_TYPE = "/v1/resources/virtual:floatingip"

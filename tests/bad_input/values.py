@@ -167,10 +167,12 @@ def properties(method: str, path: str, body: dict[str, Any], wrong: Values) -> I
 
 REQUIRED_DATE: Values = [None, "", *NO_DATE]
 DATES = {"start_date": REQUIRED_DATE, "end_date": REQUIRED_DATE, "before_end_date": NO_DATE}
-NO_POLICY: Values = ["", "Never", "ask", "never ", "x" * 100_000, *NO_TEXT]
+NO_POLICY: Values = ["", "Never", "asks", "never ", "x" * 100_000, *NO_TEXT]
 NO_COUNT: Values = [True, False, 0, -1, 1.5, 2**31, "", "1", "x", *OBJECTS]
+NO_REMINDERS: Values = [True, 60, "60", "", "Default", {}, [0], [-1], [1.5], ["60"], [[60]], [None], [2**31], [1] * 21]
 NEWER = {
     "heal_policy": NO_POLICY,
+    "reminder_seconds": NO_REMINDERS,
     "type": ["best_effort", "Scheduled", "immediate ", *NO_POLICY],
     "retries": NO_COUNT,
     "retry_seconds": NO_COUNT,
@@ -184,6 +186,7 @@ IN_CHANGE = {
     "end_date": NO_DATE,
     "before_end_date": NO_DATE,
     "heal_policy": NO_POLICY,
+    "reminder_seconds": NO_REMINDERS,
 }
 EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
 OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}

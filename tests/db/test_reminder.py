@@ -60,6 +60,22 @@ def test_those_are_found_that_have_passed_a_rung_they_were_not_told_of(db: Datab
     assert list(found(db, most=2)) == [wanted[3], wanted[4]]
 
 
+def test_rungs_of_their_own_take_the_place_of_the_operators(db: Database) -> None:
+    wanted = [add(db, 3600, reminders=(3600,)), add(db, 50, reminders=(60, 7200), reminded=7200)]
+    for left, changes in (
+        (3601, {"reminders": (3600,)}),
+        (5, {"reminders": ()}),
+        (50, {"reminders": (60,), "reminded": 60}),
+        (5, {"reminders": (60,), "status": LeaseStatus.TERMINATED}),
+        (-5, {"reminders": (60,)}),
+    ):
+        add(db, left, **changes)
+    assert list(found(db)) == [wanted[1], wanted[0]]
+    both = add(db, 500)
+    assert list(found(db)) == [wanted[1], both, wanted[0]]
+    assert list(found(db, most=1)) == [wanted[1]]
+
+
 @pytest.mark.slow
 def test_many_managers_tell_each_lease_once(engine: Engine, db: Database) -> None:
     ids = {add(db, 500 + number) for number in range(12)}

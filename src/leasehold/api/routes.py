@@ -136,6 +136,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", _ADDRESS, floatingip.show, (_F.GET,), None, OneFloatingIp),
     Route("DELETE", _ADDRESS, floatingip.delete, (_F.GET, _F.DELETE), success=GONE),
     _V1_2("GET", f"{_LEASE}/resources", holding.list_holdings, (_L.GET, _L.GET_RESOURCES), None, HolderList),
+    _V1_2("POST", f"{_LEASE}/heal", lease.heal, (_L.GET, _L.HEAL), None, OneLease, headers=_MATCH),
     _V1_2("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease, headers=_MATCH),
     _V1_2("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList, query=_READING),
     _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),

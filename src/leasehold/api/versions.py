@@ -50,7 +50,9 @@ HISTORY: Mapping[Version, str] = {
   them, and the keys that are known there. So is a property of a new host that is named like a field of the answer.
 * Resources of any type are enrolled, shown, changed and removed at `/v1/resources/{resource_type}`, and
   `/v1/resources` lists the types.
-* Leases have a `heal_policy`: what happens when one of their resources fails.
+* Leases have a `heal_policy`: what happens when one of their resources fails. `POST /v1/leases/{lease_id}/heal` has
+  failed resources replaced now. A lease is `at_risk` while a resource of it has failed and it does not begin soon.
+* Leases have `reminder_seconds`: how long before their end their project is reminded of it.
 * `GET /v1/leases/{lease_id}/resources` shows the resources that a lease has: their health, their capacity, and what is
   public about them.
 * `POST /v1/leases/{lease_id}/swap` swaps a host of a lease for another one.
@@ -75,6 +77,7 @@ STATUS_REASON = V1_1
 ETAGS = V1_1
 PAGES = V1_1
 HEAL_POLICY = V1_2
+REMINDERS = V1_2
 LEASE_TYPES = V1_2
 STRICT_KEYS = V1_2
 

@@ -108,9 +108,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     """Run a manager in this process for the length of the block; it finishes its tasks before the block ends."""
     settings = service.settings.manager
     worker = Worker(service, wake)
-    periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service)]
-    if settings.warn_before_end:
-        periodic.append(Reminder(service))
+    periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
     if settings.alarm_seconds:
         periodic.append(AlarmWatcher(service))
     if any(each.name not in settings.unpolled for each in service.types.reporting()):

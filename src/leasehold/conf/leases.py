@@ -57,8 +57,8 @@ MANAGER_OPTIONS = [
         default=HealPolicy.REPLACE.value,
         choices=[each.value for each in HealPolicy],
         help="What healing does for leases that do not say it themselves: `replace` gives them another resource for a "
-        "failed one, `replace-before-start` only until they start, `never` only flags them. A resource that works "
-        "again always goes back to the reservation that misses it.",
+        "failed one, `replace-before-start` only until they start, `ask` flags them and asks their owners, `never` "
+        "flags them. A resource that works again always goes back to the reservation that misses it.",
     ),
 ]
 

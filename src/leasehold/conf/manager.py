@@ -72,7 +72,8 @@ MANAGER_OPTIONS = [
         "warn_before_end",
         default=["24h", "40m", "10m", "2m"],
         help="How long before the end of a lease its project is reminded, by an event `lease.ends_soon` each: numbers "
-        "with `s`, `m`, `h` or `d`. Empty means never. Blazar's event `before_end_lease` does not depend on it.",
+        "with `s`, `m`, `h` or `d`. Empty means never. It is for leases that do not choose their `reminder_seconds`. "
+        "Blazar's event `before_end_lease` does not depend on it.",
     ),
     cfg.FloatOpt(
         "warn_poll_seconds",

@@ -56,6 +56,12 @@ def leases_that_lost(connection: Connection, now: datetime, returning: Collectio
     return {row.lease_id for row in rows if row.reservable or row.resource_number in returning}
 
 
+def leases_at_risk(connection: Connection, now: datetime) -> set[str]:
+    """Return the leases with `at_risk` that last beyond now."""
+    query = select(leases.c.id).where(leases.c.deleted_at.is_(None), leases.c.end_at > now, leases.c.at_risk.is_(True))
+    return set(connection.execute(query).scalars())
+
+
 def _lacking(now: datetime) -> Iterable[ColumnElement[bool]]:
     """Return the conditions of a lease with a reservation that misses something; the first ones use an index."""
     return (

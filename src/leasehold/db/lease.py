@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, reservations
 from leasehold.db.waiting import read_waiting, write_waiting
 from leasehold.model.heal_policy import HealPolicy
@@ -55,6 +56,8 @@ _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_
 def insert_lease(connection: Connection, lease: Lease) -> None:
     """Write a new lease with its reservations and events: three statements, however many parts."""
     row = {} if lease.type is LeaseType.SCHEDULED else {"type": lease.type, **write_waiting(lease)}
+    if lease.reminders is not None:
+        row |= write_reminders(lease)
     connection.execute(
         insert(leases),
         {
@@ -251,6 +254,8 @@ def _lease(row: Row[Any], parts: tuple[Reservation, ...], moments: tuple[Event, 
         reminded=row.reminded,
         type=LeaseType.SCHEDULED if row.type is None else LeaseType(row.type),
         waiting=read_waiting(row.waiting),
+        reminders=None if row.reminders is None else tuple(row.reminders),
+        at_risk=bool(row.at_risk),
     )
 
 
@@ -288,7 +293,8 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     """Write the differences between a lease that this transaction has locked and its new state; return the new state.
 
     A status reason is cut to `LONGEST_REASON`. Takes one statement each for the lease, its reservations and its events,
-    another one for a lease that waits, and none where nothing differs. Any difference increments the lease's
+    another one each for a lease that waits, for one with reminders of its own and for one that comes to be or is no
+    longer at risk, and none where nothing differs. Any difference increments the lease's
     generation. Allocations are not touched: `db.allocation` writes them. Raises ForbiddenTransitionError for a status
     that may not change so.
     """
@@ -308,6 +314,10 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     connection.execute(_SAVE_LEASE, {"key": saved.id, **_changed_lease(saved)})
     if saved.waiting is not None and (saved.waiting, saved.status) != (before.waiting, before.status):
         connection.execute(_SAVE_WAITING, {"key": saved.id, **write_waiting(saved)})
+    if write_reminders(saved) != write_reminders(before):
+        connection.execute(_SAVE_REMINDERS, {"key": saved.id, **write_reminders(saved)})
+    if saved.at_risk != before.at_risk:
+        connection.execute(_SAVE_RISK, {"key": saved.id, "at_risk": saved.at_risk})
     changed_parts = [_changed_reservation(part) for part, changed in parts if changed]
     if changed_parts:
         connection.execute(_SAVE_RESERVATION, changed_parts)
@@ -377,6 +387,8 @@ _SAVE_LEASE = _save(
     "reminded",
 )
 _SAVE_WAITING = _save(leases, "waiting", "waiting_since")
+_SAVE_REMINDERS = _save(leases, "reminders", "remind_at")
+_SAVE_RISK = _save(leases, "at_risk")
 _SAVE_RESERVATION = _save(
     reservations, "request", "status", "missing_resources", "resources_changed", "missing", "cloud", "updated_at"
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.tables import leases
+from leasehold.model.reminder import own_reminder
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
@@ -16,14 +17,28 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.model.lease import Lease
+
 
 def leases_to_remind(connection: Connection, now: datetime, rungs: Collection[int], most: int) -> Sequence[str]:
-    """Return the ids of up to `most` active leases for which a rung is due, those that end first before others.
+    """Return the ids of up to `most` active leases for which one of these rungs is due, or one of the lease's own.
 
-    Reads the leases that end within the highest rung, by an index.
+    Those that end first come before others. Reads the leases that end within the highest rung, and those with rungs of
+    their own of which one has passed, each by an index.
     """
     ends, said = leases.c.end_at, leases.c.reminded
+    active = (leases.c.deleted_at.is_(None), ends > now, leases.c.status == LeaseStatus.ACTIVE)
     due = [and_(ends <= now + timedelta(seconds=rung), or_(said.is_(None), said > rung)) for rung in rungs]
-    soon = (leases.c.deleted_at.is_(None), ends > now, ends <= now + timedelta(seconds=max(rungs)))
-    query = select(leases.c.id).where(*soon, leases.c.status == LeaseStatus.ACTIVE, or_(*due))
-    return connection.execute(query.order_by(ends, leases.c.id).limit(most)).scalars().all()
+    found = select(leases.c.id, ends).where(*active, leases.c.remind_at <= now).order_by(ends, leases.c.id).limit(most)
+    rows = list(connection.execute(found))
+    if rungs:
+        soon = (ends <= now + timedelta(seconds=max(rungs)), or_(*due))
+        query = select(leases.c.id, ends).where(*active, *soon, leases.c.reminders.is_(None))
+        rows += connection.execute(query.order_by(ends, leases.c.id).limit(most))
+    return [row.id for row in sorted(rows, key=lambda row: (row.end_at, row.id))[:most]]
+
+
+def write_reminders(lease: Lease) -> dict[str, Any]:
+    """Return the columns that say which reminders the owner of a lease has chosen, and when the next one is due."""
+    reminders = None if lease.reminders is None else list(lease.reminders)
+    return {"reminders": reminders, "remind_at": own_reminder(lease)}

@@ -187,11 +187,14 @@ class _Work:
             raise _ChangedMeanwhileError
         now = self.service.now()
         if changes.moves_nothing:
-            after = save_lease(connection, lease, changes.described(lease), now)
+            after = rearmed(lease, changes.described(lease), now, self.service.settings.manager.warn_before_end)
+            after = save_lease(connection, lease, after, now)
             if after.name != lease.name:
                 put_event(connection, LeaseNews.RENAMED, after, now)
             if after.heal_policy != lease.heal_policy:
                 put_event(connection, LeaseNews.HEAL_POLICY, after, now)
+            if after.reminders != lease.reminders:
+                put_event(connection, LeaseNews.REMINDERS, after, now)
             return after
         if lease.waits:
             return self._wait(connection, lease, now)

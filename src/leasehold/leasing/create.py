@@ -38,7 +38,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
-from leasehold.model.reminder import rungs_done
+from leasehold.model.reminder import armed
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
@@ -222,9 +222,10 @@ class _Creation:
             updated_at=now,
             reservations=reservations,
             heal_policy=self.draft.heal_policy,
-            reminded=rungs_done(window, now, self.service.settings.manager.warn_before_end),
             type=self.draft.type,
+            reminders=self.draft.reminders,
         )
+        lease = armed(lease, now, self.service.settings.manager.warn_before_end)
         return replace(lease, events=self._events(lease, now))
 
     def _events(self, lease: Lease, now: datetime) -> tuple[Event, ...]:

@@ -16,6 +16,7 @@ from leasehold.db.allocation import leases_on
 from leasehold.db.healing import lacking_leases, leases_that_lost, types_of
 from leasehold.db.lease import find_lease
 from leasehold.db.maintenance import windows_on
+from leasehold.db.outbox import put_event
 from leasehold.db.pool import lock_pools
 from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
@@ -26,6 +27,7 @@ from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.survey import allocations_beyond
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.db.pool import LockedPools
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.mending import Mending
     from leasehold.leasing.service import Service
@@ -56,7 +59,7 @@ _ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class Round:
     """What is known when healing begins.
 
     The failed resources; those `returning`, which are not reservable yet; and those that have `changed` in the cloud.
@@ -92,11 +95,11 @@ def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
         types = types_of(connection, {*losing, *lacking}) if losing or lacking else {}
     begins = {lease_id: min(found[lease_id] for found in (losing, lacking) if lease_id in found) for lease_id in types}
     affected = sorted(begins, key=lambda lease_id: (begins[lease_id], lease_id))
-    here = _Round(failed, frozenset(returning), changed.keys())
+    here = Round(failed, frozenset(returning), changed.keys())
     rounds = [(lease_id, True) for lease_id in affected if lease_id in again]
     rounds += [(lease_id, False) for lease_id in affected]
     healed = sum(
-        _heal_lease(_Healing(service, lease_id, types[lease_id], here, only_back)) for lease_id, only_back in rounds
+        _heal_lease(Healing(service, lease_id, types[lease_id], here, only_back)) for lease_id, only_back in rounds
     )
     if healed:
         service.wake()
@@ -126,10 +129,10 @@ def _note_what_fits(service: Service, changed: Mapping[int, datetime]) -> None:
     service.db.transact(work)
 
 
-def _heal_lease(work: _Healing) -> bool:
+def _heal_lease(work: Healing) -> bool:
     """Heal one lease and return whether it changed; database errors are raised, because they concern all leases."""
     try:
-        return work.service.decide(work)
+        return work.service.decide(work) is not None
     except (SQLAlchemyError, UnknownOutcomeError, GenerationRaceError):
         raise
     except Exception:
@@ -138,35 +141,65 @@ def _heal_lease(work: _Healing) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Healing:
+class Healing:
     """The transaction for one lease, which may have to run more than once.
 
-    With `only_back` the lease gets nothing but what it lost itself.
+    With `only_back` the lease gets nothing but what it lost itself. `policy` None means that of the lease.
     """
 
     service: Service
     lease_id: str
     types: Collection[str]
-    round: _Round
-    only_back: bool
+    round: Round
+    only_back: bool = False
+    policy: HealPolicy | None = None
 
-    def __call__(self, evaluated: Evaluated, connection: Connection) -> bool:
-        found = map(self.service.types.find, self.types)
-        generations = lock_pools(connection, {each.kind.pool for each in found if each is not None})
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease | None:
+        """Heal the lease and return it as it is then; None if nothing has changed."""
+        generations = self.lock(connection)
         lease, now = find_lease(connection, self.lease_id, lock=True), self.service.now()
-        if lease is None or lease.status not in HEALABLE or phase_of(lease, now) in _ENDING:
-            return False
+        if lease is None or not healable(lease, now):
+            return None
+        mended = self.decided(evaluated, connection, generations, lease, now)
+        after = self.write(connection, generations, lease, mended, now)
+        if self._policy_of(lease) is HealPolicy.ASK and _misses(after) and not _misses(lease):
+            answer = {"answer": f"POST /v1/leases/{lease.id}/heal"}
+            put_event(connection, LeaseNews.HEAL_QUESTION, after, now, answer)
+        return None if after is lease else after
+
+    def lock(self, connection: Connection) -> LockedPools:
+        """Lock the pools of the lease's reservations."""
+        found = map(self.service.types.find, self.types)
+        return lock_pools(connection, {each.kind.pool for each in found if each is not None})
+
+    def decided(
+        self, evaluated: Evaluated, connection: Connection, generations: LockedPools, lease: Lease, now: datetime
+    ) -> dict[str, Mending]:
+        """Return what changes, by reservation, for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             views = _beside_windows(connection, lease, snapshots)
-            mended = self._mended(lease, views, now, {each.id for each in over})
+            return self._mended(lease, views, now, {each.id for each in over})
+
+    def write(
+        self,
+        connection: Connection,
+        generations: LockedPools,
+        lease: Lease,
+        mended: Mapping[str, Mending],
+        now: datetime,
+    ) -> Lease:
+        """Write what changes and return the lease as it is then; the same lease if nothing does."""
         pools = {
             part.id: self.service.types.get(part.resource_type).kind.pool
             for part in lease.reservations
             if part.id in mended
         }
         exchange = Exchange(connection, generations, now, Cause.HEALED, LeaseNews.HEALED)
-        return exchange.write(lease, mended, pools) is not lease
+        return exchange.write(lease, mended, pools)
+
+    def _policy_of(self, lease: Lease) -> HealPolicy:
+        return self.policy or lease.heal_policy or self.service.settings.leases.heal_policy
 
     def _mended(
         self, lease: Lease, snapshots: Mapping[str, Snapshot], now: datetime, over: Collection[int]
@@ -177,7 +210,7 @@ class _Healing:
         their release would look free.
         """
         settings, window = self.service.settings, promised_window(lease.window.start, lease.window.end, now)
-        policy, here = lease.heal_policy or settings.leases.heal_policy, self.round
+        policy, here = self._policy_of(lease), self.round
         margin = settings.leases.cleaning_time
         terms = HealTerms(here.failed, here.returning, policy, window, margin, self.only_back, over)
         present, mended = dict(snapshots), {}
@@ -193,6 +226,15 @@ class _Healing:
                 continue
             present[pool] = present[pool].booked([pick for pick, _ in mended[part.id].fresh], window)
         return mended
+
+
+def healable(lease: Lease, now: datetime) -> bool:
+    """Say whether a lease may be healed: it is not over, and does not end."""
+    return lease.status in HEALABLE and phase_of(lease, now) not in _ENDING
+
+
+def _misses(lease: Lease) -> bool:
+    return any(part.missing_resources for part in lease.reservations)
 
 
 def _resources_of(lease: Lease) -> set[int]:

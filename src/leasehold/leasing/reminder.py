@@ -24,7 +24,7 @@ def remind(service: Service) -> int:
     """Write the events of all reminders that are due, each in a transaction of its own; return how many."""
     rungs = service.settings.manager.warn_before_end
     reminded = 0
-    while rungs:
+    while True:
         with service.db.reading() as connection:
             found = leases_to_remind(connection, service.now(), rungs, PAGE)
         done = sum(_remind(service, lease_id) for lease_id in found)

@@ -6,7 +6,7 @@ holds no resources and leaves no trace in what a project uses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from leasehold.leasing.requests import conditions_of
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.reminder import rungs_done
+from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
 from leasehold.model.tries import granted, moved_to, refused, timed_out
 from leasehold.model.waiting import window_at
@@ -119,7 +119,7 @@ class _Try:
             lambda: ExternalView(self.service, connection).creation(_draft_of(self.service, moved), moved, decided),
         )
         rungs = self.service.settings.manager.warn_before_end
-        after = replace(granted(moved, waiting), reminded=rungs_done(self.window, now, rungs))
+        after = armed(granted(moved, waiting), now, rungs)
         promise(connection, after, self.asked, decided, generations, ahead)
         after = save_lease(connection, lease, after, now)
         finish_task(connection, self.claim, now)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.health import admit, check_health
+from leasehold.leasing.risk import tell_risks
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.manager.surveyor import Surveyor
 
@@ -32,6 +33,7 @@ def check_once(service: Service, types: Collection[str] | None = None) -> frozen
     if checked.returning:
         admit(service, checked.returning)
         heal_leases(service)
+    tell_risks(service)
     return checked.silent
 
 
@@ -56,5 +58,6 @@ class Monitor(PeriodicThread):
         try:
             if self.surveyor.survey():
                 heal_leases(self._service)
+                tell_risks(self._service)
         except Exception:
             log.exception("What the resources have could not be read again; the next check tries again")

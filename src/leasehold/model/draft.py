@@ -21,9 +21,10 @@ class LeaseDraft:
     """A requested lease. `reservations` are raw objects with a `resource_type`; their plugin reads the rest.
 
     `events` holds the types of the events that the client passed; they are stored and shown, but never run
-    (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` None the
-    configured one. `fingerprint` identifies the request as received, with "now" unresolved: it shows whether a repeated
-    key comes with the same request. `retries` and `retry_pause` None mean the configured ones.
+    (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` and
+    `reminders` None the configured ones; `reminders` are in seconds before the end. `fingerprint` identifies the
+    request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
+    and `retry_pause` None mean the configured ones.
     """
 
     name: str
@@ -34,6 +35,7 @@ class LeaseDraft:
     events: tuple[str, ...] = ()
     fingerprint: str = ""
     heal_policy: HealPolicy | None = None
+    reminders: tuple[int, ...] | None = None
     type: LeaseType = LeaseType.SCHEDULED
     retries: int | None = None
     retry_pause: timedelta | None = None
@@ -44,7 +46,7 @@ class LeaseDraft:
 class LeaseChanges:
     """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
 
-    `heal_policy` is a word of `HealPolicy` or `default`.
+    `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well.
     """
 
     name: str | None = None
@@ -53,6 +55,7 @@ class LeaseChanges:
     before_end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] | None = None
     heal_policy: str | None = None
+    reminders: tuple[int, ...] | str | None = None
 
     @property
     def nothing(self) -> bool:
@@ -62,12 +65,15 @@ class LeaseChanges:
     @property
     def moves_nothing(self) -> bool:
         """Say whether the amendment changes nothing that allocations depend on."""
-        return self == LeaseChanges(name=self.name, heal_policy=self.heal_policy)
+        return self == LeaseChanges(name=self.name, heal_policy=self.heal_policy, reminders=self.reminders)
 
     def described(self, lease: Lease) -> Lease:
-        """Return the lease with the changes on which no allocation depends: its name and its heal policy."""
+        """Return the lease with the changes on which no allocation depends: name, heal policy and reminders."""
         policy = lease.heal_policy if self.heal_policy is None else chosen(self.heal_policy)
-        return replace(lease, name=self.name or lease.name, heal_policy=policy)
+        reminders = lease.reminders
+        if self.reminders is not None:
+            reminders = None if isinstance(self.reminders, str) else self.reminders
+        return replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -331,6 +331,32 @@ class ServersNotNamedError(ConflictError):
         super().__init__(f"Nothing was swapped. {what}", field="servers", details={"servers": found})
 
 
+class NothingToHealError(ConflictError):
+    """Every resource of the lease works, and it misses none."""
+
+    code = "leasehold.heal.nothing"
+
+    def __init__(self) -> None:
+        """Say what to do instead."""
+        super().__init__(
+            "No resource of the lease has failed, so nothing was changed. To leave a host that is bad in another way, "
+            "send POST /v1/leases/{lease_id}/swap."
+        )
+
+
+class NoReplacementError(ConflictError):
+    """No other resource that fits the lease is free for one that failed."""
+
+    code = "leasehold.heal.none_free"
+
+    def __init__(self) -> None:
+        """Say what to do next."""
+        super().__init__(
+            "No other resource that fits is free to the end of the lease, so nothing was changed. Send the request "
+            "again later, or amend the lease to what is free. A resource that works again comes back by itself."
+        )
+
+
 class SwapUnfinishedError(ConflictError):
     """The reservation has vacated a resource that is not clean yet, and may not give up a further one meanwhile."""
 

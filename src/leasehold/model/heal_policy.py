@@ -16,6 +16,8 @@ class HealPolicy(StrEnum):
     """Another resource takes the place of a failed one."""
     BEFORE_START = "replace-before-start"
     """Only until the start begins; then the reservation keeps what failed and is flagged."""
+    ASK = "ask"
+    """The reservation keeps what failed and is flagged, and the event asks its owner, who answers with a request."""
     NEVER = "never"
     """The reservation keeps what failed and is flagged."""
 

@@ -42,8 +42,9 @@ class Lease:
 
     Every change increments `generation`, which shows an amendment whether the lease has changed since it was read.
     `heal_policy` None means the operator's default at the time of healing. `reminded` is the last reminder of its end
-    that is done with, in seconds before the end (`model/reminder.py`). `waiting` is None for a lease that never had to
-    wait for resources.
+    that is done with, in seconds before the end (`model/reminder.py`); `reminders` are the reminders that its owner has
+    chosen, None those of the operator. `waiting` is None for a lease that never had to wait for resources. `at_risk`
+    says that a resource of it has failed which healing looks at later, because the lease does not begin soon.
     """
 
     id: str
@@ -64,6 +65,8 @@ class Lease:
     reminded: int | None = None
     type: LeaseType = LeaseType.SCHEDULED
     waiting: Waiting | None = None
+    reminders: tuple[int, ...] | None = None
+    at_risk: bool = False
 
     @property
     def waits(self) -> bool:

@@ -77,6 +77,8 @@ def _fits(shape: Any, value: object) -> bool:
     """Say whether a member of a union may be what this value is read as."""
     if get_origin(shape) is Annotated:
         return _fits(get_args(shape)[0], value)
+    if get_origin(shape) in (Union, UnionType):
+        return any(_fits(each, value) for each in get_args(shape))
     if isinstance(shape, type) and issubclass(shape, BaseModel):
         return isinstance(value, Mapping)
     return isinstance(value, get_origin(shape) or (shape if isinstance(shape, type) else object))

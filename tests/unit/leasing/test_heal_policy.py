@@ -54,6 +54,8 @@ REPLACED = {
     (HealPolicy.REPLACE, True): True,
     (HealPolicy.BEFORE_START, False): True,
     (HealPolicy.BEFORE_START, True): False,
+    (HealPolicy.ASK, False): False,
+    (HealPolicy.ASK, True): False,
     (HealPolicy.NEVER, False): False,
     (HealPolicy.NEVER, True): False,
 }

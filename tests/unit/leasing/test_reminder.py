@@ -140,9 +140,27 @@ def test_more_leases_than_a_page_are_told_of(world: World, monkeypatch: pytest.M
 
 def test_an_operator_may_have_none(world: World) -> None:
     silent = world.with_settings(manager=replace(AT_ONCE.manager, warn_before_end=()))
-    lease = silent.active(hosts(), end=1)
+    lease, own = silent.active(hosts(), end=1), silent.active(hosts(), end=1, reminders=(120,))
     assert after(silent, lease, minutes=1) == []
+    assert told(silent, own) == [120]
     silent.engine.dispose()
+
+
+def test_an_owner_chooses_other_times_for_a_lease_and_none_for_another(world: World) -> None:
+    own, quiet = world.lease(hosts(), end=3, reminders=(7200, 60)), world.lease(hosts(), end=3, reminders=())
+    run_manager(world)
+    assert after(world, own, minutes=120) == after(world, own, minutes=2) == [7200]
+    assert after(world, own, minutes=1) == [7200, 60]
+    assert told(world, quiet) == []
+
+
+def test_who_goes_back_to_the_operators_times_is_told_at_those_that_are_to_come(world: World) -> None:
+    lease = world.active(hosts(), end=3, reminders=(7200,))
+    assert after(world, lease, minutes=15) == [7200]
+    world.amend(lease, reminders="default")
+    assert world.told(lease)[-1][0] == LeaseNews.REMINDERS
+    assert after(world, lease, minutes=14) == [7200]
+    assert after(world, lease, minutes=10) == [7200, TEN]
 
 
 # ---------------------------------------------------------------- the law, against an oracle
@@ -152,18 +170,26 @@ STEPS = st.lists(
         st.tuples(st.just("pass"), st.integers(1, 30 * 60)),
         st.tuples(st.just("move"), st.integers(-30 * 60, 30 * 60)),
         st.tuples(st.just("down"), st.integers(1, 60)),
+        st.tuples(st.just("choose"), st.integers(0, 3)),
     ),
     max_size=12,
 )
+CHOICES: list[tuple[int, ...] | None] = [None, (), (3600, 60), (20 * 3600, 2400, 300)]
+"""What an owner may choose; None is to leave it to the operator."""
 
 
 class Oracle:
     """Keeps the set of rungs that are still to be told; times are minutes since the start."""
 
     def __init__(self, end: int) -> None:
-        self.end = end
+        self.end, self.rungs = end, RUNGS
         self.open = {rung for rung in RUNGS if end * 60 > rung}
         self.told: list[int] = []
+
+    def choose(self, now: int, rungs: tuple[int, ...]) -> None:
+        if rungs != self.rungs:
+            self.rungs = rungs
+            self.open = {rung for rung in rungs if (self.end - now) * 60 > rung}
 
     def look(self, now: int) -> None:
         passed = {rung for rung in self.open if (self.end - now) * 60 <= rung}
@@ -173,7 +199,7 @@ class Oracle:
 
     def move(self, now: int, end: int) -> None:
         if end > self.end:
-            self.open = {rung for rung in RUNGS if (end - now) * 60 > rung}
+            self.open = {rung for rung in self.rungs if (end - now) * 60 > rung}
         self.end = end
 
 
@@ -201,6 +227,10 @@ def test_the_ladder_does_what_the_oracle_says(
             world.amend(lease, end=moment(end))
             run_manager(world)
             oracle.move(now, end)
+        elif kind == "choose":
+            own = CHOICES[number]
+            world.amend(lease, reminders="default" if own is None else own)
+            oracle.choose(now, RUNGS if own is None else own)
         elif now + number >= oracle.end:
             continue
         elif kind == "down":
@@ -210,7 +240,7 @@ def test_the_ladder_does_what_the_oracle_says(
             for _ in range(number):
                 now += 1
                 world.clock.set(moment(now))
-                if now % 20 == 0 or (oracle.end - now) * 60 in RUNGS:
+                if now % 20 == 0 or (oracle.end - now) * 60 in oracle.rungs:
                     remind(world.service)
                     oracle.look(now)
         remind(world.service)

@@ -207,6 +207,12 @@ def test_each_type_has_words_of_its_own(kind: str) -> None:
     assert kind in letter.text
 
 
+def test_a_question_says_how_to_answer_it() -> None:
+    about = event("lease.heal_question", answer="POST /v1/leases/42/heal")
+    assert "send POST /v1/leases/42/heal" in write_letter(about, subscription(), None).text
+    assert "/heal" not in write_letter(event(), subscription(), None).text
+
+
 def test_an_operator_replaces_the_templates(tmp_path: Path) -> None:
     def subject(kind: str) -> str:
         return write_letter(event(kind), subscription(), str(tmp_path)).subject

@@ -26,6 +26,7 @@ from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.callers_name import act_in_callers_name
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.heal_request import heal_on_request
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
@@ -133,6 +134,14 @@ def swap(call: Call, lease: Lease, body: SwapRequest) -> Reply:
     return _reply(call, swapped)
 
 
+def heal(call: Call, lease: Lease) -> Reply:
+    """Replace what has failed in a lease, and give it what it misses, as far as others are free.
+
+    This is the answer to an event `lease.heal_question`. It also does at once what the heal policy does later.
+    """
+    return _reply(call, heal_on_request(call.service, lease.id, _wanted_generation(call, lease)))
+
+
 def delete(call: Call, lease: Lease) -> Reply:
     """Delete a lease. The deletion commits first; the wait for the servers to be gone is best effort.
 
@@ -176,6 +185,7 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
         fingerprint=_fingerprint(body),
         heal_policy=chosen(body.heal_policy),
+        reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
         type=LeaseType(body.type or LeaseType.SCHEDULED),
         retries=body.retries,
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
@@ -202,6 +212,7 @@ def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
         before_end=moment("before_end_date", body.before_end_date),
         reservations=None if body.reservations is None else tuple(map(_raw_change, body.reservations)),
         heal_policy=body.heal_policy,
+        reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
     )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, with_config
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES
+from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
 
@@ -46,6 +46,42 @@ HealPolicyWord = Annotated[
     AfterValidator(_heal_policy),
     WithJsonSchema(
         {"type": "string", "enum": _POLICIES, "description": "From 1.2 on: what happens when a resource fails"}
+    ),
+]
+LONGEST_REMINDER = 366 * 24 * 3600
+MOST_REMINDERS = 20
+
+
+def _reminders(value: object) -> list[int] | str:
+    if value == DEFAULT:
+        return DEFAULT
+    if isinstance(value, list) and len(value) <= MOST_REMINDERS and all(map(_is_reminder, value)):
+        return sorted(set(value), reverse=True)
+    message = (
+        f"it has to be a list of at most {MOST_REMINDERS} whole numbers from 1 to {LONGEST_REMINDER}, or {DEFAULT!r}"
+    )
+    raise ValueError(message)
+
+
+def _is_reminder(value: object) -> bool:
+    return type(value) is int and 1 <= value <= LONGEST_REMINDER
+
+
+ReminderSeconds = Annotated[
+    list[int] | str,
+    PlainValidator(_reminders),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "array",
+                    "maxItems": MOST_REMINDERS,
+                    "items": {"type": "integer", "minimum": 1, "maximum": LONGEST_REMINDER},
+                },
+                {"const": DEFAULT, "type": "string"},
+            ],
+            "description": "From 1.2 on: how many seconds before its end the lease's project is reminded of it",
+        }
     ),
 ]
 _TYPES = [each.value for each in LeaseType]
@@ -98,7 +134,7 @@ class EventRequest(RequestModel):
     event_type: Annotated[str, Field(max_length=66)] | None = None
 
 
-_SINCE = {"heal_policy": HEAL_POLICY}
+_SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS}
 _SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(("type", "retries", "retry_seconds", "deadline"), LEASE_TYPES)}
 
 
@@ -112,6 +148,7 @@ class LeaseCreation(RequestModel):
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
     heal_policy: HealPolicyWord | None = None
+    reminder_seconds: ReminderSeconds | None = None
     type: TypeWord | None = None
     retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
@@ -132,6 +169,7 @@ class LeaseAmendment(RequestModel):
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationChange] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
+    reminder_seconds: ReminderSeconds | None = None
 
     since = _SINCE
 
@@ -180,7 +218,7 @@ class ReservationAnswer(TypedDict):
 
 
 class LeaseAnswer(TypedDict):
-    """A lease; `status_reason` from 1.1 on, `heal_policy`, `type` and how long it waits from 1.2 on."""
+    """A lease; `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on."""
 
     id: str
     name: str
@@ -195,6 +233,8 @@ class LeaseAnswer(TypedDict):
     created_at: str | None
     updated_at: str | None
     heal_policy: NotRequired[str]
+    reminder_seconds: NotRequired[list[int] | str]
+    at_risk: NotRequired[bool]
     type: NotRequired[str]
     retries: NotRequired[int | None]
     retry_seconds: NotRequired[int | None]

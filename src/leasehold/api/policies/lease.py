@@ -12,6 +12,7 @@ PUT = "blazar:leases:put"
 DELETE = "blazar:leases:delete"
 GET_RESOURCES = "leasehold:leases:get_resources"
 SWAP = "leasehold:leases:swap"
+HEAL = "leasehold:leases:heal"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
@@ -30,6 +31,13 @@ RULES = [
         MEMBER_OR_ADMIN,
         "Swap a host of a lease for another one; who names the host and not a server needs blazar:oshosts:get too.",
         [{"path": "/v1/leases/{lease_id}/swap", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        HEAL,
+        MEMBER_OR_ADMIN,
+        "Have the failed resources of a lease replaced now.",
+        [{"path": "/v1/leases/{lease_id}/heal", "method": "POST"}],
         scope_types=SCOPE,
     ),
 ]

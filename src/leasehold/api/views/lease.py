@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
-from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, STATUS_REASON, Version
+from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
@@ -35,8 +35,8 @@ REASONS = {
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
     """Return the lease with its reservations and events.
 
-    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy` and its type. The reason names no
-    host to callers who may not list hosts.
+    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy`, its reminders and its type. The
+    reason names no host to callers who may not list hosts.
     """
     answer: LeaseAnswer = {
         "id": lease.id,
@@ -62,6 +62,9 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         )
     if version >= HEAL_POLICY:
         answer["heal_policy"] = lease.heal_policy or DEFAULT
+        answer["at_risk"] = lease.at_risk
+    if version >= REMINDERS:
+        answer["reminder_seconds"] = DEFAULT if lease.reminders is None else list(lease.reminders)
     if version >= LEASE_TYPES:
         _add_type(answer, lease)
     return answer

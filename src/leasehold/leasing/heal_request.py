@@ -1,0 +1,81 @@
+"""Heal a lease because its owner asks for it, whatever its heal policy and whenever it begins (feature J5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leasehold.db.lease import find_lease
+from leasehold.db.resource import changed_in_the_cloud, failed_resources
+from leasehold.leasing.heal import Healing, Round, healable
+from leasehold.leasing.lifecycle import is_over
+from leasehold.leasing.risk import tell_risk
+from leasehold.metrics.decision import decision
+from leasehold.model.errors import (
+    BusyError,
+    ConflictError,
+    NoReplacementError,
+    NotFoundError,
+    NothingToHealError,
+    StaleError,
+)
+from leasehold.model.heal_policy import HealPolicy
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.service import Service
+    from leasehold.model.lease import Lease
+
+
+@decision("heal")
+def heal_on_request(service: Service, lease_id: str, if_generation: int | None = None) -> Lease:
+    """Give a lease other resources for those that have failed and for what it misses; return it as it is then.
+
+    What cannot be replaced is given up if something else was, and comes back when it works again. Servers stay where
+    they are, as with any healing.
+
+    Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; ConflictError when it is over
+    or waits for resources, BusyError while it ends; NothingToHealError; NoReplacementError when nothing that fits is
+    free. Nothing is changed then.
+    """
+    with service.db.reading() as connection:
+        lease = find_lease(connection, lease_id)
+        if lease is None:
+            raise NotFoundError("lease_id", lease_id)
+        here = Round(failed_resources(connection).keys(), frozenset(), changed_in_the_cloud(connection).keys())
+    types = {part.resource_type for part in lease.reservations}
+    healing = Healing(service, lease_id, types, here, policy=HealPolicy.REPLACE)
+    healed = service.decide(_Work(service, healing, if_generation))
+    service.wake()
+    return tell_risk(service, lease_id) or healed
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """The transaction, which may have to run more than once."""
+
+    service: Service
+    healing: Healing
+    if_generation: int | None
+
+    def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
+        generations = self.healing.lock(connection)
+        lease, now = find_lease(connection, self.healing.lease_id, lock=True), self.service.now()
+        if lease is None:
+            raise NotFoundError("lease_id", self.healing.lease_id)
+        if self.if_generation not in (None, lease.generation):
+            raise StaleError
+        if is_over(lease) or lease.waits:
+            message = f"The lease is {lease.status} and has no resources, so there is nothing to replace."
+            raise ConflictError(message)
+        if not healable(lease, now):
+            message = f"The lease is {lease.status}: it ends, so nothing of it is replaced any more."
+            raise BusyError(message)
+        mended = self.healing.decided(evaluated, connection, generations, lease, now)
+        if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended.values()):
+            raise NothingToHealError
+        if not any(each.fresh for each in mended.values()):
+            raise NoReplacementError
+        return self.healing.write(connection, generations, lease, mended, now)

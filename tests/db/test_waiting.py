@@ -16,7 +16,7 @@ from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
-from leasehold.db.waiting import AT_ONCE, SOON, ahead_of, hurry_waiting, mark_waiting
+from leasehold.db.waiting import AT_ONCE, SOON, hurry_waiting, mark_waiting, waiting_for
 from leasehold.leasing.calendars import Calendars
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
@@ -85,7 +85,7 @@ def test_who_waits_no_more_is_not_in_line(db: Database, trigger: Trigger) -> Non
     db.transact(write)
     with db.reading() as connection:
         row = connection.execute(select(leases).where(leases.c.id == made.id)).one()
-        assert ahead_of(connection, {HOST_POOL}, None) == []
+        assert list(waiting_for(connection, {HOST_POOL})) == []
     assert (row.waiting_since, row.waiting["granted"]) == (None, trigger is Trigger.GRANTED)
 
 
@@ -94,15 +94,11 @@ def test_a_line_is_in_the_order_of_waiting_and_of_its_pools(db: Database) -> Non
     second, first, third = add(db, 2), add(db, 1), add(db, 3, both)
     other = add(db, 0, frozenset({FLOATING_IP_POOL}))
     with db.reading() as connection:
-
-        def line(*pools: str, before: Lease | None = None) -> list[str]:
-            place = None if before is None or before.waiting is None else (before.waiting.since, before.id)
-            return [ident for ident, _ in ahead_of(connection, pools, place)]
-
-        assert line(HOST_POOL) == [first.id, second.id, third.id]
-        assert line(FLOATING_IP_POOL) == [other.id, third.id]
-        assert line(HOST_POOL, before=third) == [first.id, second.id]
-        assert line(HOST_POOL, before=first) == []
+        found = {pool: list(waiting_for(connection, {pool})) for pool in both}
+    assert [each.id for each in found[HOST_POOL]] == [first.id, second.id, third.id]
+    assert [each.id for each in found[FLOATING_IP_POOL]] == [other.id, third.id]
+    one = found[HOST_POOL][0]
+    assert (one.project_id, one.user_id, one.waiting) == (first.project_id, first.user_id, first.waiting)
 
 
 def test_a_long_line_is_not_tried_as_a_whole_whenever_something_becomes_free(db: Database) -> None:

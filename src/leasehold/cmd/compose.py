@@ -22,6 +22,7 @@ from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
+from leasehold.leasing.waiting_order import load_order
 from leasehold.manager.alarm import AlarmWatcher
 from leasehold.manager.deliverer import Deliverer
 from leasehold.manager.end_notices import EndNotices
@@ -84,6 +85,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),
+        waiting_order=load_order(settings.leases.waiting_order),
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
     )

@@ -53,6 +53,13 @@ MANAGER_OPTIONS = [
         f"{LEAST_PAUSE} at least. It is also tried when something becomes free.",
     ),
     cfg.StrOpt(
+        "waiting_order",
+        default=LeaseSettings().waiting_order,
+        help="Which of the leases that wait come first: `longest_waiting`; or `fewest_leases`, those of the project "
+        "that has the fewest granted leases which are not over; or an entry point of a plugin in the group "
+        "`leasehold.waiting_orders`. It is the same for all APIs and managers.",
+    ),
+    cfg.StrOpt(
         "heal_policy",
         default=HealPolicy.REPLACE.value,
         choices=[each.value for each in HealPolicy],
@@ -169,6 +176,7 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
         retries=conf.manager.lease_retries,
         retry_pause=timedelta(seconds=conf.manager.lease_retry_seconds),
+        waiting_order=conf.manager.waiting_order,
         heal_policy=HealPolicy(conf.manager.heal_policy),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),

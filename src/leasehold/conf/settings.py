@@ -80,6 +80,7 @@ class LeaseSettings:
     before_end: timedelta = timedelta(minutes=60)
     retries: int = 12
     retry_pause: timedelta = timedelta(minutes=5)
+    waiting_order: str = "longest_waiting"
     heal_policy: HealPolicy = HealPolicy.REPLACE
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Leases that wait for resources, in the database: what they wait for, who is next, and tries that come sooner.
+"""Leases that wait for resources, in the database: what they wait for, and tries that come sooner.
 
 A pool's row says whether any lease may wait for it. Transactions that free something have read that row under its lock,
 so they need no statement to learn that nobody waits.
@@ -7,17 +7,19 @@ so they need no statement to learn that nobody waits.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, or_, select, update
+from sqlalchemy import bindparam, func, or_, select, update
 
 from leasehold.db.pool import lock_order
 from leasehold.db.tables import leases, pools, tasks
 from leasehold.db.task import LEASE
-from leasehold.model.waiting import Waiting
+from leasehold.model.states import LeaseStatus
+from leasehold.model.waiting import Waiting, WaitingLease
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy import Connection
 
@@ -25,13 +27,17 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
 MOST = 100
-"""How many leases that wait are looked at together, oldest first: the others are tried when their pause is over."""
+"""How many leases that wait are looked at together: the others are tried when their pause is over."""
 AT_ONCE = 10
 """So many are tried as soon as something becomes free, the others of them `SOON` after."""
 SOON = timedelta(seconds=5)
 """However often something becomes free, each of the others is tried once in this time: each try locks its pools."""
-_IN_LINE = select(leases.c.id, leases.c.waiting).where(leases.c.waiting_since.is_not(None))
-_ORDER = (leases.c.waiting_since, leases.c.id)
+_HOLDING = frozenset({LeaseStatus.PENDING, LeaseStatus.STARTING, LeaseStatus.ACTIVE, LeaseStatus.TERMINATING})
+_WAITING = (
+    select(leases.c.id, leases.c.project_id, leases.c.user_id, leases.c.waiting)
+    .where(leases.c.waiting_since.is_not(None))
+    .order_by(leases.c.waiting_since, leases.c.id)
+)
 _HURRY = (
     update(tasks)
     .where(
@@ -81,26 +87,25 @@ def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
     )
 
 
-def ahead_of(
-    connection: Connection, pool_names: Collection[str], place: tuple[datetime, str] | None
-) -> list[tuple[str, Waiting]]:
-    """Return the leases that wait for any of these pools, the longest waiting first, `MOST` at most.
-
-    With a `place`, which is since when a lease waits and its id, only those before it.
-    """
-    query = _IN_LINE
-    if place is not None:
-        since, lease_id = place
-        same = and_(leases.c.waiting_since == since, leases.c.id < lease_id)
-        query = query.where(or_(leases.c.waiting_since < since, same))
-    found = []
-    for row in connection.execute(query.order_by(*_ORDER)):
+def waiting_for(connection: Connection, pool_names: Collection[str]) -> Iterator[WaitingLease]:
+    """Yield the leases that wait for any of these pools, the longest waiting first."""
+    for row in connection.execute(_WAITING):
         waiting = read_waiting(row.waiting)
         if waiting is not None and not waiting.pools.isdisjoint(pool_names):
-            found.append((row.id, waiting))
-            if len(found) == MOST:
-                break
-    return found
+            yield WaitingLease(row.id, row.project_id, row.user_id, waiting)
+
+
+def count_granted(connection: Connection, project_ids: Collection[str], now: datetime) -> Mapping[str, int]:
+    """Return for each of these projects how many leases it has that were granted and are not over."""
+    found = select(leases.c.project_id, func.count()).where(
+        leases.c.project_id.in_(sorted(project_ids)),
+        leases.c.deleted_at.is_(None),
+        leases.c.end_at > now,
+        leases.c.status.in_(sorted(_HOLDING)),
+    )
+    counts = dict.fromkeys(project_ids, 0)
+    counts.update((row[0], row[1]) for row in connection.execute(found.group_by(leases.c.project_id)))
+    return counts
 
 
 def mark_waiting(connection: Connection, pool_names: Collection[str]) -> None:
@@ -111,16 +116,17 @@ def mark_waiting(connection: Connection, pool_names: Collection[str]) -> None:
 def hurry_waiting(connection: Connection, locked: LockedPools, now: datetime) -> None:
     """Make the tries of leases due that wait for these pools, of which something may have become free.
 
-    The first `AT_ONCE` in line are due now, the others a little later. Takes no statement if no lease waits for them.
+    The `AT_ONCE` that have waited longest are due now, the others a little later. Takes no statement if no lease waits
+    for the pools.
     """
     marked = {name for name, state in locked.states.items() if state.waiting}
     if not marked:
         return
-    found = ahead_of(connection, marked, None)
-    ids = [ident for ident, _ in found]
+    found = list(islice(waiting_for(connection, marked), MOST))
+    ids = [each.id for each in found]
     hurry_tries(connection, ids[:AT_ONCE], now)
     hurry_tries(connection, ids[AT_ONCE:], now + SOON)
-    unwanted = marked.difference(*(waiting.pools for _, waiting in found))
+    unwanted = marked.difference(*(each.waiting.pools for each in found))
     if len(found) < MOST:
         _mark(connection, unwanted, flag=False)
 

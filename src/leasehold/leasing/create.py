@@ -22,11 +22,11 @@ from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.line import Line, pools_in_line
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.patience import patience
 from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
+from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
+from leasehold.leasing.waiting_terms import waiting_terms
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.errors import (
@@ -41,6 +41,7 @@ from leasehold.model.lease import Event, Lease
 from leasehold.model.reminder import armed
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.waiting import WaitingLease
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,8 +128,9 @@ class _Creation:
             return made
         now, settings = self.service.now(), self.service.settings.leases
         window = asked_window(self.draft, now)
-        waiting = patience(self.draft, settings, now, self._pools)
+        waiting = waiting_terms(self.draft, settings, now, self._pools)
         lease = self._lease(window, now)
+        mine = None if waiting is None else WaitingLease(lease.id, lease.project_id, lease.user_id, waiting)
         deciding = Deciding(connection, now, self.service.types)
         try:
             self.service.enforcement.check_create(lease, deciding)
@@ -137,7 +139,7 @@ class _Creation:
             if made := self._made_before(connection):
                 return made
             raise
-        pools = self._pools if waiting is None else pools_in_line(connection, self._pools, None)
+        pools = self._pools if mine is None else pools_to_lock(self.service, connection, mine)
         generations = lock_pools(connection, pools)
         if made := self._made_before(connection):
             return made
@@ -157,8 +159,8 @@ class _Creation:
                 if waiting is None:
                     raise
                 return self._wait(connection, lease, waiting, refused.message, generations, now)
-            line = Line(self.service, connection, snapshots, now, terms.budget)
-            first = None if waiting is None else line.first_ahead(self._pools, None)
+            others = WaitingList(self.service, connection, snapshots, now, terms.budget)
+            first = None if mine is None else others.first_ahead(mine)
         if waiting is not None and first is not None:
             hurry_tries(connection, [first], now)
             return self._wait(connection, lease, waiting, BEHIND, generations, now, now + AFTER_YOU)

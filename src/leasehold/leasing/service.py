@@ -11,6 +11,7 @@ from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.decide import Terms
+from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
     from leasehold.leasing.calendars import Calendars, Evaluated
+    from leasehold.leasing.waiting_order import WaitingOrder
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
     from leasehold.resource_types.registry import ResourceTypes
@@ -49,6 +51,7 @@ class Service:
     cloud: Cloud
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
+    waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
     now: Callable[[], datetime] = utc_now
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake

@@ -22,15 +22,15 @@ from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.decide import RefusedError, decide, promised_window
 from leasehold.leasing.external_view import ExternalView
-from leasehold.leasing.line import Line, asked_of, pools_in_line
 from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
 from leasehold.model.tries import granted, moved_to, refused, timed_out
-from leasehold.model.waiting import window_at
+from leasehold.model.waiting import WaitingLease, window_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
 
-BEHIND = "Leases that have waited longer come first."
+BEHIND = "Other leases that wait come first."
 AFTER_YOU = timedelta(seconds=1)
 """When a lease is tried again that let another one go first."""
 
@@ -98,8 +98,8 @@ class _Try:
             raise _NotGrantedError(self.seen.status_reason or "")
         moved = moved_to(self.seen, self.window)
         self.service.enforcement.check_create(moved, Deciding(connection, now, self.service.types))
-        place = (waiting.since, self.seen.id)
-        generations = lock_pools(connection, pools_in_line(connection, waiting.pools, place))
+        mine = WaitingLease(moved.id, moved.project_id, moved.user_id, waiting)
+        generations = lock_pools(connection, pools_to_lock(self.service, connection, mine))
         lease = find_lease(connection, self.seen.id, lock=True)
         if not still_ours(connection, self.claim):
             return False
@@ -111,7 +111,7 @@ class _Try:
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             decided = self._decided(snapshots, ahead)
             budget = self.service.terms(ahead, self.window.duration).budget
-            first = Line(self.service, connection, snapshots, now, budget).first_ahead(waiting.pools, place)
+            first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
         if first is not None:
             raise _NotGrantedError(BEHIND, first)
         self.approval.require(

@@ -51,6 +51,20 @@ class Waiting:
         return replace(after, tried=self.tried + 1, next_try=now + self.pause)
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingLease:
+    """A lease that waits: what an order of such leases may go by.
+
+    `granted` is how many leases its project has that were granted and are not over.
+    """
+
+    id: str
+    project_id: str
+    user_id: str
+    waiting: Waiting
+    granted: int = 0
+
+
 def window_at(asked: Window, now: datetime) -> Window:
     """Return the window that a waiting lease would get at a moment: as asked while its start lies ahead.
 

@@ -213,7 +213,7 @@ def test_a_new_one_goes_to_the_end_of_the_line(world: World) -> None:
     early = waitlist(world, hosts(4))
     world.delete(first)
     late = waitlist(world, hosts(2))
-    assert (late.status, late.status_reason) == ("IN_PROGRESS", "Leases that have waited longer come first.")
+    assert (late.status, late.status_reason) == ("IN_PROGRESS", "Other leases that wait come first.")
     run_for(world, seconds=3)
     assert [world.status(early), world.status(late)] == ["ACTIVE", "IN_PROGRESS"]
 

@@ -1,23 +1,24 @@
-"""The order of leases that wait: whoever has waited longest comes first (feature A17).
+"""The leases that wait: which of them have to be granted before a lease may be (feature A17).
 
-A lease is not granted while one that has waited longer would fit at the same moment. One that would not fit delays
+A lease is not granted while one that comes before it would fit at the same moment. One that would not fit delays
 nobody, and neither does one whose last try was refused for another reason, such as a limit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_leases
-from leasehold.db.waiting import ahead_of
+from leasehold.db.waiting import MOST, count_granted, waiting_for
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window
+from leasehold.leasing.waiting_order import ahead_of
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.waiting import window_at
 from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
-
-Place = tuple["datetime", str]
-"""Since when a lease waits, and its id."""
+    from leasehold.model.waiting import Waiting, WaitingLease
 
 
 def asked_of(service: Service, lease: Lease) -> list[Asked]:
@@ -37,13 +36,23 @@ def asked_of(service: Service, lease: Lease) -> list[Asked]:
     return [Asked(kind, kind.load(part.request)) for kind, part in kinds]
 
 
-def pools_in_line(connection: Connection, pools: Collection[str], place: Place | None) -> set[str]:
-    """Return these pools, and those of the leases ahead that wait for any of them: what a fair decision locks."""
-    return set(pools).union(*(waiting.pools for _, waiting in ahead_of(connection, pools, place)))
+def leases_ahead(service: Service, connection: Connection, lease: WaitingLease) -> Sequence[WaitingLease]:
+    """Return the leases that come before this one, which waits or is about to, for any of its pools."""
+    others = [each for each in waiting_for(connection, lease.waiting.pools) if each.id != lease.id]
+    if not others:
+        return []
+    counts = count_granted(connection, {each.project_id for each in (*others, lease)}, service.now())
+    everyone = [replace(each, granted=counts[each.project_id]) for each in (*others, lease)]
+    return ahead_of(service.waiting_order, everyone, lease.id, MOST)
+
+
+def pools_to_lock(service: Service, connection: Connection, lease: WaitingLease) -> set[str]:
+    """Return the pools of a lease and of those that come before it: what a fair decision locks."""
+    return set(lease.waiting.pools).union(*(each.waiting.pools for each in leases_ahead(service, connection, lease)))
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingList:
     """The leases that wait, at one moment; `snapshots` are of the locked pools, and `budget` bounds the search."""
 
     service: Service
@@ -52,15 +61,13 @@ class Line:
     now: datetime
     budget: Budget
 
-    def first_ahead(self, pools: Collection[str], place: Place | None) -> str | None:
-        """Return the lease that has waited longest and would fit now; None if none would.
+    def first_ahead(self, lease: WaitingLease) -> str | None:
+        """Return the first lease that comes before this one and would fit now; None if none would.
 
-        With a `place`, only of those before it. If the search takes too long, nobody is ahead any more.
+        If the search takes too long, nobody is ahead any more.
         """
         ids = [
-            ident
-            for ident, waiting in ahead_of(self.connection, pools, place)
-            if not waiting.passed_over and not waiting.expired(self.now) and waiting.pools <= self.snapshots.keys()
+            each.id for each in leases_ahead(self.service, self.connection, lease) if self._may_be_granted(each.waiting)
         ]
         if not ids:
             return None
@@ -69,6 +76,10 @@ class Line:
             return next((each for each in ids if each in found and self._fits(found[each])), None)
         except TakesTooLongError:
             return None
+
+    def _may_be_granted(self, waiting: Waiting) -> bool:
+        seen = waiting.pools <= self.snapshots.keys()
+        return seen and not waiting.passed_over and not waiting.expired(self.now)
 
     def _fits(self, lease: Lease) -> bool:
         if not lease.waits:

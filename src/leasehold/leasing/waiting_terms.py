@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from leasehold.model.draft import LeaseDraft
 
 
-def patience(draft: LeaseDraft, settings: LeaseSettings, now: datetime, pools: Iterable[str]) -> Waiting | None:
+def waiting_terms(draft: LeaseDraft, settings: LeaseSettings, now: datetime, pools: Iterable[str]) -> Waiting | None:
     """Return how long the lease waits, from now on, for resources of these pools; None for a type that does not wait.
 
     Raises InvalidInputError, InvalidDateError and MissingParameterError with the field's name.

@@ -18,12 +18,16 @@ from leasehold.cloud.sandbox.tables import metadata
 from leasehold.db.engine import writing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlalchemy import Engine
 
     from leasehold.cloud.ports import Aggregate, Cloud, Hypervisor, Server
     from leasehold.cloud.sandbox.cloud import SandboxCloud
+
+
+GATEWAY = "network:router_gateway"
+"""The owner of a port that is the gateway of a router."""
 
 
 class Lab(Protocol):
@@ -87,6 +91,12 @@ class Lab(Protocol):
     def wait_until_done(self, server: Server) -> None:
         """Return when no operation on the server, such as an image upload, is in progress."""
 
+    def put_port(self, address: str) -> Callable[[], None]:
+        """Give an address of the network to a port; return what removes the port."""
+
+    def put_gateway(self, address: str) -> None:
+        """Make an address of the network the gateway of a router."""
+
 
 class SandboxLab(Lab):
     """The sandbox in its initial state."""
@@ -113,6 +123,13 @@ class SandboxLab(Lab):
 
     def wait_until_done(self, server: Server) -> None:
         """Return at once: a sandbox server is never busy."""
+
+    def put_port(self, address: str) -> Callable[[], None]:
+        made = self.cloud.networks.put_port(self.network_id, address)
+        return lambda: self.cloud.networks.remove_port(made.id)
+
+    def put_gateway(self, address: str) -> None:
+        self.cloud.networks.put_port(self.network_id, address, GATEWAY)
 
 
 def new_sandbox(engine: Engine) -> SandboxLab:

@@ -64,6 +64,16 @@ class OpenStackLab(Lab):
     def wait_until_done(self, server: Server) -> None:
         self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 
+    def put_port(self, address: str) -> Callable[[], None]:
+        fixed = [{"subnet_id": self.subnet_id, "ip_address": address}]
+        made = self._admin.network.create_port(name=unique("port"), network_id=self.network_id, fixed_ips=fixed)
+        return lambda: self._admin.network.delete_port(made.id)
+
+    def put_gateway(self, address: str) -> None:
+        fixed = [{"subnet_id": self.subnet_id, "ip_address": address}]
+        gateway = {"network_id": self.network_id, "external_fixed_ips": fixed}
+        self._admin.network.create_router(name=unique("router"), external_gateway_info=gateway)
+
     def clean(self) -> None:
         """Remove everything that a test created."""
         for server in self._admin.compute.servers(details=False, all_projects=True):
@@ -91,6 +101,8 @@ class OpenStackLab(Lab):
             "flavors": {flavor.id for flavor in self.cloud.flavors.list()},
             "floating IPs": {str(address.id) for address in self._admin.network.ips()},
             "images": {str(image.id) for image in self._admin.image.images()},
+            "ports": {str(port.id) for port in self._admin.network.ports() if not port.device_owner},
+            "routers": {str(router.id) for router in self._admin.network.routers()},
             "providers": {str(provider.name) for provider in placement.resource_providers()},
             "classes": {
                 row["name"] for row in placement.get("/resource_classes", microversion="1.2").json()["resource_classes"]
@@ -104,6 +116,8 @@ class OpenStackLab(Lab):
             "flavors": self.cloud.flavors.delete,
             "floating IPs": self.cloud.networks.delete_floating_ip,
             "images": self._admin.image.delete_image,
+            "ports": self._admin.network.delete_port,
+            "routers": self._admin.network.delete_router,
             "providers": self.cloud.providers.delete,
             "classes": self.cloud.providers.delete_class,
         }

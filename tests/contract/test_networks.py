@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.cloud.ports import CloudPermanentError, HeldError
-from tests.contract.lab import unique
+from leasehold.cloud.openstack.networks import AT_ONCE
+from leasehold.cloud.ports import CloudPermanentError, HeldError, TakenError
+from tests.contract.lab import GATEWAY, unique
 
 if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud, FloatingIp
@@ -80,6 +81,49 @@ def test_all_addresses_of_a_network(lab: Lab) -> None:
     found = {each.address: each for each in lab.cloud.networks.list_network(lab.network_id)}
     assert [found.get(each.address) for each in made] == made
     assert not lab.cloud.networks.list_network(unique("network"))
+
+
+def test_a_port_has_an_address_and_a_floating_ip_is_no_such_port(lab: Lab) -> None:
+    """Neutron makes a port for each floating IP, too."""
+    networks, (first, second) = lab.cloud.networks, lab.addresses[:2]
+    assert not networks.ports_at(lab.network_id, lab.addresses)
+    made = create(lab, first, lab.projects[0])
+    remove = lab.put_port(second)
+    (port,) = networks.ports_at(lab.network_id, lab.addresses)
+    assert (port.network_id, port.address, port.owner) == (lab.network_id, second, "")
+    assert networks.ports_at(lab.network_id, [second]) == [port]
+    assert not networks.ports_at(lab.network_id, [first])
+    assert not networks.ports_at(lab.network_id, [])
+    assert not networks.ports_at(unique("network"), lab.addresses)
+    assert networks.list_network(lab.network_id) == [made]
+    remove()
+    assert not networks.ports_at(lab.network_id, lab.addresses)
+
+
+def test_many_addresses_are_asked_for_at_once(lab: Lab) -> None:
+    network = lab.cloud.networks.get(lab.network_id)
+    assert network is not None
+    subnet = next(each for each in network.subnets if each.id == lab.subnet_id)
+    everything = {str(each) for each in ip_network(subnet.cidr).hosts()}
+    assert len(everything) > AT_ONCE
+    before = {each.address for each in lab.cloud.networks.ports_at(lab.network_id, everything)}
+    lab.put_port(lab.addresses[0])
+    lab.put_gateway(lab.addresses[1])
+    after = {each.address: each.owner for each in lab.cloud.networks.ports_at(lab.network_id, everything)}
+    assert set(after) - before == set(lab.addresses[:2])
+    assert (after[lab.addresses[0]], after[lab.addresses[1]]) == ("", GATEWAY)
+
+
+def test_an_address_that_a_port_has_becomes_no_floating_ip(lab: Lab) -> None:
+    address = lab.addresses[0]
+    remove = lab.put_port(address)
+    with pytest.raises(TakenError, match=f"address {address} is in use in its network by something") as caught:
+        create(lab, address, lab.projects[0], "reservation:r")
+    (port,) = lab.cloud.networks.ports_at(lab.network_id, [address])
+    assert caught.value.holder == port
+    assert port.id not in str(caught.value)
+    remove()
+    assert create(lab, address, lab.projects[0], "reservation:r").address == address
 
 
 def test_delete_any_number_of_times(lab: Lab) -> None:

@@ -37,7 +37,10 @@ MOST_CALLS = 200
 SCENES = [scene for scene in MANAGER_SCENES if not scene.options]
 """Those that need no periodic look at the hosts."""
 READS = frozenset(
-    {"get", "list", "list_floating_ips", "on_host", "on_hosts", "with_flavor", "names", "classes", "inventories"}
+    {
+        *("get", "list", "list_floating_ips", "ports_at", "on_host", "on_hosts", "with_flavor"),
+        *("names", "classes", "inventories"),
+    }
 )
 SHARE_REFUSED = 0.5
 """The share of refusals among the calls that fail without an effect."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Images,
         Inventory,
         Network,
+        NetworkPort,
         Networks,
         Providers,
         Server,
@@ -368,6 +369,9 @@ class _Networks:
     def list_network(self, network_id: str) -> Sequence[FloatingIp]:
         made = [each for each in self._made.values() if each.network_id == network_id]
         return [*(each for each in self._real.list_network(network_id) if each.id not in self._gone), *made]
+
+    def ports_at(self, network_id: str, addresses: Collection[str]) -> Sequence[NetworkPort]:
+        return self._real.ports_at(network_id, addresses)
 
     def create_floating_ip(
         self,

@@ -165,6 +165,16 @@ class FloatingIp:
     port_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NetworkPort:
+    """A port that has an address of a network; `owner` is what it belongs to, e.g. `network:router_gateway`, or ""."""
+
+    id: str
+    network_id: str
+    address: str
+    owner: str = ""
+
+
 RESERVATION_TAG = "reservation:"
 """The prefix of the tag that names the reservation of a floating IP."""
 
@@ -179,6 +189,16 @@ class HeldError(BlockedError):
     def __init__(self, holder: FloatingIp) -> None:
         """Keep the floating IP in `holder`, for callers that may see or remove it."""
         super().__init__(f"address {holder.address} is still in use by somebody else")
+        self.holder = holder
+
+
+class TakenError(BlockedError):
+    """A port that is no floating IP's has the address; the message names neither the port nor its project."""
+
+    def __init__(self, holder: NetworkPort) -> None:
+        """Keep the port in `holder`, for callers that may see it."""
+        what = "something that is no floating IP, such as the gateway of a router or a port of a server"
+        super().__init__(f"address {holder.address} is in use in its network by {what}")
         self.holder = holder
 
 
@@ -341,13 +361,20 @@ class Networks(Protocol):
     def list_network(self, network_id: str) -> Sequence[FloatingIp]:
         """Return the floating IPs of a network, of every project; empty when the network does not exist."""
 
+    def ports_at(self, network_id: str, addresses: Collection[str]) -> Sequence[NetworkPort]:
+        """Return who has these addresses of a network, other than floating IPs: one item for each such address.
+
+        These are ports of every project: gateways of routers, servers, DHCP. Empty when the network does not exist.
+        """
+
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
         """Create the floating IP with this address in a project, with these tags.
 
         A floating IP that the project already has counts as the lease's, even if its tags were changed: it gets these
-        tags and loses those of other reservations. Raises HeldError when another project has the address.
+        tags and loses those of other reservations. Raises HeldError when another project has the address, and
+        TakenError when a port has it that is no floating IP's.
         """
 
     def delete_floating_ip(self, floating_ip_id: str) -> None:

@@ -375,7 +375,7 @@ class SwapUnfinishedError(ConflictError):
 
 
 class InUseError(ConflictError):
-    """The resource is allocated to a lease, or has servers on it."""
+    """The resource is allocated to a lease, has servers on it, or something else has it in the cloud."""
 
     code = "leasehold.resource.in_use"
 

@@ -2,93 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 
-from leasehold import conf
 from leasehold.api import request_ids
 from leasehold.cloud.deadline import deadline
-from leasehold.cloud.openstack.connections import Connections
 from leasehold.cloud.openstack.flavors import OpenStackFlavors
 from leasehold.cloud.openstack.hypervisors import OpenStackHypervisors
-from leasehold.cloud.openstack.rest import ATTEMPTS, ServiceClient
+from leasehold.cloud.openstack.rest import ATTEMPTS
 from leasehold.cloud.openstack.servers import ONE_BY_ONE, OpenStackServers
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from leasehold.conf.keystone import TIMEOUT_SECONDS
-from tests.processes import as_text
 from tests.servers import free_port
+from tests.unit.cloud.scripted import service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+    from leasehold.cloud.openstack.rest import ServiceClient
+    from tests.unit.cloud.scripted import Script
+
 NOVA_SAYS = {"badRequest": {"code": 400, "message": "No such thing."}}
-
-
-@dataclass
-class Script:
-    """The answers of the server, in order, with the last one repeated; and the requests it received."""
-
-    answers: list[tuple[int, Any]] = field(default_factory=list)
-    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
-
-    def next(self) -> tuple[int, Any]:
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def url(script: Script) -> Iterator[str]:
-    """Serve the answers of the script; yield the URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            script.asked.append((self.command, self.path, dict(self.headers)))
-            status, content = script.next()
-            text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - the base class looks for these names.
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def service(tmp_path: Path, url: str) -> ServiceClient:
-    """Return a client of a Nova at this URL that needs no authentication."""
-    file = tmp_path / "leasehold.conf"
-    nova = {"endpoint_override": url, "min_version": "", "max_version": ""}
-    file.write_text(as_text({"cloud": {"auth_type": "none"}, "nova": nova}))
-    return ServiceClient(Connections(conf.load(["--config-file", str(file)]).raw), "nova")
-
-
-@pytest.fixture
-def nova(tmp_path: Path, url: str) -> ServiceClient:
-    return service(tmp_path, url)
 
 
 @pytest.mark.slow

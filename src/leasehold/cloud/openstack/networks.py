@@ -7,14 +7,29 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError, FloatingIp, HeldError, Network, Subnet
+from leasehold.cloud.openstack.rest import ServiceConflictError
+from leasehold.cloud.ports import (
+    RESERVATION_TAG,
+    CloudTransientError,
+    FloatingIp,
+    HeldError,
+    Network,
+    NetworkPort,
+    Subnet,
+    TakenError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from leasehold.cloud.openstack.rest import ServiceClient
 
 PATH = "/floatingips"
+PORTS = "/ports"
+FLOATING = "network:floatingip"
+"""The owner of the port that Neutron makes for each floating IP, with the address of that floating IP."""
+AT_ONCE = 64
+"""How many addresses one call asks about: with IPv6 that is a URL of 5 kB, and servers refuse one of 8 kB."""
 
 
 class OpenStackNetworks:
@@ -46,20 +61,23 @@ class OpenStackNetworks:
         """Return the floating IPs of a network, of every project."""
         return self._list("networks.list_network", {"floating_network_id": network_id})
 
+    def ports_at(self, network_id: str, addresses: Collection[str]) -> Sequence[NetworkPort]:
+        """Return who has these addresses of a network, other than floating IPs; one call for 64 addresses."""
+        wanted = sorted({str(ip_address(each)) for each in addresses})
+        return list(self._ports_at("networks.ports_at", network_id, wanted))
+
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
         """Create the floating IP with this address in a project; a second call sets the tags.
 
-        Raises HeldError when another project has the address, and CloudPermanentError when the address is not in that
-        subnet of the network.
+        Raises HeldError or TakenError when somebody else has the address, and CloudPermanentError when the address is
+        not in that subnet of the network.
         """
         call = "networks.create_floating_ip"
         found = self._at(call, network_id, address)
         if found is None:
-            wanted = {"floating_network_id": network_id, "subnet_id": subnet_id, "floating_ip_address": address}
-            body = {"floatingip": {**wanted, "project_id": project_id}}
-            found = _read(self._neutron.call(call, "POST", PATH, json=body).json()["floatingip"])
+            found = self._create(call, network_id, subnet_id, address, project_id)
         if found.project_id != project_id:
             raise HeldError(found)
         wished = tags | {tag for tag in found.tags if not tag.startswith(RESERVATION_TAG)}
@@ -74,6 +92,29 @@ class OpenStackNetworks:
         """Disassociate and delete a floating IP."""
         path = f"{PATH}/{floating_ip_id}"
         self._neutron.call("networks.delete_floating_ip", "DELETE", path, fine=(HTTPStatus.NOT_FOUND,))
+
+    def _create(self, call: str, network_id: str, subnet_id: str, address: str, project_id: str) -> FloatingIp:
+        wanted = {"floating_network_id": network_id, "subnet_id": subnet_id, "floating_ip_address": address}
+        body = {"floatingip": {**wanted, "project_id": project_id}}
+        try:
+            return _read(self._neutron.call(call, "POST", PATH, json=body).json()["floatingip"])
+        except ServiceConflictError as error:
+            # Neutron says only that the address is allocated, or names something else, such as a quota.
+            port = next(self._ports_at(call, network_id, [address]), None)
+            if port is None:
+                raise
+            raise TakenError(port) from error
+
+    def _ports_at(self, call: str, network_id: str, addresses: Sequence[str]) -> Iterator[NetworkPort]:
+        fields = ["id", "fixed_ips", "device_owner"]
+        for begin in range(0, len(addresses), AT_ONCE):
+            some = addresses[begin : begin + AT_ONCE]
+            filters = {"network_id": network_id, "fixed_ips": [f"ip_address={each}" for each in some], "fields": fields}
+            for row in self._neutron.pages(call, PORTS, "ports", params=filters):
+                if row["device_owner"] != FLOATING:
+                    # A port may have addresses beside those that were asked about.
+                    found = {str(ip_address(each["ip_address"])) for each in row["fixed_ips"]}.intersection(some)
+                    yield from (NetworkPort(row["id"], network_id, each, row["device_owner"]) for each in sorted(found))
 
     def _at(self, call: str, network_id: str, address: str) -> FloatingIp | None:
         wanted = {"floating_network_id": network_id, "floating_ip_address": address}

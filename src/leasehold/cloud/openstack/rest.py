@@ -42,6 +42,10 @@ _BLIPS = frozenset({502, 503, 504})
 _TRANSIENT = frozenset({401, 408, 409, 413, 425, 429})
 
 
+class ServiceConflictError(CloudTransientError):
+    """The service answered 409: what is there now does not allow the call."""
+
+
 class _BlipError(CloudTransientError):
     """A failure that is retried at once."""
 
@@ -104,7 +108,7 @@ class ServiceClient:
         """Send a request and return the answer, whose status is below 400 or one of `fine`.
 
         `call` is the port's verb, for messages. A status in `later` is transient for this call. Raises
-        CloudTransientError or CloudPermanentError for any other status.
+        CloudTransientError, for 409 ServiceConflictError, or CloudPermanentError for any other status.
         """
         begun, outcome = perf_counter(), TRANSIENT
         try:
@@ -114,6 +118,8 @@ class ServiceClient:
                 outcome = OK
                 return response
             text = f"{self.name} {call}: {path} answered {status}: {_message(response)}"
+            if status == HTTPStatus.CONFLICT:
+                raise ServiceConflictError(text)
             if status in later or status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise CloudTransientError(text)
             outcome = PERMANENT

@@ -16,15 +16,17 @@ from leasehold.cloud.ports import (
     FloatingIp,
     HeldError,
     Network,
+    NetworkPort,
     Subnet,
+    TakenError,
 )
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import Port
-from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, subnets
+from leasehold.cloud.sandbox.tables import floating_ip_tags, floating_ips, networks, ports, subnets
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Connection, RowMapping
 
@@ -58,6 +60,13 @@ _ADD_TAG = insert(floating_ip_tags)
 _DELETE_TAGS = delete(floating_ip_tags).where(floating_ip_tags.c.floating_ip_id == bindparam("number"))
 _DELETE_TAG = _DELETE_TAGS.where(floating_ip_tags.c.tag == bindparam("old"))
 _DELETE = delete(floating_ips).where(floating_ips.c.id == bindparam("number"))
+_PORTS = (
+    select(ports)
+    .where(ports.c.network_id == bindparam("network"), ports.c.address.in_(bindparam("ips", expanding=True)))
+    .order_by(ports.c.address)
+)
+_ADD_PORT = insert(ports)
+_DELETE_PORT = delete(ports).where(ports.c.id == bindparam("number"))
 _FIELDS = ("id", "network_id", "address", "project_id", "port_id")
 
 
@@ -99,18 +108,26 @@ class SandboxNetworks(Port):
             return _to_floating_ips(connection.execute(_ON_NETWORK, {"network": network_id}).mappings().all())
 
     @verb
+    def ports_at(self, network_id: str, addresses: Collection[str]) -> Sequence[NetworkPort]:
+        """Return who has these addresses of a network, other than floating IPs."""
+        with reading(self.engine) as connection:
+            return _ports_at(connection, network_id, addresses)
+
+    @verb
     def create_floating_ip(
         self, network_id: str, subnet_id: str, address: str, project_id: str, tags: frozenset[str]
     ) -> FloatingIp:
         """Create the floating IP with this address in a project, with these tags.
 
-        Raises HeldError when another project has the address, and CloudPermanentError when the address is not in that
-        subnet of the network.
+        Raises HeldError or TakenError when somebody else has the address, and CloudPermanentError when the address is
+        not in that subnet of the network.
         """
         with writing(self.engine) as connection:
             _check_subnet(connection, network_id, subnet_id, address)
             present = _at_address(connection, network_id, address)
             if present is None:
+                for port in _ports_at(connection, network_id, [address]):
+                    raise TakenError(port)
                 number, lacking = str(uuid4()), tags
                 values = {"id": number, "network_id": network_id, "subnet_id": subnet_id, "address": _text(address)}
                 connection.execute(_ADD, {**values, "project_id": project_id, "port_id": None})
@@ -135,6 +152,24 @@ class SandboxNetworks(Port):
             connection.execute(_DELETE_TAGS, {"number": floating_ip_id})
             connection.execute(_DELETE, {"number": floating_ip_id})
 
+    def put_port(self, network_id: str, address: str, owner: str = "") -> NetworkPort:
+        """Give an address to a port, as an administrator or a router does.
+
+        Raises CloudTransientError if something has the address, and CloudPermanentError for an invalid one.
+        """
+        made = NetworkPort(str(uuid4()), network_id, _text(address), owner)
+        with writing(self.engine) as connection:
+            if _at_address(connection, network_id, address) or _ports_at(connection, network_id, [address]):
+                raise CloudTransientError(f"sandbox networks: {address} is in use")
+            values = {"id": made.id, "network_id": network_id, "address": made.address, "owner": owner}
+            connection.execute(_ADD_PORT, values)
+        return made
+
+    def remove_port(self, port_id: str) -> None:
+        """Remove a port; does nothing when it is gone."""
+        with writing(self.engine) as connection:
+            connection.execute(_DELETE_PORT, {"number": port_id})
+
 
 def _check_subnet(connection: Connection, network_id: str, subnet_id: str, address: str) -> None:
     row = connection.execute(_SUBNET, {"network": network_id, "subnet": subnet_id}).first()
@@ -150,6 +185,11 @@ def _at_address(connection: Connection, network_id: str, address: str) -> Floati
         connection.execute(_AT_ADDRESS, {"network": network_id, "ip": _text(address)}).mappings().all()
     )
     return found[0] if found else None
+
+
+def _ports_at(connection: Connection, network_id: str, addresses: Collection[str]) -> list[NetworkPort]:
+    rows = connection.execute(_PORTS, {"network": network_id, "ips": sorted(set(map(_text, addresses)))})
+    return [NetworkPort(row.id, row.network_id, row.address, row.owner) for row in rows]
 
 
 def _text(address: str) -> str:

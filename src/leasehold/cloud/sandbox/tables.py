@@ -262,6 +262,18 @@ floating_ip_tags = Table(
     **EXACT,
 )
 
+ports = Table(
+    "sandbox_ports",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("network_id", ForeignKey("sandbox_networks.id"), nullable=False),
+    Column("address", String(64), nullable=False),
+    Column("owner", NAME, nullable=False),
+    UniqueConstraint("network_id", "address"),
+    **EXACT,
+)
+"""The ports that have an address and are no floating IP's."""
+
 faults = Table(
     "sandbox_faults",
     metadata,

@@ -1,4 +1,4 @@
-"""Check that an enrolled address exists only in the project that leases it; find those with a reservation's tags."""
+"""Check that only the project that leases an enrolled address has it; find those with a reservation's tags."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.resource import FLOATING_IP
 from leasehold.resource_types.driver import MARK
+from leasehold.resource_types.floatingip.health import ports_at
 from leasehold.resource_types.floatingip.late_addresses import place_of
 from leasehold.resource_types.look import RESERVATION_ID, CloudObject
 
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from leasehold.resource_types.look import Look
 
 TAG = "blazar"
-_BY_HAND = "Remove it there, or take the address out of service: until then no lease of it can start."
+_NO_START = "or take the address out of service: until then no lease of it can start."
+_BY_HAND = f"Remove it there, {_NO_START}"
+_FREE_IT = f"Give that port another address, {_NO_START}"
 
 
 def audit_addresses(look: Look) -> Iterator[Finding]:
@@ -46,6 +49,16 @@ def audit_addresses(look: Look) -> Iterator[Finding]:
         late = found.project_id in known[number].former
         remedy, mend = (REPAIR, Mend.DRIVER) if late else (_BY_HAND, None)
         yield Finding(FindingKind.LEFTOVER, each.id, what, remedy, mend, FLOATING_IP)
+
+
+def audit_ports(look: Look) -> Iterator[Finding]:
+    """Yield the enrolled addresses that something has which is no floating IP."""
+    enrolled = {place_of(each): each for each in look.records.enrolled(FLOATING_IP)}
+    for port in ports_at(look.cloud, enrolled.values()):
+        owner = f" ({port.owner})" if port.owner else ""
+        what = f"Port {port.id}{owner} of network {port.network_id} has the enrolled address {port.address}."
+        subject = enrolled[port.network_id, port.address].id
+        yield Finding(FindingKind.PLACE, subject, what, _FREE_IT, resource_type=FLOATING_IP)
 
 
 def tagged_addresses(look: Look) -> Iterator[CloudObject]:

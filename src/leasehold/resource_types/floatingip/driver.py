@@ -6,10 +6,10 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from leasehold.cloud.ports import HeldError
+from leasehold.cloud.ports import HeldError, TakenError
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted, mark_of
-from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, tagged_addresses
+from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, audit_ports, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
 from leasehold.resource_types.floatingip.health import CHANGES, health_of
 from leasehold.resource_types.floatingip.kind import FloatingIpRequest
@@ -40,16 +40,16 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         return discover(cloud, description["floating_network_id"], description["floating_ip_address"])
 
     def reports(self, cloud: Cloud, resources: Sequence[Resource], records: Records) -> Mapping[int, Report]:
-        """Return which addresses can be leased: the cloud does not assign them, and nobody has them without a lease."""
+        """Return which addresses can be leased: the cloud assigns them to nothing, and nothing has them unleased."""
         return health_of(cloud, resources, records)
 
     def concerns(self, event_type: str, payload: Mapping[str, Any]) -> bool:  # noqa: ARG002 - an id says little
-        """Say so of floating IPs that come and go, and of subnets whose allocation pools may be others."""
+        """Say so of floating IPs and routers that come and go, and of subnets whose allocation pools may be others."""
         return event_type in CHANGES
 
     def audit(self, look: Look) -> Iterable[Finding]:
-        """Yield the enrolled addresses that a project has without a lease."""
-        return audit_addresses(look)
+        """Yield the enrolled addresses that a project, or something that is no floating IP, has without a lease."""
+        return (*audit_addresses(look), *audit_ports(look))
 
     def repair(self, look: Look, resource: Resource) -> str | None:
         """Remove the address from a project whose lease of it is over."""
@@ -94,7 +94,11 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
         )
 
     def make_way(self, cloud: Cloud, job: Job[FloatingIpRequest], error: CloudTransientError, records: Records) -> None:
-        """Remove the blocking address if its project kept it after a lease; otherwise log which project has it."""
+        """Remove the blocking address if its project kept it after a lease; otherwise log what has it."""
+        if isinstance(error, TakenError):
+            text = "Reservation %s waits for address %s, which port %s (%s) of network %s has: free it there"
+            port = error.holder
+            log.warning(text, job.name, port.address, port.id, port.owner or "no owner", port.network_id)
         if not isinstance(error, HeldError):
             return
         found = error.holder

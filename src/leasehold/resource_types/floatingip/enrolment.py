@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.errors import InUseError, InvalidInputError, NotFoundError
 from leasehold.resource_types.enrolment import Discovery
 from leasehold.resource_types.fields import Identifier, RequestBody
 
@@ -29,7 +29,7 @@ def discover(cloud: Cloud, network_id: str, address: str) -> Discovery:
     """Return an address of a network.
 
     Raises InvalidInputError for a bad address, an unknown network, or an address inside an allocation pool or equal
-    to the gateway; NotFoundError when no subnet contains it.
+    to the gateway; NotFoundError when no subnet contains it; InUseError when a port has it that is no floating IP's.
     """
     try:
         wanted = ip_address(address)
@@ -41,6 +41,10 @@ def discover(cloud: Cloud, network_id: str, address: str) -> Discovery:
         message = f"There is no network {network_id[:80]!r}; list the cloud's external networks to find its id."
         raise InvalidInputError(message, field="floating_network_id")
     subnet = _subnet(network, wanted)
+    if cloud.networks.ports_at(network_id, [str(wanted)]):
+        what = "something that is no floating IP, such as the gateway of a router or a port of a server"
+        message = f"The address {wanted} is in use in this network by {what}; free it there, or choose another."
+        raise InUseError(message, field="floating_ip_address")
     attributes = {
         "floating_network_id": network_id,
         "subnet_id": subnet.id,

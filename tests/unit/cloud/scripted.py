@@ -1,0 +1,66 @@
+"""A faulty OpenStack: a real HTTP server with answers scripted by the test."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from leasehold import conf
+from leasehold.cloud.openstack.connections import Connections
+from leasehold.cloud.openstack.rest import ServiceClient
+from tests.processes import as_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass
+class Script:
+    """The answers of the server, in order, with the last one repeated; and the requests it received."""
+
+    answers: list[tuple[int, Any]] = field(default_factory=list)
+    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+
+    def next(self) -> tuple[int, Any]:
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+
+@contextmanager
+def serving(script: Script) -> Iterator[str]:
+    """Serve the answers of the script; yield the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            script.asked.append((self.command, self.path, dict(self.headers)))
+            status, content = script.next()
+            text = content.encode() if isinstance(content, str) else json.dumps(content).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 - the base class looks for these names.
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def service(tmp_path: Path, url: str, name: str = "nova") -> ServiceClient:
+    """Return a client of a service at this URL that needs no authentication."""
+    file = tmp_path / "leasehold.conf"
+    options = {"endpoint_override": url, "min_version": "", "max_version": ""}
+    file.write_text(as_text({"cloud": {"auth_type": "none"}, name: options}))
+    return ServiceClient(Connections(conf.load(["--config-file", str(file)]).raw), name)

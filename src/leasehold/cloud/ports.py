@@ -270,10 +270,13 @@ class Servers(Protocol):
     """Virtual machines of all projects."""
 
     def on_host(self, service_host: str) -> Sequence[Server]:
-        """Return the servers that run on a host, of every project."""
+        """Return the servers that run on a host, of every project; empty only if there are certainly none."""
 
     def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
-        """Return the servers that run on any of these hosts, of every project, in one listing where that is cheaper."""
+        """Return the servers that run on any of these hosts, of every project, in one listing where that is cheaper.
+
+        Some may be missing while a part of the cloud does not answer: nothing is given away because this is empty.
+        """
 
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project."""

@@ -188,3 +188,63 @@ def test_the_servers_of_few_hosts_are_asked_for_by_host(nova: ServiceClient, scr
     servers = OpenStackServers(nova, OpenStackFlavors(nova))
     assert servers.on_hosts({"h1", "h2"}) == []
     assert ["host=h1" in path or "host=h2" in path for _, path, _ in script.asked] == [True, True]
+
+
+def use_of(host: str, *projects: str) -> dict[str, Any]:
+    """Return what Nova shows of a host on which these projects have servers."""
+    names = ("(total)", "(used_now)", "(used_max)", *projects)
+    numbers = {"cpu": 1, "memory_mb": 512, "disk_gb": 1}
+    return {"host": [{"resource": {"host": host, "project": name, **numbers}} for name in names]}
+
+
+EMPTY: tuple[int, Any] = (200, {"servers": []})
+DOWN = {"computeFault": {"code": 500, "message": "Unexpected API Error."}}
+
+
+def on_host(nova: ServiceClient, host: str = "h1") -> list[str]:
+    return [each.id for each in OpenStackServers(nova, OpenStackFlavors(nova)).on_host(host)]
+
+
+def test_a_host_is_empty_when_its_own_cell_says_so(nova: ServiceClient, script: Script) -> None:
+    script.answers = [EMPTY, (200, use_of("a/b"))]
+    assert on_host(nova, "a/b") == []
+    (_, listed, _), (method, shown, headers) = script.asked
+    assert "host=a%2Fb" in listed
+    assert (method, shown, headers["OpenStack-API-Version"]) == ("GET", "/os-hosts/a%2Fb", "compute 2.42")
+
+
+def test_a_host_with_servers_is_asked_for_nothing_more(nova: ServiceClient, script: Script) -> None:
+    script.answers = [(200, {"servers": [row_of("a", "h1", preemptible=False)]})]
+    assert on_host(nova) == ["a"]
+    assert not any("os-hosts" in path for _, path, _ in script.asked)
+
+
+def test_a_host_that_nova_no_longer_knows_is_empty(nova: ServiceClient, script: Script) -> None:
+    """Its service was deleted: otherwise a lease on it could never end, nor the host be removed."""
+    script.answers = [EMPTY, (404, {"itemNotFound": {"code": 404, "message": "Compute host h1 could not be found."}})]
+    assert on_host(nova) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ((500, DOWN), r"^Nova does not answer for the cell of host h1, .*; it is asked again \(.* answered 500"),
+        ((200, "<html>"), "^Nova does not answer for the cell of host h1, "),
+        ((200, use_of("h1", "demo")), "^Nova does not list the servers of host h1, although its cell has some"),
+    ],
+    ids=["down", "proxy", "skipped in the list only"],
+)
+def test_a_list_that_leaves_out_the_hosts_cell_is_not_believed(
+    nova: ServiceClient, script: Script, answer: tuple[int, Any], says: str
+) -> None:
+    """By default Nova skips a cell that does not answer, and the list is empty without an error."""
+    script.answers = [EMPTY, answer]
+    with pytest.raises(CloudTransientError, match=says) as caught:
+        on_host(nova)
+    assert "demo" not in str(caught.value)
+
+
+def test_the_cells_refusal_is_permanent_as_any_other(nova: ServiceClient, script: Script) -> None:
+    script.answers = [EMPTY, (403, {"forbidden": {"code": 403, "message": "Policy doesn't allow os-hosts:show"}})]
+    with pytest.raises(CloudPermanentError, match="os-hosts/h1 answered 403"):
+        on_host(nova)

@@ -3,6 +3,13 @@
 A server that its user has deleted counts while Nova keeps it (`reclaim_instance_interval`): the user can restore it.
 Nova shows a server's flavor by id up to microversion 2.46, and since 2.47 by its extra specs instead. A listing needs
 both, so it makes a second call when the first one finds servers.
+
+Nova leaves the servers of a cell that does not answer, or not in time, out of a list without an error, unless its
+`list_records_by_skipping_down_cells` is false. A host of that cell looks empty, and an empty host is given to the next
+lease. So an empty list for a host is believed only if Nova says the same of that host alone, which it reads from the
+host's own cell, and fails where it cannot. `os-services` would also tell that a cell does not answer, but at another
+moment than the list, and reads the services of all hosts each time. What an end does by flavor needs no such question:
+Placement, which is in no cell, keeps the inventory of a reservation while servers use it.
 """
 
 from __future__ import annotations
@@ -11,10 +18,11 @@ from dataclasses import replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from oslo_utils.strutils import bool_from_string
 
-from leasehold.cloud.ports import Server
+from leasehold.cloud.ports import CloudTransientError, Server
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -24,7 +32,12 @@ if TYPE_CHECKING:
 
 WITH_FLAVOR_ID = "2.46"
 WITH_EXTRA_SPECS = "2.47"
+WITH_USE_OF_HOST = "2.42"
+"""The last microversion with `os-hosts`, which shows the projects that have servers on a host."""
 PATH = "/servers"
+HOSTS = "/os-hosts"
+SUMS = frozenset({"(total)", "(used_now)", "(used_max)"})
+"""What `os-hosts` shows in place of a project, for the whole host."""
 HOST = "OS-EXT-SRV-ATTR:host"
 TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
@@ -42,19 +55,25 @@ class OpenStackServers:
         self._flavors = flavors
 
     def on_host(self, service_host: str) -> Sequence[Server]:
-        """Return the servers that run on a host, of every project."""
+        """Return the servers that run on a host, of every project.
+
+        Raises CloudTransientError instead of an empty list that the host's cell does not confirm.
+        """
         call = "servers.on_host"
-        return self._list(call, {"host": service_host}, frozenset({service_host}))
+        found = self._on(call, service_host)
+        if not found:
+            self._confirm_empty(call, service_host)
+        return found
 
     def on_hosts(self, service_hosts: Collection[str]) -> Sequence[Server]:
-        """Return the servers that run on any of these hosts, of every project.
+        """Return the servers that run on any of these hosts, of every project, as far as their cells answer.
 
         Listing all servers takes two calls per thousand servers in the cloud, whatever the number of hosts.
         """
-        hosts = frozenset(service_hosts)
+        call, hosts = "servers.on_hosts", frozenset(service_hosts)
         if len(hosts) <= ONE_BY_ONE:
-            return [server for host in sorted(hosts) for server in self.on_host(host)]
-        return self._list("servers.on_hosts", {}, hosts)
+            return [server for host in sorted(hosts) for server in self._on(call, host)]
+        return self._list(call, {}, hosts)
 
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project, failed ones too.
@@ -77,6 +96,25 @@ class OpenStackServers:
             json={"forceDelete": None},
             fine=(HTTPStatus.NOT_FOUND,),
         )
+
+    def _on(self, call: str, service_host: str) -> list[Server]:
+        return self._list(call, {"host": service_host}, frozenset({service_host}))
+
+    def _confirm_empty(self, call: str, service_host: str) -> None:
+        """Raise CloudTransientError unless the host's own cell has no server there, or Nova does not know the host."""
+        path = f"{HOSTS}/{quote(service_host, safe='')}"
+        again = "so it is not known whether the host is empty; it is asked again"
+        try:
+            shown = self._nova.get(call, path, WITH_USE_OF_HOST, none_on=(HTTPStatus.NOT_FOUND,))
+        except CloudTransientError as error:
+            text = f"Nova does not answer for the cell of host {service_host}, {again} ({error})"
+            raise CloudTransientError(text) from error
+        rows = shown["host"] if shown else ()
+        if any(row["resource"]["project"] not in SUMS for row in rows):
+            text = (
+                f"Nova does not list the servers of host {service_host}, although its cell has some; it is asked again"
+            )
+            raise CloudTransientError(text)
 
     def _list(self, call: str, filters: Mapping[str, str], hosts: Collection[str] | None = None) -> list[Server]:
         """Return the listed servers that are on these hosts; the other rows of a page are dropped, to save memory."""

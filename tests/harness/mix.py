@@ -1,4 +1,4 @@
-"""The requests of a storm's clients: leases of every kind, on few hosts and addresses, soon and far ahead."""
+"""The requests of a storm's clients: leases of every kind and type, on few hosts and addresses, soon and far ahead."""
 
 from __future__ import annotations
 
@@ -80,6 +80,8 @@ class Times:
     soon: float = 0.3
     stays: float = 0.0
     """The share of windows that begin within seconds and end hours later, so that their leases outlive the storm."""
+    retry: float = 0.0
+    """The share of leases that are tried again once if they are refused, which takes ten seconds at least."""
     base: datetime = field(
         default_factory=lambda: datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(days=2)
     )
@@ -97,6 +99,21 @@ class Times:
     def step(self, span: Span, rng: random.Random) -> float:
         """Return the number of seconds by which to move the start or end of this window."""
         return rng.randint(1, 3) * (3600 if span.start >= self.base else 1)
+
+
+def typed(rng: random.Random, times: Times, span: Span) -> tuple[str, dict[str, Any]]:
+    """Return the type of a lease, and its keys: who waits does so for seconds, so that all is decided at the end."""
+    chance = rng.random()
+    if chance < times.retry:
+        return "retry", {"type": "retry", "retries": 1, "retry_seconds": 10, **span.body}
+    if chance < 0.2:
+        deadline = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(2, 6))
+        return "waitlist", {"type": "waitlist", "deadline": deadline.isoformat(), **span.body}
+    if chance < 0.25:
+        start = datetime.now(UTC).replace(microsecond=0)
+        now = Span(start, start + timedelta(seconds=rng.randint(4, 10)))
+        return "immediate", {"type": "immediate", **now.body}
+    return "", span.body
 
 
 @dataclass(slots=True)
@@ -120,7 +137,8 @@ def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
     span = times.draw(rng)
     where = "soon" if span.start < times.base else "ahead"
     kind = "several" if len(kinds) > 1 else kinds[0]
-    return f"create {kind} {where}", {"name": uuid4().hex, "reservations": parts, **span.body}
+    type_, keys = typed(rng, times, span)
+    return f"create {type_ or f'{kind} {where}'}", {"name": uuid4().hex, "reservations": parts, **keys}
 
 
 AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink")

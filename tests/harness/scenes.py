@@ -5,13 +5,14 @@ Each scene has one lease with reservations of all four types, with a server in e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import list_leases
 from leasehold.model.draft import LeaseDraft
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 NAME = "lease"
 HOUR = timedelta(hours=1)
+MORE = "gpu-02.example"
+"""A host of the cloud that is not enrolled."""
 BIG = '[">=", "$vcpus", "16"]'
 
 
@@ -140,6 +143,26 @@ def _failed(world: World) -> None:
     world.cloud.hypervisors.fail(label)
 
 
+def _freed(world: World) -> None:
+    """Let a lease wait for a host more than there is, and enrol that host."""
+    wait_for_another_host(world)
+    world.enrol(MORE)
+
+
+def _too_late(world: World) -> None:
+    """Let a lease wait for a host more than there is; its deadline passes before a manager looks."""
+    wait_for_another_host(world)
+    world.clock.advance(hours=1)
+
+
+def wait_for_another_host(world: World) -> None:
+    now = world.now().replace(microsecond=0)
+    every = hosts(len(world.listed()) + 1)
+    draft = LeaseDraft(NAME, now, now + 5 * HOUR, reservations=(every, floating_ips()), fingerprint="a")
+    draft = replace(draft, type=LeaseType.WAITLIST, deadline=now + HOUR / 2)
+    assert create_lease(world.service, DEMO, draft).waits
+
+
 def _ending(world: World) -> None:
     world.amend(active(world), end=world.now())
 
@@ -172,6 +195,8 @@ MANAGER_SCENES = (
     Scene("prepare", pending, _is("PENDING")),
     Scene("start", _due, is_active, 2),
     Scene("start now", lambda world: grant(world, 0, 5), is_active),
+    Scene("grant", _freed, is_active),
+    Scene("time out", _too_late, _is("TIMEDOUT"), 1),
     Scene("amend", _amended, is_active, 1),
     Scene("heal", _failed, _healed, 1, {"physical:host": {"polling_interval": 1, "failure_grace": 0}}),
     Scene("before_end", lambda world: active(world, before_end=0.5), _warned, 1),

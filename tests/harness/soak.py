@@ -144,7 +144,7 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
         managers=2,
         seed=seed,
         clients=CLIENTS + 1,
-        times=Times(soon=0.5, stays=0.15),
+        times=Times(soon=0.5, stays=0.15, retry=0.05),
         visit=people.visit,
         meanwhile=disturb,
     )

@@ -93,7 +93,7 @@ class Visitor:
     ) -> Asked:
         """Send a request and return it with its answer, also when there is none."""
         begun = time.monotonic()
-        version = {"OpenStack-API-Version": "reservation 1.1"}
+        version = {"OpenStack-API-Version": "reservation 1.2"}
         status, body = NO_ANSWER, None
         found: Mapping[str, str] = {}
         with suppress(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):

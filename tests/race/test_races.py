@@ -104,7 +104,8 @@ def test_of_fifteen_at_once_all_that_fit_are_granted_and_no_more(site: Fleet) ->
 
 def test_slots_are_never_promised_beyond_what_a_host_has(site: Fleet) -> None:
     size = {"vcpus": 5, "memory_mb": 1024, "disk_gb": 1, "affinity": None}
-    instances = {"resource_type": "virtual:instance", "amount": 1, **size, **only_for("slots")}
+    where = only_for("slots")["resource_properties"]
+    instances = {"resource_type": "virtual:instance", "amount": 1, **size, "resource_properties": where}
     fit = 2 * (VCPUS // 5)
     answers = all_at_once(site, lambda visitor: visitor.create(lease(instances)))
     assert statuses(answers) == {("POST", 201): fit, ("POST", 409): CLIENTS - fit}
@@ -154,7 +155,8 @@ class Mixture:
     def _once(self, visitor: Visitor, rng: random.Random) -> Asked:
         known, verb = self._pick(rng), rng.random()
         if known is None or verb < 0.5:
-            answer = visitor.create(lease(hosts(self._group, 1, rng.randint(1, 3)), self._when(rng)))
+            body = lease(hosts(self._group, 1, rng.randint(1, 3)), self._when(rng))
+            answer = visitor.create({**body, **(waiting() if rng.random() < 0.2 else {})})
             if answer.status == 201:
                 with self._lock:
                     self._leases.append(answer.body["lease"]["id"])
@@ -164,6 +166,12 @@ class Mixture:
     def _pick(self, rng: random.Random) -> str | None:
         with self._lock:
             return rng.choice(self._leases[-20:]) if self._leases else None
+
+
+def waiting() -> dict[str, str]:
+    """Return the keys of a lease that waits for resources, for some seconds."""
+    deadline = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=4)
+    return {"type": "waitlist", "deadline": deadline.isoformat()}
 
 
 def far_away(rng: random.Random) -> dict[str, str]:

@@ -41,7 +41,7 @@ from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
-from leasehold.model.resource import FLOATING_IP, HOST
+from leasehold.model.resource import FLOATING_IP, HOST, Disabling
 from leasehold.resource_types.registry import load_types
 from tests.locks import watch_locks
 from tests.statements import share_statements
@@ -221,6 +221,17 @@ class World:
         hosts = [ids[label] for label in labels]
         draft = MaintenanceDraft("maintenance", self.hour(start), self.hour(end), hosts, OnConflict(on_conflict))
         return maintenance.make_maintenance(self.service, OPERATOR, draft)
+
+    def disable(self, *labels: str, disabled: bool = True, reason: str | None = None) -> None:
+        """Disable the hosts and addresses with these labels, or enable them."""
+        for kind in (HOST, FLOATING_IP):
+            for each in queries.list_resources(self.service, kind):
+                if each.label in labels:
+                    said = Disabling(disabled, reason, OPERATOR)
+                    resource.change(self.service, kind, each.id, {}, said)
+
+    def enable(self, *labels: str) -> None:
+        self.disable(*labels, disabled=False)
 
     def delete(self, lease: Lease) -> None:
         delete.delete_lease(self.service, lease.id)

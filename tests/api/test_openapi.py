@@ -70,6 +70,8 @@ WINDOW = {
     **dict.fromkeys(("name", "user_id", "project_id", "start_date", "end_date", "status"), str),
     **dict.fromkeys(("hosts", "moved", "warned"), list),
 }
+FLAG = {"disabled": bool, "disabled_reason": type(None)}
+"""What hosts and addresses have from 1.2 on, and resources."""
 HOST = {
     **MADE,
     "hypervisor_hostname": str,
@@ -103,6 +105,7 @@ RESOURCE = {
     "traits": list,
     "reservable": bool,
     "health": str,
+    **FLAG,
 }
 HOLDING = {
     **dict.fromkeys(("id", "name", "resource_type", "health", "start_date", "end_date"), str),
@@ -215,7 +218,8 @@ class Walk:
         """Make a member of a collection; it is shown and listed with the same fields."""
         made = self.ask("POST", kind.path, kind.body, status=201, **kind.ids)[kind.one]
         newer: dict[str, Any] = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
-        newer |= NEWER if kind is LEASES and self.caller.version == "1.2" else {}
+        if self.caller.version == "1.2":
+            newer |= NEWER if kind is LEASES else FLAG if kind in V1 else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]

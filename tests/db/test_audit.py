@@ -121,6 +121,18 @@ def test_books_without_a_lease(world: World) -> None:
     }
 
 
+def test_a_disabled_resource_is_neither_healthy_nor_failed(world: World) -> None:
+    world.disable("cmp-01", "cmp-02", "203.0.113.200")
+    world.fail("cmp-02")
+    assert gauges(world).resources == {
+        "physical:host": ResourceGauges(1, 1, 0, disabled=1),
+        "virtual:floatingip": ResourceGauges(0, 0, 0, disabled=1),
+    }
+    world.recover("cmp-02")
+    world.enable("cmp-01")
+    assert gauges(world).resources["physical:host"] == ResourceGauges(2, 0, 0, disabled=1)
+
+
 def test_what_a_lease_holds_counts_from_its_start_until_it_is_released(world: World) -> None:
     lease = world.lease(hosts(2), floating_ips(), start=1, end=2)
     run_manager(world)

@@ -80,6 +80,8 @@ def test_a_lease_gets_back_what_it_lost_when_that_is_reservable_or_about_to_be(d
     assert that_lost(number) == lost
     db.transact(lambda connection: update_resources(connection, [number], 3, reservable=True))
     assert that_lost() == lost
+    db.transact(lambda connection: update_resources(connection, [number], 4, disabled=True))
+    assert that_lost() == that_lost(number) == set()
     with db.reading() as connection:
         after = find_lease(connection, owner.id)
     assert after is not None

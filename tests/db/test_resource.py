@@ -6,8 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from alembic import command
 from sqlalchemy.exc import IntegrityError
 
+from leasehold.db import schema
+from leasehold.db.engine import writing
 from leasehold.db.property import PropertyValues, define_properties, list_properties, set_privacy
 from leasehold.db.resource import (
     changed_resources,
@@ -18,6 +21,7 @@ from leasehold.db.resource import (
     resources_by_number,
     update_resources,
 )
+from leasehold.db.store import Database
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, Resource
 from tests.db.examples import NOW, enrol, hour, statements
 
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from leasehold.db.property import PropertyDefinition
-    from leasehold.db.store import Database
 
 
 def properties_of(db: Database, number: int) -> dict[str, str]:
@@ -81,6 +84,36 @@ def test_a_resource_comes_back_as_it_was_enrolled(db: Database) -> None:
             traits=frozenset({"CUSTOM_FAST"}),
             created_at=NOW,
         )
+
+
+def test_what_an_administrator_says_of_a_resource_is_kept_apart_from_its_health(db: Database) -> None:
+    number = host(db, "cmp-1")
+    flag = {"disabled": True, "disabled_reason": "é" * 255}
+    db.transact(lambda connection: update_resources(connection, [number], 2, **flag))
+    for admitted in (True, False, True):
+        db.transact(partial(update_resources, numbers=[number], generation=3, reservable=admitted))
+        with db.reading() as connection:
+            found = find_resource(connection, HOST, "cmp-1")
+        assert found is not None
+        assert (found.admitted, found.disabled, found.disabled_reason) == (admitted, True, "é" * 255)
+        assert (found.reservable, found.bookable, found.usable) == (False, False, admitted)
+
+
+@pytest.mark.slow
+def test_what_was_enrolled_without_the_flag_is_not_disabled(empty_engine: Engine) -> None:
+    """Before the upgrade, and after it by older processes, which do not name the columns."""
+    with writing(empty_engine) as connection:
+        command.upgrade(schema._config(connection), "0025")
+    db = Database(empty_engine)
+    db.transact(lambda connection: enrol(connection, "before"))
+    schema.upgrade(empty_engine)
+    db.transact(lambda connection: enrol(connection, "after"))
+    with db.reading() as connection:
+        found = list_resources(connection, HOST)
+    assert [(each.id, each.disabled, each.disabled_reason, each.reservable) for each in found] == [
+        ("before", False, None, True),
+        ("after", False, None, True),
+    ]
 
 
 @pytest.mark.parametrize("same", [{"reference": "other"}, {"id": "other"}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -16,7 +16,7 @@ from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
-from leasehold.db.waiting import AT_ONCE, SOON, hurry_waiting, mark_waiting, waiting_for
+from leasehold.db.waiting import AT_ONCE, SOON, hurry_waiting, mark_waiting, read_waiting, waiting_for
 from leasehold.leasing.calendars import Calendars
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
@@ -43,10 +43,10 @@ MINUTE = timedelta(minutes=1)
 LATER = NOW + timedelta(days=1)
 
 
-def add(db: Database, minutes: int = 0, pools: frozenset[str] = frozenset({HOST_POOL})) -> Lease:
+def add(db: Database, minutes: int = 0, pools: frozenset[str] = frozenset({HOST_POOL}), **more: Any) -> Lease:
     """Write a lease that has waited since so many minutes after `NOW`."""
     since = NOW + minutes * MINUTE
-    waiting = Waiting(since, since + MINUTE, MINUTE, pools, deadline=LATER + timedelta(microseconds=7))
+    waiting = Waiting(since, since + MINUTE, MINUTE, pools, deadline=LATER + timedelta(microseconds=7), **more)
     made = replace(lease(), status=LeaseStatus.IN_PROGRESS, type=LeaseType.WAITLIST, waiting=waiting)
 
     def write(connection: Connection) -> None:
@@ -63,12 +63,23 @@ def due(db: Database, lease_id: str) -> datetime:
     return found
 
 
-def test_what_it_waits_for_is_read_as_it_was_written(db: Database) -> None:
-    made = add(db)
+@pytest.mark.parametrize("use_disabled", [False, True])
+def test_what_it_waits_for_is_read_as_it_was_written(db: Database, *, use_disabled: bool) -> None:
+    made = add(db, use_disabled=use_disabled)
     with db.reading() as connection:
         found = find_lease(connection, made.id)
     assert found is not None
     assert (found.waiting, found.type, found.status) == (made.waiting, LeaseType.WAITLIST, "IN_PROGRESS")
+
+
+def test_a_lease_that_an_older_version_keeps_does_not_get_what_is_disabled(db: Database) -> None:
+    made = add(db)
+    with db.reading() as connection:
+        (stored,) = connection.execute(select(leases.c.waiting).where(leases.c.id == made.id)).one()
+    del stored["use_disabled"]
+    found = read_waiting(stored)
+    assert found is not None
+    assert not found.use_disabled
 
 
 @pytest.mark.parametrize("trigger", [Trigger.TIMED_OUT, Trigger.GAVE_UP, Trigger.GRANTED])

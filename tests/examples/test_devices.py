@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,9 +51,15 @@ class Site:
     folder: Path
     packages: Path
 
-    def call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, Any]:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[int, Any]:
         url = f"{self.program.url}/{path}"
-        answer = requests.request(method, url, json=body, headers=NEWEST, timeout=60)
+        answer = requests.request(method, url, json=body, headers={**NEWEST, **headers}, timeout=60)
         return answer.status_code, answer.json() if answer.content else None
 
     def describe(self, **devices: Mapping[str, Any]) -> None:
@@ -65,12 +72,13 @@ class Site:
         assert status == 201, answer
         return str(answer["resource"]["id"])
 
-    def lease(self, amount: int = 1, expression: str = MODEL) -> tuple[int, Any]:
+    def lease(
+        self, amount: int = 1, expression: str = MODEL, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
         end = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d %H:%M")
         asked = {"resource_type": TYPE, "amount": amount, "resource_properties": expression}
-        return self.call(
-            "POST", "leases", {"name": "lab", "start_date": "now", "end_date": end, "reservations": [asked]}
-        )
+        body = {"name": "lab", "start_date": "now", "end_date": end, "reservations": [asked]}
+        return self.call("POST", "leases", body, headers or {})
 
     def leased(self, amount: int = 1) -> str:
         status, answer = self.lease(amount)
@@ -167,6 +175,21 @@ def test_a_lease_prepares_its_devices_and_its_end_cleans_them(site: Site) -> Non
     assert site.call("DELETE", f"leases/{lease_id}")[0] == 204
     wait_for(lambda: site.journal("end", "fpga-1", part))
     assert not site.journal("start", "fpga-3")
+
+
+def test_a_disabled_device_is_leased_to_administrators_alone(site: Site) -> None:
+    ident, member = site.enrol("fpga-1"), {"X-User-Id": "eve", "X-Project-Id": "demo", "X-Roles": "member,reader"}
+    status, answer = site.call("PUT", f"resources/{TYPE}/{ident}", {"disabled": True, "disabled_reason": "loud"})
+    assert (status, answer["resource"]["reservable"], answer["resource"]["disabled_reason"]) == (200, False, "loud")
+    status, answer = site.lease(headers=member)
+    assert (status, "0 free" in answer["error_message"], "fits_on_disabled" in answer["details"]) == (409, True, False)
+    site.describe(**{"fpga-1": {"up": False}})
+    wait_for(lambda: site.call("GET", f"resources/{TYPE}/{ident}")[1]["resource"]["health"] == "failed")
+    site.describe(**{"fpga-1": {}})
+    wait_for(lambda: site.call("GET", f"resources/{TYPE}/{ident}")[1]["resource"]["health"] == "healthy")
+    wait_for(lambda: site.lease()[0] == 201)
+    assert site.call("GET", f"resources/{TYPE}/{ident}")[1]["resource"]["disabled"] is True
+    assert site.lease(headers=member)[0] == 409
 
 
 @pytest.mark.parametrize("trouble", ["broken", "slow"])

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.policies import host as host_rules
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies.enforcer import ADMIN
-from leasehold.api.versions import STRICT_KEYS
+from leasehold.api.versions import DISABLING, STRICT_KEYS
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import ForbiddenError, InvalidInputError
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from leasehold.api.event_waits import EventWaits
     from leasehold.api.health import HealthCheck
     from leasehold.api.listing import Listing
-    from leasehold.api.policies.enforcer import Policies
+    from leasehold.api.policies.enforcer import Owned, Policies
     from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
     from leasehold.conf.settings import ApiSettings
@@ -82,9 +84,20 @@ class Call:
 
     @property
     def sight(self) -> Sight:
-        """What the caller may see of hosts."""
+        """What the caller may see of resources."""
         hosts = self.api.policies.allows(host_rules.GET, self.caller, self.caller)
-        return Sight(hosts=hosts, private=self.is_admin)
+        disabled = self.api.policies.allows(resource_rules.GET, self.caller, self.caller)
+        return Sight(hosts=hosts, private=self.is_admin, disabled=disabled)
+
+    @property
+    def shows_disabled(self) -> bool:
+        """Whether the answer says which resources are disabled, and why: from 1.2 on, to who may list them."""
+        return self.version >= DISABLING and self.sight.disabled
+
+    def may_use_disabled(self, owner: Owned) -> bool:
+        """Say whether a lease of this owner may get disabled resources in this request: only the caller's own lease."""
+        own = self.version >= DISABLING and owner.user_id == self.caller.user_id
+        return own and self.api.policies.allows(lease_rules.USE_DISABLED, self.caller, owner)
 
     @property
     def token(self) -> str | None:

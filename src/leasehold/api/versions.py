@@ -65,6 +65,9 @@ HISTORY: Mapping[Version, str] = {
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.
+* Resources have `disabled` and `disabled_reason`, which administrators see and set with PUT of a host and of a
+  resource. A disabled resource is leased to nobody but administrators, and `reservable` is false for it at every
+  version.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -80,6 +83,7 @@ HEAL_POLICY = V1_2
 REMINDERS = V1_2
 LEASE_TYPES = V1_2
 STRICT_KEYS = V1_2
+DISABLING = V1_2
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -22,14 +22,15 @@ _CACHED_AMOUNTS = 64
 class ResourceTable:
     """All resources of one pool that the calendar has loaded; each array has shape (rows,).
 
-    `numbers` is ascending. It also has the numbers that only allocations mention; such a row is not bookable and has no
+    `numbers` is ascending. It also has the numbers that only allocations mention; such a row is not usable and has no
     capacity. -1 stands for no capacity in `_capacity`, and for no limit in `_max_unit`.
     """
 
     def __init__(self) -> None:
         """Start without resources."""
         self.numbers: NDArray[np.int64] = np.empty(0, np.int64)
-        self.bookable: Mask = np.empty(0, np.bool_)
+        self.usable: Mask = np.empty(0, np.bool_)
+        self.disabled: Mask = np.empty(0, np.bool_)
         self.enrolled: Mask = np.empty(0, np.bool_)
         self.properties = PropertyTable()
         self._capacity: dict[str, NDArray[np.int64]] = {}
@@ -69,7 +70,8 @@ class ResourceTable:
         for amounts in (self._capacity, self._max_unit):
             amounts.update({name: self._spread(column, moved, -1) for name, column in amounts.items()})
         self._traits = {name: self._spread(column, moved, fill=False) for name, column in self._traits.items()}
-        self.bookable = self._spread(self.bookable, moved, fill=False)
+        self.usable = self._spread(self.usable, moved, fill=False)
+        self.disabled = self._spread(self.disabled, moved, fill=False)
         self.enrolled = self._spread(self.enrolled, moved, fill=False)
         return moved if old.size and moved[-1] != old.size - 1 else None
 
@@ -87,7 +89,8 @@ class ResourceTable:
         rows = self.rows([resource.number for resource in resources]).tolist()
         self.properties = self.properties.put(rows, [resource.values for resource in resources])
         for resource, row in zip(resources, rows, strict=True):
-            self.bookable[row] = resource.bookable
+            self.usable[row] = resource.usable
+            self.disabled[row] = resource.disabled
             self.enrolled[row] = resource.deleted_at is None
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)

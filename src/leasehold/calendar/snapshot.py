@@ -106,8 +106,12 @@ class Snapshot:
         return self._resources.rows(numbers)
 
     def bookable(self) -> Mask:
-        """Return the mask of the resources that a new allocation may use: they are healthy and enrolled."""
-        return (self._resources.bookable if self._offered is None else self._offered).copy()
+        """Return the mask of the resources that a new allocation may use: they work and are enrolled and not disabled.
+
+        Those of `with_disabled` and `only` are others.
+        """
+        known = self._resources
+        return known.usable & ~known.disabled if self._offered is None else self._offered.copy()
 
     def enrolled(self) -> Mask:
         """Return the mask of the resources that are still enrolled, healthy or not."""
@@ -194,10 +198,21 @@ class Snapshot:
     def only(self, numbers: Collection[int]) -> Snapshot:
         """Return the same pool in which a new allocation may use these enrolled resources and no others.
 
-        They need not be bookable: healing gives a resource that works again back before others may have it.
+        Of these, disabled ones are left out. They need not be bookable otherwise: healing gives a resource that works
+        again back before others may have it.
         """
-        offered = np.isin(self.numbers, np.array(sorted(numbers), np.int64)) & self._resources.enrolled
+        known = self._resources
+        offered = np.isin(self.numbers, np.array(sorted(numbers), np.int64)) & known.enrolled & ~known.disabled
         return self._but(self._left_out, self._added, offered=offered)
+
+    def with_disabled(self) -> Snapshot:
+        """Return the same pool in which a new allocation may use disabled resources as well, if they work."""
+        return self._but(self._left_out, self._added, offered=self._resources.usable)
+
+    @property
+    def any_disabled(self) -> bool:
+        """Say whether `with_disabled` offers any more."""
+        return bool((self._resources.usable & self._resources.disabled).any())
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.

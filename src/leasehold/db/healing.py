@@ -41,10 +41,11 @@ def lacking_leases(connection: Connection, now: datetime, until: datetime | None
 def leases_that_lost(connection: Connection, now: datetime, returning: Collection[int]) -> set[str]:
     """Return the leases with `missing_resources` that lost a resource which works again.
 
-    A resource works again if it is reservable, or is among `returning`. One that was swapped away is not lost.
+    A resource works again if it is reservable, or is among `returning`. One that was swapped away is not lost, and one
+    that is disabled goes back to nobody.
     """
     query = (
-        select(allocations.c.lease_id, allocations.c.resource_number, resources.c.reservable)
+        select(allocations.c.lease_id, allocations.c.resource_number, resources.c.reservable, resources.c.disabled)
         .join(leases, leases.c.id == allocations.c.lease_id)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .join(resources, resources.c.number == allocations.c.resource_number)
@@ -53,7 +54,8 @@ def leases_that_lost(connection: Connection, now: datetime, returning: Collectio
         .distinct()
     )
     rows = connection.execute(query)
-    return {row.lease_id for row in rows if row.reservable or row.resource_number in returning}
+    back = (row for row in rows if not row.disabled)
+    return {row.lease_id for row in back if row.reservable or row.resource_number in returning}
 
 
 def leases_at_risk(connection: Connection, now: datetime) -> set[str]:

@@ -148,9 +148,13 @@ def _moment(kept: Mapping[str, Any], name: str) -> datetime | None:
 
 
 def put_resource_events(
-    connection: Connection, event_type: ResourceNews, resources: Sequence[Resource], now: datetime
+    connection: Connection,
+    event_type: ResourceNews,
+    resources: Sequence[Resource],
+    now: datetime,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Record an event of each resource, with its state after it (feature D7); none for no resources.
+    """Record an event of each resource, with its state after it (feature D7) and `more` keys; none for no resources.
 
     `created_at` is the moment of the event. Only administrators read them.
     """
@@ -159,7 +163,7 @@ def put_resource_events(
             "lease_id": "",
             "project_id": "",
             "event_type": event_type,
-            "payload": _described(each),
+            "payload": {**_described(each), **(more or {})},
             "created_at": now,
             "resource_type": each.type,
             "resource_id": each.id,
@@ -196,4 +200,6 @@ def _described(resource: Resource) -> dict[str, Any]:
         "properties": dict(resource.properties),
         "reservable": resource.reservable,
         "health": resource.health,
+        "disabled": resource.disabled,
+        "disabled_reason": resource.disabled_reason,
     }

@@ -44,13 +44,15 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         properties=properties,
         reference=row.reference,
         traits=frozenset(row.traits),
-        reservable=row.reservable,
+        admitted=row.reservable,
         health=_health(row),
         down_since=row.down_since,
         changed_at=row.changed_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
         deleted_at=row.deleted_at,
+        disabled=bool(row.disabled),
+        disabled_reason=row.disabled_reason,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import case, func, or_, select
+from sqlalchemy import case, false, func, or_, select
 
 from leasehold.db.tables import allocations, leases, resources, tasks
 from leasehold.metrics.state_gauges import ResourceGauges, StateGauges
@@ -49,10 +49,14 @@ def read_state_gauges(connection: Connection, now: datetime) -> StateGauges:
 
 
 def _resources(connection: Connection, now: datetime) -> dict[str, ResourceGauges]:
-    healthy = select(
-        resources.c.type, func.count(case((resources.c.reservable, 1))).label("healthy"), func.count().label("enrolled")
+    works, disabled = resources.c.reservable, func.coalesce(resources.c.disabled, false())
+    counted = select(
+        resources.c.type,
+        func.count(case((works & ~disabled, 1))).label("healthy"),
+        func.count(case((works & disabled, 1))).label("disabled"),
+        func.count(case((~works, 1))).label("failed"),
     )
-    rows = connection.execute(healthy.where(resources.c.alive == 1).group_by(resources.c.type)).all()
+    rows = connection.execute(counted.where(resources.c.alive == 1).group_by(resources.c.type)).all()
     # Start from the leases, few of which hold resources now, instead of reading all past and future allocations.
     holding = (
         select(resources.c.type, func.count(allocations.c.resource_number.distinct()))
@@ -69,4 +73,4 @@ def _resources(connection: Connection, now: datetime) -> dict[str, ResourceGauge
         .group_by(resources.c.type)
     )
     held: dict[str, int] = dict(connection.execute(holding).all())
-    return {row.type: ResourceGauges(row.healthy, row.enrolled - row.healthy, held.get(row.type, 0)) for row in rows}
+    return {row.type: ResourceGauges(row.healthy, row.failed, held.get(row.type, 0), row.disabled) for row in rows}

@@ -105,6 +105,8 @@ resources = Table(
     Column("health", String(16)),
     Column("down_since", UtcDateTime),
     Column("changed_at", UtcDateTime),
+    Column("disabled", Boolean),
+    Column("disabled_reason", String(255)),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),

@@ -65,6 +65,7 @@ def write_waiting(lease: Lease) -> dict[str, Any]:
         "tried": waiting.tried,
         "passed_over": waiting.passed_over,
         "granted": waiting.granted,
+        "use_disabled": waiting.use_disabled,
     }
     return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
 
@@ -84,6 +85,8 @@ def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
         tried=stored["tried"],
         passed_over=stored["passed_over"],
         granted=stored["granted"],
+        # A lease that an older version has kept does not say it.
+        use_disabled=stored.get("use_disabled", False),
     )
 
 

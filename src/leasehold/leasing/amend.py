@@ -135,7 +135,7 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
     idents = [raw["id"] for raw in changed]
     requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
     places = {ident: place_of(position) for position, ident in enumerate(idents)}
-    return Amendment(changes, requests, places, reading.hidden)
+    return Amendment(changes, requests, places, reading.hidden, sight.disabled)
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:

@@ -24,13 +24,15 @@ class Amendment:
     """The changes that a client wants.
 
     `requests` holds the new requests in stored form, and `places` their paths in the client's request, both by
-    reservation id. `hidden` are the private properties that the client may not use.
+    reservation id. `hidden` are the private properties that the client may not use. `tells_disabled` says that the
+    client may learn that disabled resources would have been enough.
     """
 
     changes: LeaseChanges
     requests: Mapping[str, Mapping[str, Any]]
     places: Mapping[str, str]
     hidden: frozenset[str]
+    tells_disabled: bool = False
 
     def request(self, part: Reservation) -> Mapping[str, Any]:
         """Return the stored request of a reservation after the amendment."""

@@ -67,7 +67,7 @@ def create_lease(
     idempotency_key: str | None = None,
     sight: Sight = EVERYTHING,
 ) -> Lease:
-    """Create the lease and return it, or raise and change nothing; `sight` says what the caller may ask about hosts.
+    """Create the lease and return it, or raise and change nothing; `sight` says what the caller may learn about hosts.
 
     A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`).
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
@@ -83,7 +83,7 @@ def create_lease(
     conditions = conditions_of((part.kind, part.request) for part in asked)
 
     def decide(approval: Approval) -> Lease:
-        work = _Creation(service, caller, draft, asked, idempotency_key, approval)
+        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled)
         try:
             return service.decide(work, conditions)
         except IntegrityError:
@@ -114,7 +114,7 @@ def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """The transaction, which may have to run more than once."""
+    """The transaction, which may have to run more than once; `tells_disabled` is as in `Offering`."""
 
     service: Service
     caller: Caller
@@ -122,6 +122,7 @@ class _Creation:
     asked: Sequence[Asked]
     key: str | None
     approval: Approval
+    tells_disabled: bool
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
@@ -152,9 +153,10 @@ class _Creation:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            terms, seconds = self.service.terms(promised, window.duration), settings.explanation_seconds
+            terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled)
+            seconds, tells = settings.explanation_seconds, self.tells_disabled and waiting is None
             try:
-                decided = Offering(snapshots, self.asked, terms, allowed, seconds).decide()
+                decided = Offering(snapshots, self.asked, terms, allowed, seconds, tells_disabled=tells).decide()
             except NotEnoughError as refused:
                 if waiting is None:
                     raise

@@ -66,6 +66,7 @@ class Terms:
     """The terms of a decision: `window` is what lies ahead of a lease of this `length`; `margin` is the cleaning time.
 
     The decision raises TakesTooLongError when the `budget` is spent. `explain` says how much a refusal has to explain.
+    With `use_disabled` a reservation that does not fit otherwise may have disabled resources.
     """
 
     window: Window
@@ -73,6 +74,7 @@ class Terms:
     margin: timedelta
     budget: Budget
     explain: Explain = Explain.AMOUNTS
+    use_disabled: bool = False
 
 
 def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
@@ -150,7 +152,17 @@ class _Decision:
 
 
 def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
-    """Return a plugin's decision about one reservation alone; raises its error with the reservation's path."""
+    """Return a plugin's decision about one reservation alone; raises its error with the reservation's path.
+
+    Disabled resources are offered in a second try, where the terms allow it: so nobody gets one by accident.
+    """
+    outcome = _allocated(part, view, terms)
+    if isinstance(outcome, Refusal) and terms.use_disabled and view.any_disabled:
+        return _allocated(part, view.with_disabled(), terms)
+    return outcome
+
+
+def _allocated(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
     search = Search(
         view,
         terms.window,

@@ -75,7 +75,7 @@ def check_health(service: Service, types: Collection[str] | None = None) -> Chec
         returning |= {
             each.number
             for each in resources
-            if not each.reservable and each.number in reports and _works(reports[each.number])
+            if not each.admitted and each.number in reports and _works(reports[each.number])
         }
         if _changes(resources, reports, service.now(), service.settings.manager.failure_grace):
             _mark(service, found, reports)
@@ -101,8 +101,8 @@ def admit(service: Service, returning: Collection[int]) -> None:
         generations = lock_pools(connection, pools)
         found: dict[str, list[Resource]] = defaultdict(list)
         for each in resources_by_number(connection, returning).values():
-            if each.health is Health.HEALTHY and each.deleted_at is None and not each.reservable:
-                found[each.pool].append(replace(each, reservable=True))
+            if each.health is Health.HEALTHY and each.deleted_at is None and not each.admitted:
+                found[each.pool].append(replace(each, admitted=True))
         now = service.now()
         for pool, opened in found.items():
             numbers = [each.number for each in opened]
@@ -142,7 +142,7 @@ def _changes(resources: Iterable[Resource], reports: Mapping[int, Report], now: 
         if report is None:
             continue
         state = judge(report, now, grace, (each.health, each.down_since))
-        if (each.health, each.down_since) != state or (each.reservable and state[0] is not Health.HEALTHY):
+        if (each.health, each.down_since) != state or (each.admitted and state[0] is not Health.HEALTHY):
             found[state].append(each)
     return dict(found)
 
@@ -163,7 +163,7 @@ def judge(report: Report, now: datetime, grace: timedelta, before: State = (Heal
 def _told(changes: Changes) -> list[Resource]:
     """Return the resources whose health has changed, as they are now; since when one is down is no news."""
     return [
-        replace(each, health=health, reservable=each.reservable and health is Health.HEALTHY)
+        replace(each, health=health, admitted=each.admitted and health is Health.HEALTHY)
         for (health, _), changed in changes.items()
         for each in changed
         if each.health is not health

@@ -35,7 +35,8 @@ class Offering:
     """A decision whose refusal carries an offer: the pools' snapshots, and all that the lease asks for.
 
     `movable` says that the lease may have another window. `allowed` returns whether enforcement allows a window.
-    `seconds` limits the search for an offer.
+    `seconds` limits the search for an offer. `tells_disabled` says that the caller may learn that disabled resources
+    would have been enough.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -44,6 +45,7 @@ class Offering:
     allowed: Callable[[Window], bool]
     seconds: float
     movable: bool = True
+    tells_disabled: bool = False
 
     def decide(self) -> list[Sequence[Pick]]:
         """Return the picks of every reservation; raises what `leasehold.leasing.decide.decide` raises.
@@ -74,7 +76,18 @@ class _Offer:
             nearest, why = self._nearest()
         except TakesTooLongError:
             nearest, why = None, NoWindow.TIME
-        return replace(refusal, largest=largest, nearest=nearest, no_window=why)
+        return replace(
+            refusal, largest=largest, nearest=nearest, no_window=why, fits_on_disabled=self._fits_on_disabled()
+        )
+
+    def _fits_on_disabled(self) -> bool:
+        """Say whether the lease is refused only because resources are disabled, to callers who may know."""
+        where = self.where
+        if not where.tells_disabled or not any(each.any_disabled for each in where.snapshots.values()):
+            return False
+        with suppress(TakesTooLongError):
+            return _fits(where.snapshots, where.asked, replace(where.terms, use_disabled=True))
+        return False
 
     # ------------------------------------------------------------ amounts
 

@@ -107,9 +107,11 @@ class Reallocation:
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
             others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
             views = {pool: view.booked(self._kept_off(pool), ahead) for pool, view in others.items()}
-            terms = self.service.terms(ahead, self.window.duration)
+            use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
+            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
             seconds = self.service.settings.leases.explanation_seconds
-            decided = Offering(views, asked, terms, self._allowed, seconds, movable=movable).decide()
+            offering = Offering(views, asked, terms, self._allowed, seconds, movable=movable, tells_disabled=tells)
+            decided = offering.decide()
             for part, want, picks in zip(lease.reservations, asked, decided, strict=True):
                 check_left(left_by(part), picks, others[want.kind.pool], ahead)
             return decided

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
-    from leasehold.model.resource import Resource
+    from leasehold.model.caller import Caller
+    from leasehold.model.resource import Disabling, Resource
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -51,10 +52,17 @@ Standing = tuple[int, bool]
 """The number of a resource's last enrolment, and whether it is still enrolled; every enrolment has a new number."""
 
 
-def change(service: Service, type_name: str, ident: str, properties: Mapping[str, str | None]) -> Resource:
-    """Set properties of a resource, all or none; the value None removes a property.
+def change(
+    service: Service,
+    type_name: str,
+    ident: str,
+    properties: Mapping[str, str | None],
+    disabling: Disabling | None = None,
+) -> Resource:
+    """Set properties of a resource, and whether it is disabled, all or none; the value None removes a property.
 
-    Raises InUseError for a property that a current or future lease on the resource asked for.
+    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). Raises NotFoundError, and
+    InUseError for a property that a current or future lease on the resource asked for.
     """
     kind = service.types.get(type_name).kind
 
@@ -71,14 +79,30 @@ def change(service: Service, type_name: str, ident: str, properties: Mapping[str
             raise InUseError(message, field=locked[0])
         define_properties(connection, type_name, [name for name, value in properties.items() if value is not None], now)
         put_properties(connection, resource.number, properties)
-        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now)
+        kept = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
+        after = replace(resource, properties=kept)
+        if properties:
+            put_resource_events(connection, ResourceNews.CHANGED, [after], now)
+        if disabling is not None:
+            after = disabling.applied(after)
+            _tell_disabled(connection, resource, after, disabling.by, now)
+        flag = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
+        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **flag)
         bump_pools(connection, generations)
         hurry_waiting(connection, generations, now)
-        after = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
-        put_resource_events(connection, ResourceNews.CHANGED, [replace(resource, properties=after)], now)
 
     service.db.transact(work)
+    service.wake()
     return get_resource(service, type_name, ident)
+
+
+def _tell_disabled(connection: Connection, before: Resource, after: Resource, by: Caller, now: datetime) -> None:
+    """Record that an administrator disabled the resource, gave another reason or enabled it; else nothing."""
+    if (before.disabled, before.disabled_reason) == (after.disabled, after.disabled_reason):
+        return
+    news = ResourceNews.DISABLED if after.disabled else ResourceNews.ENABLED
+    who = {"user_id": by.user_id, "project_id": by.project_id}
+    put_resource_events(connection, news, [after], now, {"by": who})
 
 
 def _names_in_use(service: Service, connection: Connection, resource: Resource) -> frozenset[str]:
@@ -123,7 +147,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         if driver.task:
             add_task_once(connection, driver.task, ident, service.now())
         bump_pools(connection, generations)
-        put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, reservable=False)], service.now())
+        put_resource_events(connection, ResourceNews.REMOVED, [replace(enrolled, admitted=False)], service.now())
 
     service.db.transact(work)
     service.wake()

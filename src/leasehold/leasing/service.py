@@ -81,7 +81,8 @@ class Service:
         budget = Budget(self.settings.leases.decision_seconds, self.steady)
         return self.calendars.evaluate(conditions, budget.check)
 
-    def terms(self, window: Window, length: timedelta) -> Terms:
+    def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""
         settings = self.settings.leases
-        return Terms(window, length, settings.cleaning_time, Budget(settings.decision_seconds, self.steady))
+        budget = Budget(settings.decision_seconds, self.steady)
+        return Terms(window, length, settings.cleaning_time, budget, use_disabled=use_disabled)

@@ -86,11 +86,12 @@ def swap_resource(
     if_generation: int | None = None,
     *,
     all_servers: bool = True,
+    tells_disabled: bool = True,
 ) -> Lease:
     """Give a lease another matching resource in place of one of its own, for the rest of its window.
 
     With `all_servers` the wish has to name the servers of every project on the resource, otherwise those of the lease's
-    project.
+    project. A disabled resource is never given; `tells_disabled` says whether a refusal may mention them.
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it starts or
     ends, or when it changed during each of five tries; ConflictError when it is over; InvalidInputError for a resource
@@ -106,7 +107,7 @@ def swap_resource(
         kind = chosen.type.kind
         try:
             conditions = conditions_of([(kind, kind.load(chosen.part.request))])
-            lease = service.decide(_Work(service, seen, chosen), conditions)
+            lease = service.decide(_Work(service, seen, chosen, tells_disabled), conditions)
         except _ChangedMeanwhileError:
             continue
         service.wake()
@@ -228,6 +229,7 @@ class _Work:
     service: Service
     seen: Lease
     chosen: _Chosen
+    tells_disabled: bool
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         pool = self.chosen.held.pool
@@ -258,7 +260,11 @@ class _Work:
         )
         outcome = kind.heal(request, held.slots, search)
         if isinstance(outcome, Refusal):
-            raise kind.not_enough(replace(outcome, no_window=NoWindow.KEPT))
+            on_disabled = False
+            if self.tells_disabled and view.any_disabled:
+                more = replace(search, snapshot=view.with_disabled())
+                on_disabled = not isinstance(kind.heal(request, held.slots, more), Refusal)
+            raise kind.not_enough(replace(outcome, no_window=NoWindow.KEPT, fits_on_disabled=on_disabled))
         return outcome
 
     def _flags(self, connection: Connection, lease: Lease, part: Reservation, now: datetime) -> Flags:

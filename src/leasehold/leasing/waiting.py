@@ -129,7 +129,9 @@ class _Try:
 
     def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window) -> list[Sequence[Pick]]:
         try:
-            return decide(snapshots, self.asked, self.service.terms(ahead, self.window.duration))
+            use_disabled = _waiting_of(self.seen).use_disabled
+            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
+            return decide(snapshots, self.asked, terms)
         except RefusedError as error:
             kind = self.asked[error.position].kind
             raise _NotGrantedError(kind.not_enough(error.refusal).message) from None

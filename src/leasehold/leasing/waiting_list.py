@@ -84,9 +84,10 @@ class WaitingList:
     def _fits(self, lease: Lease) -> bool:
         if not lease.waits:
             return False
+        use_disabled = lease.waiting is not None and lease.waiting.use_disabled
         window, margin = window_at(lease.window, self.now), self.service.settings.leases.cleaning_time
         ahead = promised_window(window.start, window.end, self.now)
-        terms = Terms(ahead, window.duration, margin, self.budget, Explain.NOTHING)
+        terms = Terms(ahead, window.duration, margin, self.budget, Explain.NOTHING, use_disabled)
         try:
             decide(self.snapshots, asked_of(self.service, lease), terms)
         except TakesTooLongError:

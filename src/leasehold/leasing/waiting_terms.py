@@ -34,7 +34,8 @@ def waiting_terms(draft: LeaseDraft, settings: LeaseSettings, now: datetime, poo
         message = "The deadline must be later than now."
         raise InvalidDateError(message, field="deadline")
     retries = _retries(draft, settings) if draft.type is LeaseType.RETRY else None
-    return Waiting(now, now + pause, pause, frozenset(pools), retries, draft.deadline)
+    among = frozenset(pools)
+    return Waiting(now, now + pause, pause, among, retries, draft.deadline, use_disabled=draft.use_disabled)
 
 
 def _check_fields(draft: LeaseDraft) -> None:

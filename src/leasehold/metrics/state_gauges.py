@@ -17,11 +17,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceGauges:
-    """The enrolled resources of one type: how many are healthy, have failed, and are allocated to a lease now."""
+    """The enrolled resources of one type, each in one of three states, and how many are allocated to a lease now.
+
+    `healthy` ones work, `disabled` ones work too and were disabled by an administrator, and `failed` ones do not.
+    """
 
     healthy: int
     failed: int
     held: int
+    disabled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +100,11 @@ def _leases(gauges: StateGauges) -> Iterator[GaugeMetricFamily]:
 def _resources(gauges: StateGauges) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "leasehold_resources",
-        "Enrolled hosts and floating IPs: `healthy` or `failed`, and of both those `held` by a lease now.",
+        "Enrolled hosts and floating IPs: `healthy`, `disabled` or `failed`, and of all those `held` by a lease now.",
         labels=["type", "state"],
     )
     for name, held in gauges.resources.items():
-        states = {"healthy": held.healthy, "failed": held.failed, "held": held.held}
+        states = {"healthy": held.healthy, "failed": held.failed, "disabled": held.disabled, "held": held.held}
         for state, number in states.items():
             family.add_metric([name, state], number)
     return family

@@ -24,10 +24,14 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a caller may learn about hosts: their identities (`hosts`), and their private properties (`private`)."""
+    """What a caller may learn about resources.
+
+    That is their identities (`hosts`), their private properties (`private`), and which are `disabled`.
+    """
 
     hosts: bool = True
     private: bool = True
+    disabled: bool = True
 
 
 EVERYTHING = Sight()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.heal_policy import chosen
@@ -24,7 +24,7 @@ class LeaseDraft:
     (contract http-api §5.3). `before_end` None means the configured time before the end, and `heal_policy` and
     `reminders` None the configured ones; `reminders` are in seconds before the end. `fingerprint` identifies the
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
-    and `retry_pause` None mean the configured ones.
+    and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
     """
 
     name: str
@@ -40,13 +40,15 @@ class LeaseDraft:
     retries: int | None = None
     retry_pause: timedelta | None = None
     deadline: datetime | None = None
+    use_disabled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseChanges:
     """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
 
-    `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well.
+    `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. `use_disabled` is no
+    change, but what the client may have.
     """
 
     name: str | None = None
@@ -56,6 +58,7 @@ class LeaseChanges:
     reservations: tuple[Mapping[str, Any], ...] | None = None
     heal_policy: str | None = None
     reminders: tuple[int, ...] | str | None = None
+    use_disabled: bool = field(default=False, compare=False)
 
     @property
     def nothing(self) -> bool:

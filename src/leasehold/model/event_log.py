@@ -58,6 +58,8 @@ class ResourceNews(StrEnum):
     CHANGED = "resource.changed"
     REMOVED = "resource.removed"
     HEALTH = "resource.health"
+    DISABLED = "resource.disabled"
+    ENABLED = "resource.enabled"
 
 
 class AlarmNews(StrEnum):

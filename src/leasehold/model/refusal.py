@@ -36,6 +36,10 @@ _SENTENCES = {
     NoWindow.KEPT: "A swap keeps the window of the lease; try again when another one is free.",
     NoWindow.TIME: "The search for the nearest window ran out of time; try later dates, or ask for less.",
 }
+_ON_DISABLED = (
+    "It would fit on resources that an administrator has disabled: enable them if they can be used again. "
+    "Administrators may make a lease of their own on them, from microversion 1.2 on."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Refusal:
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
     length in which the whole lease fits; if it is None, `no_window` has the reason. `steps` count the resources after
-    each filter, from all resources to the free ones.
+    each filter, from all resources to the free ones. `fits_on_disabled` says that the whole lease would fit if no
+    resource were disabled; only operators are told.
     """
 
     resource_type: str
@@ -56,10 +61,15 @@ class Refusal:
     nearest: Window | None = None
     steps: tuple[FilterCount, ...] = field(default_factory=tuple)
     no_window: NoWindow = NoWindow.NEVER
+    fits_on_disabled: bool = False
 
     @property
     def sentence(self) -> str:
-        """Say in one or two sentences what is missing and what to do next."""
+        """Say in a few sentences what is missing and what to do next."""
+        return f"{self._missing} {_ON_DISABLED}" if self.fits_on_disabled else self._missing
+
+    @property
+    def _missing(self) -> str:
         counted = ", ".join(f"{step.remaining} {step.name}" for step in self.steps)
         text = f"Not enough {self.noun} available: {self.asked} asked, {self.largest} free ({counted})."
         if self.nearest is not None:
@@ -83,4 +93,5 @@ class Refusal:
             "nearest": self.nearest and {"start": self.nearest.start.isoformat(), "end": self.nearest.end.isoformat()},
             "no_window": None if self.nearest else str(self.no_window),
             "remaining": [{"filter": step.name, "resources": step.remaining} for step in self.steps],
+            **({"fits_on_disabled": True} if self.fits_on_disabled else {}),
         }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from leasehold.model.caller import Caller
 
 HOST = "physical:host"
 MAINTENANCE = "maintenance:host"
@@ -36,6 +38,23 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Disabling:
+    """What an administrator says about a resource: whether it is disabled, why, and who says so.
+
+    `reason` None keeps the reason that it has, and "" removes it; a resource that is not disabled has none.
+    """
+
+    disabled: bool
+    reason: str | None
+    by: Caller
+
+    def applied(self, resource: Resource) -> Resource:
+        """Return the resource after it."""
+        reason = resource.disabled_reason if self.reason is None else self.reason
+        return replace(resource, disabled=self.disabled, disabled_reason=(reason or None) if self.disabled else None)
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """One thing that can be leased, such as a host or a floating IP.
 
@@ -46,6 +65,8 @@ class Resource:
     `attributes` are the discovered values (vcpus, subnet_id, ...), `properties` the operator's own keys.
     `down_since` is when a host that is down was first seen so. `changed_at` is when the cloud was found to say
     something else of it than before; None once every allocation on it fits that.
+    `admitted` is what the health check says: it works, and what it had lost it has back. `disabled` is what an
+    administrator says, with a `disabled_reason`; neither ever changes the other (decision 0052).
     """
 
     number: int
@@ -58,18 +79,30 @@ class Resource:
     properties: Mapping[str, str] = field(default_factory=dict)
     reference: str = ""
     traits: frozenset[str] = frozenset()
-    reservable: bool = True
+    admitted: bool = True
     health: Health = Health.HEALTHY
     down_since: datetime | None = None
     changed_at: datetime | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
     deleted_at: datetime | None = None
+    disabled: bool = False
+    disabled_reason: str | None = None
+
+    @property
+    def reservable(self) -> bool:
+        """Say whether users may be promised it, as v1 shows it: it works and is not disabled."""
+        return self.admitted and not self.disabled
+
+    @property
+    def usable(self) -> bool:
+        """Say whether an allocation may use it that may use disabled resources: it works and is still enrolled."""
+        return self.admitted and self.deleted_at is None
 
     @property
     def bookable(self) -> bool:
-        """Say whether a new allocation may use this resource: it is healthy and still enrolled."""
-        return self.reservable and self.deleted_at is None
+        """Say whether any new allocation may use it: it works, is still enrolled, and is not disabled."""
+        return self.usable and not self.disabled
 
     @property
     def label(self) -> str:

@@ -22,6 +22,7 @@ class Waiting:
     `tried` counts those tries, and `next_try` is when the next one of them is due. Tries in between, because something
     became free, are not counted. `passed_over` says that the last try was refused for another reason than a lack of
     resources, such as a limit: nobody has to wait behind such a lease. `pools` are those that it would take from.
+    `use_disabled` says that whoever made the lease may have disabled resources.
     """
 
     since: datetime
@@ -33,6 +34,7 @@ class Waiting:
     tried: int = 0
     passed_over: bool = False
     granted: bool = False
+    use_disabled: bool = False
 
     @property
     def due(self) -> datetime:

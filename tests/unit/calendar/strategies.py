@@ -72,7 +72,8 @@ def pools(draw: st.DrawFn) -> list[Resource]:
             number,
             capacity=draw(amounts),
             max_unit=draw(amounts),
-            reservable=draw(st.booleans()),
+            admitted=draw(st.booleans()),
+            disabled=draw(st.booleans()),
             deleted_at=draw(st.sampled_from([None, None, datetime(2030, 1, 1, tzinfo=UTC)])),
         )
         for number in numbers

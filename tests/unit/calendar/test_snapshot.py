@@ -79,7 +79,7 @@ def test_only_some_may_get_new_allocations_and_nothing_else_differs(
     window = Window.of_seconds(*times)
     some = snapshot.only(numbers)
     for each in (some, some.without([]), some.booked([], window)):
-        expected = [one.number in numbers and one.deleted_at is None for one in oracle.resources]
+        expected = [one.number in numbers and one.deleted_at is None and not one.disabled for one in oracle.resources]
         assert each.bookable().tolist() == expected
         assert each.slots(window, demand).tolist() == oracle.slots(times, demand)
     assert snapshot.bookable().tolist() == [one.bookable for one in oracle.resources]

@@ -125,7 +125,7 @@ def test_slots_that_shall_be_on_one_host_from_now_on_gather_there(slots: dict[in
 
 @pytest.mark.parametrize("firm", [False, True])
 def test_a_failed_host_keeps_its_slots_and_gets_no_more(*, firm: bool) -> None:
-    there = search(pool_of([host(1, reservable=False), host(2)]), held=held({1: 2}), firm=firm)
+    there = search(pool_of([host(1, admitted=False), host(2)]), held=held({1: 2}), firm=firm)
     assert placed(KIND.allocate(request(3), there)) == {1: 2, 2: 1}
     assert placed(KIND.allocate(request(6), there)) == {1: 2, 2: 4}
     assert refused(KIND.allocate(request(7), there)).largest == 6

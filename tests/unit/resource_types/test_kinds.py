@@ -152,7 +152,7 @@ def test_the_cleaning_margin_stays_free_on_both_sides(ex: Example, by: str) -> N
 @each
 def test_failed_and_removed_resources_are_not_picked(ex: Example) -> None:
     gone = ex.resource(2, deleted_at=hours(0, 1).start)
-    there = search(pool_of([ex.resource(1, reservable=False), gone, ex.resource(3)]))
+    there = search(pool_of([ex.resource(1, admitted=False), gone, ex.resource(3)]))
     assert picked(ex, 1, there) == [3]
     assert refused(ex.kind.allocate(ex.request(2), there)).largest == 1
 
@@ -222,7 +222,7 @@ def test_what_is_in_use_never_moves(ex: Example, by: str) -> None:
 @each
 @AGAIN
 def test_a_failed_resource_is_kept_and_no_other_failed_one_is_added(ex: Example, *, firm: bool) -> None:
-    pool = pool_of([ex.resource(1, reservable=False), ex.resource(2, reservable=False), ex.resource(3)])
+    pool = pool_of([ex.resource(1, admitted=False), ex.resource(2, admitted=False), ex.resource(3)])
     there = search(pool, held=ex.held(2), firm=firm, before=ex.request(1))
     assert picked(ex, 2, there) == [2, 3]
     assert refused(ex.kind.allocate(ex.request(3), there)).largest == 2
@@ -234,7 +234,7 @@ def test_a_failed_resource_is_kept_and_no_other_failed_one_is_added(ex: Example,
 @each
 def test_a_refusal_counts_what_every_filter_leaves(ex: Example) -> None:
     gone = ex.resource(5, deleted_at=hours(0, 1).start)
-    pool = [ex.resource(1), ex.resource(2), ex.resource(3, reservable=False), ex.misfit, gone]
+    pool = [ex.resource(1), ex.resource(2), ex.resource(3, admitted=False), ex.misfit, gone]
     there = search(pool_of(pool, [next(iter(ex.busy.values()))(1, hours(0, 5))]))
     refusal = refused(ex.kind.allocate(ex.picky, there))
     assert (refusal.resource_type, refusal.asked, refusal.largest) == (ex.kind.name, 2, 1)

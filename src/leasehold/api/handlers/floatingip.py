@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
@@ -19,19 +20,21 @@ if TYPE_CHECKING:
 
 def list_floating_ips(call: Call) -> Reply:
     """Show all floating IPs."""
-    return Reply(Listing("floatingips", map(show_floating_ip, queries.list_resources(call.service, FLOATING_IP))))
+    show_one = partial(show_floating_ip, disabled=call.shows_disabled)
+    return Reply(Listing("floatingips", map(show_one, queries.list_resources(call.service, FLOATING_IP))))
 
 
 def show(call: Call, floatingip_id: str) -> Reply:
     """Show one floating IP."""
-    return Reply({"floatingip": show_floating_ip(queries.get_resource(call.service, FLOATING_IP, floatingip_id))})
+    found = queries.get_resource(call.service, FLOATING_IP, floatingip_id)
+    return Reply({"floatingip": show_floating_ip(found, disabled=call.shows_disabled)})
 
 
 def create(call: Call, body: FloatingIpCreation) -> Reply:
     """Enrol a floating IP."""
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
     enrolled = enrol(call.service, FLOATING_IP, where)
-    return Reply({"floatingip": show_new_floating_ip(enrolled)})
+    return Reply({"floatingip": show_new_floating_ip(enrolled, disabled=call.shows_disabled)})
 
 
 def delete(call: Call, floatingip_id: str) -> Reply:

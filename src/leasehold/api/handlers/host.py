@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.handlers.resource import DISABLING_KEYS, asked_disabling
 from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
 from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
+from leasehold.api.versions import DISABLING
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
@@ -18,19 +21,21 @@ from leasehold.model.resource import HOST
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.api.models.host import HostChange, HostCreation
+    from leasehold.model.resource import Resource
 
-DISCOVERED = frozenset(HostAnswer.__annotations__)
+DISCOVERED = frozenset(HostAnswer.__annotations__) - DISABLING_KEYS
 """The keys of an answer that are not properties; no property may have one of these names."""
 
 
 def list_hosts(call: Call) -> Reply:
     """Show all hosts."""
-    return Reply(Listing("hosts", map(show_host, queries.list_resources(call.service, HOST))))
+    show_one = partial(show_host, disabled=call.shows_disabled)
+    return Reply(Listing("hosts", map(show_one, queries.list_resources(call.service, HOST))))
 
 
 def show(call: Call, host_id: str) -> Reply:
     """Show one host."""
-    return Reply({"host": show_host(queries.get_resource(call.service, HOST, host_id))})
+    return _reply(call, queries.get_resource(call.service, HOST, host_id))
 
 
 def create(call: Call, body: HostCreation) -> Reply:
@@ -40,15 +45,29 @@ def create(call: Call, body: HostCreation) -> Reply:
         message = "Name the host to enrol: `name` is its hypervisor's name in the cloud, `id` its hypervisor's id."
         raise ForbiddenError(message, field="name")
     own = {key: value for key, value in (body.model_extra or {}).items() if call.strict or key not in DISCOVERED}
-    check_reserved(own, DISCOVERED)
-    enrolled = enrol(call.service, HOST, {"name": reference}, checked_properties(own))
-    return Reply({"host": show_host(enrolled)})
+    check_reserved(own, _reserved(call))
+    return _reply(call, enrol(call.service, HOST, {"name": reference}, checked_properties(own)))
 
 
 def change(call: Call, host_id: str, body: HostChange) -> Reply:
-    """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests."""
-    wanted = checked_changes(body.model_extra or {}, reserved=DISCOVERED | {"name"})
-    return Reply({"host": show_host(resources.change(call.service, HOST, host_id, wanted))})
+    """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests.
+
+    From 1.2 on `disabled` takes the host out of service, with a `disabled_reason`, or puts it back.
+    """
+    sent = dict(body.model_extra or {})
+    # Before 1.2 these are names of properties like any other.
+    flag = {key: sent.pop(key) for key in DISABLING_KEYS & sent.keys() & _reserved(call)}
+    disabling = asked_disabling(call, flag)
+    wanted = {} if disabling and not sent else checked_changes(sent, reserved=_reserved(call) | {"name"})
+    return _reply(call, resources.change(call.service, HOST, host_id, wanted, disabling))
+
+
+def _reserved(call: Call) -> frozenset[str]:
+    return DISCOVERED | DISABLING_KEYS if call.version >= DISABLING else DISCOVERED
+
+
+def _reply(call: Call, host: Resource) -> Reply:
+    return Reply({"host": show_host(host, disabled=call.shows_disabled)})
 
 
 def delete(call: Call, host_id: str) -> Reply:

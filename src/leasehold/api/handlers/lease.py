@@ -81,7 +81,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     if call.strict:
         of_part = {part.id: part.resource_type for part in lease.reservations}
         check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
-    changes = _changes(call, body)
+    changes = _changes(call, body, lease)
     with _asking_once(call) as service:
         amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
     return _reply(call, amended)
@@ -128,9 +128,9 @@ def swap(call: Call, lease: Lease, body: SwapRequest) -> Reply:
     if body.host is not None:
         call.api.policies.require(host_rules.GET, call.caller, call.caller)
     wish = SwapWish(body.server, body.host, frozenset(body.servers or ()))
-    generation, all_servers = _wanted_generation(call, lease), call.is_admin
+    generation, all_servers, tells = _wanted_generation(call, lease), call.is_admin, call.sight.disabled
     with _asking_once(call) as service:
-        swapped = swap_resource(service, lease.id, wish, generation, all_servers=all_servers)
+        swapped = swap_resource(service, lease.id, wish, generation, all_servers=all_servers, tells_disabled=tells)
     return _reply(call, swapped)
 
 
@@ -187,6 +187,7 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
         type=LeaseType(body.type or LeaseType.SCHEDULED),
+        use_disabled=call.may_use_disabled(call.caller),
         retries=body.retries,
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
         deadline=dates.parse_optional(body.deadline, version=call.version, now=now, field="deadline"),
@@ -199,7 +200,7 @@ def _fingerprint(body: LeaseCreation) -> str:
     return hashlib.sha256(body.model_dump_json(exclude=absent).encode()).hexdigest()
 
 
-def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
+def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
     now = call.service.now()
 
     def moment(name: str, text: str | None) -> Any:
@@ -213,6 +214,7 @@ def _changes(call: Call, body: LeaseAmendment) -> LeaseChanges:
         reservations=None if body.reservations is None else tuple(map(_raw_change, body.reservations)),
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
+        use_disabled=call.may_use_disabled(lease),
     )
 
 

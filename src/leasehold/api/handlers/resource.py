@@ -6,20 +6,29 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
+from leasehold.api.models.base import read as read_body
 from leasehold.api.models.property import checked_changes, checked_properties
+from leasehold.api.models.resource import DisablingChange
 from leasehold.api.views.resource import show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.leasing.enrol import enrol
-from leasehold.model.errors import InvalidInputError, NotFoundError
-from leasehold.model.resource import ALWAYS_KNOWN
+from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
+from leasehold.model.resource import ALWAYS_KNOWN, Disabling
 from leasehold.resource_types.fields import read
 from leasehold.resource_types.unknown_keys import refuse_unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from leasehold.api.call import Call
     from leasehold.api.models.resource import ResourceChange, ResourceCreation
     from leasehold.resource_types.registry import ResourceType
+
+
+DISABLING_KEYS = frozenset(DisablingChange.model_fields)
+"""The keys of a PUT that disable or enable a resource."""
 
 
 def known(call: Call, resource_type: str) -> ResourceType:
@@ -61,11 +70,33 @@ def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
 
 
 def change(call: Call, resource_type: str, resource_id: str, body: ResourceChange) -> Reply:
-    """Set properties of a resource, all of them or none; null removes a property."""
+    """Set properties of a resource, all of them or none; null removes a property.
+
+    `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back.
+    """
+    if not body.model_fields_set:
+        missing = "properties"
+        raise MissingParameterError(missing)
     name = known(call, resource_type).name
     attributes = queries.get_resource(call.service, name, resource_id).attributes
-    wanted = checked_changes(body.properties, reserved=ALWAYS_KNOWN | attributes.keys())
-    return Reply({"resource": show_resource(resources.change(call.service, name, resource_id, wanted))})
+    disabling = asked_disabling(call, body.model_dump(include=set(DISABLING_KEYS), exclude_unset=True))
+    properties, reserved = body.properties, ALWAYS_KNOWN | attributes.keys()
+    wanted = {} if disabling and not properties else checked_changes(properties, reserved=reserved)
+    return Reply({"resource": show_resource(resources.change(call.service, name, resource_id, wanted, disabling))})
+
+
+def asked_disabling(call: Call, sent: Mapping[str, Any]) -> Disabling | None:
+    """Return what these keys of a PUT say about whether a resource is disabled; None for no keys.
+
+    Raises InvalidInputError, and MissingParameterError for a reason alone.
+    """
+    if not sent:
+        return None
+    change = read_body(DisablingChange, dict(sent), call.version)
+    if change.disabled_reason and not change.disabled:
+        message = "Only a disabled resource has a reason. Leave disabled_reason out, or send `disabled: true`."
+        raise InvalidInputError(message, field="disabled_reason")
+    return Disabling(change.disabled, change.disabled_reason, call.caller)
 
 
 def delete(call: Call, resource_type: str, resource_id: str) -> Reply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NotRequired
 
 from pydantic import Field
 from typing_extensions import TypedDict
@@ -27,6 +27,8 @@ class FloatingIpAnswer(TypedDict):
     reservable: bool
     created_at: str | None
     updated_at: str | None
+    disabled: NotRequired[bool]
+    disabled_reason: NotRequired[str | None]
 
 
 class OneFloatingIp(TypedDict):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NotRequired
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.property import CHANGES, PROPERTIES
+
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
 
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 
@@ -22,10 +25,22 @@ class HostCreation(RequestModel):
     name: Annotated[str, Field(max_length=255)] | None = None
 
 
-class HostChange(RequestModel):
-    """The body of PUT /v1/os-hosts/{id}: properties by name, null for those to remove."""
+_PROPERTY: JsonDict = {"type": ["boolean", "string", "number", "null"]}
+_DISABLING: JsonDict = {
+    "disabled": {**_PROPERTY, "description": "From 1.2 on: whether only administrators may lease the host"},
+    "disabled_reason": {**_PROPERTY, "description": "From 1.2 on: why it is disabled, for administrators"},
+}
+"""Before 1.2 they are properties like any other."""
 
-    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": CHANGES})
+
+class HostChange(RequestModel):
+    """The body of PUT /v1/os-hosts/{id}: properties by name, null for those to remove.
+
+    From 1.2 on `disabled`, a boolean, takes the host out of service or puts it back, and `disabled_reason` is a text
+    that stays if it is absent, and goes if it is empty; before, both are properties.
+    """
+
+    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**CHANGES, "properties": _DISABLING}})
 
 
 @with_config(ConfigDict(extra="allow"))
@@ -47,6 +62,8 @@ class HostAnswer(TypedDict):
     trust_id: None
     created_at: str | None
     updated_at: str | None
+    disabled: NotRequired[bool | str]
+    disabled_reason: NotRequired[str | None]
 
 
 class OneHost(TypedDict):

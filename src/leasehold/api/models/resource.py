@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -23,12 +23,39 @@ class ResourceCreation(RequestModel):
 
 
 _CHANGED: JsonDict = CHANGES
+LONGEST_REASON = 255
+Reason = Annotated[str, Field(max_length=LONGEST_REASON)]
+
+
+class DisablingChange(RequestModel):
+    """The part of a PUT that disables or enables a resource: a reason that is absent stays, and "" removes it."""
+
+    disabled: bool
+    disabled_reason: Reason | None = None
+
+
+def _unless_absent(schema: JsonDict) -> None:
+    """Take the default out of the description of a field: absent means that nothing changes."""
+    del schema["default"]
 
 
 class ResourceChange(RequestModel):
-    """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove."""
+    """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove.
 
-    properties: dict[str, Any] = Field(json_schema_extra=_CHANGED)
+    `disabled` takes it out of service or puts it back; a `disabled_reason` that is absent stays, and an empty one goes.
+    At least a property or `disabled` is there.
+    """
+
+    properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra={**_CHANGED, "minProperties": 0})
+    disabled: bool = Field(default=False, json_schema_extra=_unless_absent)
+    disabled_reason: Reason | None = None
+
+
+class DisabledAnswer(TypedDict):
+    """Whether an administrator has disabled a resource, and why."""
+
+    disabled: bool
+    disabled_reason: str | None
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -46,6 +73,8 @@ class ResourceAnswer(TypedDict):
     health: str
     created_at: str | None
     updated_at: str | None
+    disabled: bool
+    disabled_reason: str | None
 
 
 class OneResource(TypedDict):

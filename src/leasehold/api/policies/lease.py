@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from oslo_policy import policy
 
-from leasehold.api.policies.base import MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE, owned
+from leasehold.api.policies.base import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, SCOPE, owned
 
 GET = "blazar:leases:get"
 POST = "blazar:leases:post"
@@ -13,6 +13,7 @@ DELETE = "blazar:leases:delete"
 GET_RESOURCES = "leasehold:leases:get_resources"
 SWAP = "leasehold:leases:swap"
 HEAL = "leasehold:leases:heal"
+USE_DISABLED = "leasehold:leases:use_disabled"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
@@ -38,6 +39,13 @@ RULES = [
         MEMBER_OR_ADMIN,
         "Have the failed resources of a lease replaced now.",
         [{"path": "/v1/leases/{lease_id}/heal", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        USE_DISABLED,
+        ADMIN,
+        "Get disabled resources, where nothing else fits, in a new lease or an amendment of one's own lease.",
+        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/leases/{lease_id}", "method": "PUT"}],
         scope_types=SCOPE,
     ),
 ]

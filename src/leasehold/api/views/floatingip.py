@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.dates import to_record, to_wire_or_none
+from leasehold.api.views.resource import show_disabled
 
 if TYPE_CHECKING:
     from leasehold.api.models.floatingip import FloatingIpAnswer
     from leasehold.model.resource import Resource
 
 
-def show_floating_ip(address: Resource) -> FloatingIpAnswer:
-    """Return the floating IP, with its dates in the format of records."""
-    return {
+def show_floating_ip(address: Resource, *, disabled: bool = False) -> FloatingIpAnswer:
+    """Return the floating IP, with its dates in the format of records; `disabled` says that the caller sees that."""
+    shown: FloatingIpAnswer = {
         "id": address.id,
         "floating_network_id": address.attributes["floating_network_id"],
         "subnet_id": address.attributes["subnet_id"],
@@ -22,12 +23,13 @@ def show_floating_ip(address: Resource) -> FloatingIpAnswer:
         "created_at": to_record(address.created_at),
         "updated_at": to_record(address.updated_at),
     }
+    return {**shown, **show_disabled(address)} if disabled else shown
 
 
-def show_new_floating_ip(address: Resource) -> FloatingIpAnswer:
+def show_new_floating_ip(address: Resource, *, disabled: bool = False) -> FloatingIpAnswer:
     """Return the floating IP for the answer to POST, where dates have the other format (contract http-api §4)."""
     return {
-        **show_floating_ip(address),
+        **show_floating_ip(address, disabled=disabled),
         "created_at": to_wire_or_none(address.created_at),
         "updated_at": to_wire_or_none(address.updated_at),
     }

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record
+from leasehold.api.views.resource import show_disabled
 
 if TYPE_CHECKING:
     from leasehold.api.models.host import HostAnswer
     from leasehold.model.resource import Resource
 
 
-def show_host(host: Resource) -> HostAnswer:
+def show_host(host: Resource, *, disabled: bool = False) -> HostAnswer:
     """Return the discovered fields of the host and its properties; a field wins over a property of the same name.
 
-    `cpu_info` is JSON text or null, because the dashboard decodes it.
+    `cpu_info` is JSON text or null, because the dashboard decodes it. `disabled` says that the caller sees that flag.
     """
     found = host.attributes
     discovered: HostAnswer = {
@@ -34,4 +35,4 @@ def show_host(host: Resource) -> HostAnswer:
         "created_at": to_record(host.created_at),
         "updated_at": to_record(host.updated_at),
     }
-    return cast("HostAnswer", {**host.properties, **discovered})
+    return cast("HostAnswer", {**host.properties, **discovered, **(show_disabled(host) if disabled else {})})

@@ -26,6 +26,7 @@ from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.survey import allocations_beyond
+from leasehold.model.budget import nothing_to_check
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
@@ -34,7 +35,7 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
@@ -144,7 +145,8 @@ def _heal_lease(work: Healing) -> bool:
 class Healing:
     """The transaction for one lease, which may have to run more than once.
 
-    With `only_back` the lease gets nothing but what it lost itself. `policy` None means that of the lease.
+    With `only_back` the lease gets nothing but what it lost itself. `policy` None means that of the lease. `check` is
+    as in `HealTerms`.
     """
 
     service: Service
@@ -153,6 +155,7 @@ class Healing:
     round: Round
     only_back: bool = False
     policy: HealPolicy | None = None
+    check: Callable[[], None] = nothing_to_check
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease | None:
         """Heal the lease and return it as it is then; None if nothing has changed."""
@@ -212,7 +215,7 @@ class Healing:
         settings, window = self.service.settings, promised_window(lease.window.start, lease.window.end, now)
         policy, here = self._policy_of(lease), self.round
         margin = settings.leases.cleaning_time
-        terms = HealTerms(here.failed, here.returning, policy, window, margin, self.only_back, over)
+        terms = HealTerms(here.failed, here.returning, policy, window, margin, self.only_back, over, self.check)
         present, mended = dict(snapshots), {}
         for part in lease.reservations:
             found = self.service.types.find(part.resource_type)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease
 from leasehold.db.resource import changed_in_the_cloud, failed_resources
 from leasehold.leasing.heal import Healing, Round, healable
 from leasehold.leasing.lifecycle import is_over
+from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
 from leasehold.metrics.decision import decision
+from leasehold.model.budget import Budget
 from leasehold.model.errors import (
     BusyError,
     ConflictError,
@@ -22,11 +24,14 @@ from leasehold.model.errors import (
 from leasehold.model.heal_policy import HealPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlalchemy import Connection
 
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+    from leasehold.model.properties import Expression
 
 
 @decision("heal")
@@ -38,7 +43,7 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; ConflictError when it is over
     or waits for resources, BusyError while it ends; NothingToHealError; NoReplacementError when nothing that fits is
-    free. Nothing is changed then.
+    free; TakesTooLongError. Nothing is changed then.
     """
     with service.db.reading() as connection:
         lease = find_lease(connection, lease_id)
@@ -47,9 +52,15 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
         here = Round(failed_resources(connection).keys(), frozenset(), changed_in_the_cloud(connection).keys())
     types = {part.resource_type for part in lease.reservations}
     healing = Healing(service, lease_id, types, here, policy=HealPolicy.REPLACE)
-    healed = service.decide(_Work(service, healing, if_generation))
+    healed = service.decide(_Work(service, healing, if_generation), _conditions(service, lease))
     service.wake()
     return tell_risk(service, lease_id) or healed
+
+
+def _conditions(service: Service, lease: Lease) -> Sequence[tuple[str, Expression]]:
+    """Return what the decision evaluates, so that it is done before any lock is taken."""
+    found = [(service.types.find(part.resource_type), part.request) for part in lease.reservations]
+    return conditions_of((type_.kind, type_.kind.load(stored)) for type_, stored in found if type_ is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +84,12 @@ class _Work:
         if not healable(lease, now):
             message = f"The lease is {lease.status}: it ends, so nothing of it is replaced any more."
             raise BusyError(message)
-        mended = self.healing.decided(evaluated, connection, generations, lease, now)
+        # The time runs only now: the wait for the locks was other decisions'.
+        budget = Budget(self.service.settings.leases.decision_seconds, self.service.steady)
+        healing = replace(self.healing, check=budget.check)
+        mended = healing.decided(evaluated, connection, generations, lease, now)
         if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended.values()):
             raise NothingToHealError
         if not any(each.fresh for each in mended.values()):
             raise NoReplacementError
-        return self.healing.write(connection, generations, lease, mended, now)
+        return healing.write(connection, generations, lease, mended, now)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.flags import Flags, changed
 from leasehold.model.allocation import Pick
-from leasehold.model.errors import LeaseholdError
+from leasehold.model.budget import nothing_to_check
+from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
 from leasehold.model.states import EventType, ReservationStatus
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import datetime, timedelta
 
     from leasehold.calendar.snapshot import Snapshot
@@ -40,7 +41,8 @@ class HealTerms:
 
     With `only_back` a reservation gets nothing but what it lost itself, and gives nothing up. `window` is the part of
     the lease that lies ahead, `margin` the cleaning time. `over` are the ids of the allocations that their resources,
-    which work, no longer have room for.
+    which work, no longer have room for. `check` bounds the time of a decision that somebody asked for, and raises
+    TakesTooLongError; healing of itself has no limit, because nobody would ask again.
     """
 
     failed: Collection[int]
@@ -50,6 +52,7 @@ class HealTerms:
     margin: timedelta
     only_back: bool = False
     over: Collection[int] = ()
+    check: Callable[[], None] = nothing_to_check
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,8 @@ class _Case:
         over = {each.resource_number for each in held_by(self.part, self.lease) if each.id in terms.over}
         staying = frozenset(over.intersection(pick.resource_number for pick in held))
         search = Search(
-            view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing, staying=staying
+            *(view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing, terms.check),
+            staying=staying,
         )
         best, fits = picks, _slots(picks)
         asked = most = promised
@@ -195,6 +199,8 @@ class _Case:
     def _healed(self, request: Any, amount: int, search: Search[Any]) -> Sequence[Pick] | None:
         try:
             outcome = self.kind.heal(request, amount, search)
+        except TakesTooLongError:
+            raise
         except LeaseholdError:
             return None
         except Exception as error:

@@ -188,6 +188,7 @@ class _Case:
         asked = most = promised
         # If an amount fits, every smaller one does: try the whole amount first, then bisect.
         while fits < most:
+            terms.check()
             outcome = self._healed(request, asked, search)
             if outcome is None:
                 most = asked - 1

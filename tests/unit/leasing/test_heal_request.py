@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ from leasehold.model.errors import (
     NotFoundError,
     NothingToHealError,
     StaleError,
+    TakesTooLongError,
 )
 from leasehold.model.heal_policy import HealPolicy
 from tests.factory import hosts, instances, run_for, run_manager
@@ -95,6 +97,15 @@ def test_a_lease_that_begins_after_the_healing_interval_is_healed_on_request(wor
     assert (flags(world, lease), healed.at_risk, healed) == (WHOLE, False, world.get(lease))
     assert world.told(lease)[-2:] == [("lease.healed", "PENDING"), ("lease.safe", "PENDING")]
     audit(world)
+
+
+def test_a_decision_without_time_changes_nothing(world: World) -> None:
+    lease = world.active(hosts(), heal_policy=HealPolicy.ASK)
+    world.fail("cmp-01")
+    leases = replace(world.service.settings.leases, decision_seconds=-1.0)
+    hasty = replace(world, service=replace(world.service, settings=replace(world.service.settings, leases=leases)))
+    refused(hasty, lease, TakesTooLongError)
+    assert "cmp-01" not in world.holds(world.heal_now(lease))
 
 
 def test_what_is_over_ends_has_changed_or_is_not_there_is_refused(world: World) -> None:

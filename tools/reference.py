@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg, types
 
 from leasehold.api import versions
-from leasehold.api.policies import alarm, base, event_log, floatingip, host, lease, maintenance, resource, subscription
+from leasehold.api.policies import (
+    alarm,
+    base,
+    event_log,
+    floatingip,
+    host,
+    lease,
+    maintenance,
+    resource,
+    series,
+    subscription,
+)
 from leasehold.conf.opts import list_library_opts, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
 
@@ -77,6 +88,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "The event log": event_log,
     "Subscriptions to it": subscription,
     "Capacity alarms": alarm,
+    "Series of leases": series,
     "Maintenance windows": maintenance,
     "Rules that other rules refer to": base,
 }

@@ -36,6 +36,18 @@ NEWER = {
     "tried": COUNT,
 }
 """What leases show from microversion 1.2 on."""
+OCCURRENCE = {
+    "start_date": str,
+    "end_date": str,
+    "lease_id": OPTIONAL,
+    "status": OPTIONAL,
+    "refused": (dict, type(None)),
+}
+SERIES = {
+    **dict.fromkeys(("id", "name", "project_id", "user_id", "rule", "time_zone", "created_at"), str),
+    "updated_at": OPTIONAL,
+    "occurrences": list,
+}
 MADE: dict[str, Any] = {"id": str, "created_at": OPTIONAL, "updated_at": OPTIONAL}
 EVENT = {**MADE, "lease_id": str, "event_type": str, "time": OPTIONAL, "status": OPTIONAL}
 RESERVATION = {
@@ -377,6 +389,27 @@ def walk_swap(walk: Walk) -> None:
         walk.ask("DELETE", "/v1/os-hosts/{host_id}", status=204, host_id=host)
 
 
+def walk_series(walk: Walk) -> None:
+    """Ask every route of series."""
+    path, one = "/v1/series", "/v1/series/{series_id}"
+    body = {
+        "name": "course",
+        "start_date": "2031-05-05 10:00",
+        "end_date": "2031-05-05 12:00",
+        "rule": "FREQ=DAILY;COUNT=2",
+    }
+    made = walk.ask("POST", path, body, status=201)["series"]
+    check_fields(made, SERIES)
+    for each in made["occurrences"]:
+        check_fields(each, OCCURRENCE)
+    assert [each["status"] for each in made["occurrences"]] == ["PENDING"] * 2
+    assert walk.ask("GET", path)["series"] == [made]
+    assert walk.ask("GET", one, series_id=made["id"])["series"] == made
+    assert walk.ask("PUT", one, {"name": "lab"}, series_id=made["id"])["series"]["name"] == "lab"
+    walk.ask("DELETE", one, status=204, series_id=made["id"])
+    walk.ask("GET", one, status=404, series_id=made["id"])
+
+
 def walk_resources(walk: Walk) -> None:
     """Ask every route that is new in 1.2."""
     events = walk.ask("GET", "/v1/events")["events"]
@@ -385,6 +418,7 @@ def walk_resources(walk: Walk) -> None:
     assert (events[0]["type"], events[0]["payload"]["status"]) == ("lease.create", "PENDING")
     walk_subscriptions(walk)
     walk_alarms(walk)
+    walk_series(walk)
     listed = walk.ask("GET", "/v1/resources")["resource_types"]
     assert {each["resource_type"]: each["enrolled"] for each in listed} == {
         "flavor:instance": False,

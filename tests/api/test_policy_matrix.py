@@ -75,6 +75,10 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,
+    "leasehold:series:get": READERS,
+    "leasehold:series:post": MEMBERS,
+    "leasehold:series:put": MEMBERS,
+    "leasehold:series:delete": MEMBERS,
     "leasehold:maintenances:get": ADMINS,
     "leasehold:maintenances:post": ADMINS,
     "leasehold:maintenances:delete": ADMINS,
@@ -100,6 +104,7 @@ V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 HOOK = {"target": "https://hooks.example.org/"}
 WATCH = {"reservation": hosts(), "below": 2}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
+SERIES = {**LEASE, "rule": "FREQ=DAILY;COUNT=2"}
 OWNER = Caller("owner", "p1")
 
 
@@ -129,6 +134,9 @@ class Site:
         if "subscription_id" in route.path:
             made = self.owner.ask("POST", "/v1/subscriptions", HOOK, headers=V1_2)
             ids["subscription_id"] = made.json["subscription"]["id"]
+        if "series_id" in route.path:
+            made = self.owner.ask("POST", "/v1/series", SERIES, headers=V1_2)
+            ids["series_id"] = made.json["series"]["id"]
         if "alarm_id" in route.path:
             made = self.owner.ask("POST", "/v1/alarms", WATCH, headers=V1_2)
             ids["alarm_id"] = made.json["alarm"]["id"]
@@ -196,6 +204,8 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("PATCH", "/v1/resources/{resource_type}/properties/{name}"): lambda _: {"private": True},
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/alarms"): lambda _: WATCH,
+    ("POST", "/v1/series"): lambda _: SERIES,
+    ("PUT", "/v1/series/{series_id}"): lambda _: {"name": "changed"},
     ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }
 """The body of each request that has one; it is valid, so an allowed request succeeds."""
@@ -218,7 +228,7 @@ def key(route: Route) -> tuple[str, str]:
 
 
 def is_owned(route: Route) -> bool:
-    return any(name in route.path for name in ("lease_id", "subscription_id", "alarm_id"))
+    return any(name in route.path for name in ("lease_id", "series_id", "subscription_id", "alarm_id"))
 
 
 def allows(rule: str, roles: str, *, inside: bool) -> bool:
@@ -268,8 +278,8 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases, subscriptions and alarms have an owner; for all other resources a rule is checked against the caller's own
-    project.
+    leases, series, subscriptions and alarms have an owner; for all other resources a rule is checked against the
+    caller's own project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)

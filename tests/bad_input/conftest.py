@@ -115,6 +115,10 @@ def fill(new: World) -> dict[str, str]:
     watched = {"reservation": HOST, "below": 2}
     answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
     places["alarm_id"] = answer.json["alarm"]["id"]
+    dates = {"start_date": new.date(days=3), "end_date": new.date(days=4)}
+    weekly = {"name": "weekly", **dates, "rule": "FREQ=WEEKLY;COUNT=2"}
+    answer = new.ask("POST", "/series", weekly, headers={VERSION: "reservation 1.2"})
+    places["series_id"] = answer.json["series"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
 
 

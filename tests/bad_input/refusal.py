@@ -23,7 +23,8 @@ TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}
 SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS)
+MANY, SERIES = "/v1/series", "/v1/series/{series_id}"
+NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS, MANY)
 """Paths that are new in 1.2."""
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"
 ADDRESS_TYPE = "/v1/resources/virtual:floatingip"

@@ -20,8 +20,10 @@ from tests.bad_input.refusal import (
     HOSTS,
     LEASE,
     LEASES,
+    MANY,
     NEW,
     PROPERTIES,
+    SERIES,
     TYPE,
     VALID,
     VERSION,
@@ -219,6 +221,7 @@ REFUSALS = [
     Refusal("POST", "/v1/resources/virtual:quantum", {"name": "gpu-03"}, **NOT_FOUND),
     Refusal("GET", f"{ADDRESSES}/none-such", **NOT_FOUND),
     *(Refusal(method, f"{ALARMS}/none-such", **NOT_FOUND) for method in ("GET", "DELETE")),
+    *(Refusal(method, f"{MANY}/none-such", **NOT_FOUND) for method in ("GET", "DELETE")),
     Refusal("GET", ALARMS, query="all_projects=maybe", field="all_projects"),
 ]
 
@@ -286,7 +289,7 @@ def test_hostile_names_are_only_names(own_target: Target, text: str) -> None:
     assert answer.status_code == 201
     leases = {each["id"]: each["name"] for each in own_target.world.get("/leases")["leases"]}
     assert leases[answer.json["lease"]["id"]] == text
-    assert len(leases) == 4
+    assert len(leases) == 6
 
 
 @pytest.mark.slow
@@ -356,9 +359,12 @@ FOR_ALL = {
     ("POST", "/v1/subscriptions"),
     ("GET", "/v1/alarms"),
     ("POST", "/v1/alarms"),
+    ("GET", "/v1/series"),
+    ("POST", "/v1/series"),
 }
 """The routes that every member of a project may use, or every reader."""
-READ = (LEASE, HELD, "/v1/subscriptions/{subscription_id}", "/v1/subscriptions/{subscription_id}/dead-letters", ALARM)
+_HOOK = "/v1/subscriptions/{subscription_id}"
+READ = (LEASE, HELD, SERIES, ALARM, _HOOK, f"{_HOOK}/dead-letters")
 """The paths of what a project owns and its readers see."""
 
 

@@ -16,9 +16,11 @@ from tests.bad_input.refusal import (
     HOSTS,
     LEASE,
     LEASES,
+    MANY,
     PROPERTIES,
     REPLAY,
     RESOURCE,
+    SERIES,
     SUBSCRIPTIONS,
     SWAP,
     TYPE,
@@ -242,6 +244,24 @@ IN_WINDOW = {
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
     "on_conflict": [None, "", "force", "Move", "x" * 10_000, *NO_TEXT],
 }
+NO_RULE: Values = [None, "", "daily", "FREQ=DAILY", "FREQ=DAILY;COUNT=0", "x" * 501, *NO_TEXT]
+NO_ZONE: Values = [None, "", "Berlin", "../etc/passwd", "x" * 65, *NO_TEXT]
+DAILY = {**VALID, "rule": "FREQ=DAILY;COUNT=2"}
+IN_SERIES = {
+    "name": [None, "x" * 71, *NO_NAME],
+    **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "rule": NO_RULE,
+    "time_zone": NO_ZONE,
+    "reservations": NO_LIST,
+    "heal_policy": NO_POLICY,
+    "reminder_seconds": NO_REMINDERS,
+}
+NO_NEW_DATE: Values = [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
+IN_SERIES_CHANGE = {
+    "name": ["x" * 71, *NO_NAME],
+    **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
+    "reservations": [[{}], *NO_LIST],
+}
 
 PLACES: list[Place] = [
     *places("POST", LEASES, VALID, {**IN_LEASE, "events": NO_LIST}),
@@ -288,6 +308,10 @@ PLACES: list[Place] = [
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),
     *watched(floating_ips(), OF_ADDRESSES),
+    *places("POST", MANY, DAILY, IN_SERIES),
+    Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
+    Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
+    *places("PUT", SERIES, {}, IN_SERIES_CHANGE),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from leasehold.api.policies.enforcer import list_rules
 from leasehold.conf.opts import list_library_opts, list_opts
 
 # keystonemiddleware imports WebOb, which uses the deprecated module `cgi`.
@@ -48,3 +49,8 @@ def test_a_time_says_its_unit() -> None:
             if timed and group not in LIBRARY_TEXTS and "project_ids" not in option.dest:
                 text = (option.help or "").lower()
                 assert any(unit in text for unit in units), f"[{group}] {option.name}: {text}"
+
+
+def test_the_page_of_policies_has_every_rule() -> None:
+    page = (ROOT / "docs" / "reference" / "policies.md").read_text(encoding="utf-8")
+    assert [rule.name for rule in list_rules() if f"`{rule.name}`" not in page] == []

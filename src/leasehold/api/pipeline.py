@@ -15,6 +15,7 @@ from leasehold.api.models.base import read
 from leasehold.api.parking import parking_of
 from leasehold.leasing import queries
 from leasehold.leasing.alarm import get_alarm
+from leasehold.leasing.series import get_series
 from leasehold.leasing.subscription import get_subscription
 from leasehold.model.errors import UnauthorizedError
 
@@ -90,10 +91,10 @@ def identify(api: Api, request: falcon.Request) -> Caller:
 
 
 def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, Any]:
-    """Check the policies, and return the handler's arguments from the path: a lease, subscription or alarm, not its id.
+    """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    subscription and an alarm.
+    series, a subscription and an alarm.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
@@ -104,6 +105,8 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
         target = arguments["subscription"] = get_subscription(call.service, ident)
     if "alarm_id" in arguments:
         target = arguments["alarm"] = get_alarm(call.service, arguments.pop("alarm_id"))
+    if "series_id" in arguments:
+        target = arguments["series"] = get_series(call.service, arguments.pop("series_id"))
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments

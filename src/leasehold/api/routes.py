@@ -20,6 +20,7 @@ from leasehold.api.handlers import (
     lease,
     maintenance,
     resource,
+    series,
     subscription,
     version,
 )
@@ -34,6 +35,7 @@ from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList,
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
 from leasehold.api.models.resource import OneResource, ResourceChange, ResourceCreation, ResourceList, ResourceTypeList
+from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
 from leasehold.api.models.subscription import (
     DeadLetterList,
     OneSubscription,
@@ -49,6 +51,7 @@ from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.policies import resource as resource_rules
+from leasehold.api.policies import series as series_rules
 from leasehold.api.policies import subscription as subscription_rules
 
 if TYPE_CHECKING:
@@ -65,10 +68,10 @@ OK, CREATED, GONE, CHOICES = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CO
 class Route:
     """One method of one path.
 
-    The target of `rules` is the caller's own project. Where the path has a `lease_id`, a `subscription_id` or an
-    `alarm_id`, the target is the owner of that, and the handler gets it. `public` routes ask for no identity and ignore
-    microversions. `instant` routes are answered from memory, so they need no permit. `query` and `headers` name the
-    query keys and headers that the handler reads. `answer` None means an empty answer.
+    The target of `rules` is the caller's own project. Where the path has a `lease_id`, a `series_id`, a
+    `subscription_id` or an `alarm_id`, the target is the owner of that, and the handler gets it. `public` routes ask
+    for no identity and ignore microversions. `instant` routes are answered from memory, so they need no permit. `query`
+    and `headers` name the query keys and headers that the handler reads. `answer` None means an empty answer.
     """
 
     method: str
@@ -96,7 +99,7 @@ class Route:
 
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
-_S, _M, _A = subscription_rules, maintenance_rules, alarm_rules
+_S, _M, _A, _C = subscription_rules, maintenance_rules, alarm_rules, series_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -107,6 +110,7 @@ _V1_2 = partial(Route, since=versions.V1_2)
 _SUBSCRIPTION, _EVERY = "/v1/subscriptions/{subscription_id}", ("all_projects",)
 _DEAD = f"{_SUBSCRIPTION}/dead-letters"
 _ALARMS, _ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
+_MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -163,4 +167,9 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("POST", _ALARMS, alarm.create, (_A.POST,), AlarmCreation, OneAlarm, CREATED),
     _V1_2("GET", _ALARM, alarm.show, (_A.GET,), None, OneAlarm),
     _V1_2("DELETE", _ALARM, alarm.delete, (_A.DELETE,), success=GONE),
+    _V1_2("GET", _MANY, series.list_series, (_C.GET,), None, SeriesList, query=_EVERY),
+    _V1_2("POST", _MANY, series.create, (_C.POST, _L.POST), SeriesCreation, OneSeries, CREATED, headers=_KEY),
+    _V1_2("GET", _SERIES, series.show, (_C.GET,), None, OneSeries),
+    _V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
+    _V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
 )

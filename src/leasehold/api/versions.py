@@ -63,6 +63,7 @@ HISTORY: Mapping[Version, str] = {
 * Leases have a `type`. `immediate` starts now; `retry` and `waitlist` are kept if they cannot be granted at once, and
   tried again. Two more statuses, `IN_PROGRESS` and `TIMEDOUT`; before, they are shown as `PENDING` and `ERROR`.
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
+* `/v1/series`: leases that recur by a rule of RFC 5545 are requested, amended and deleted together.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.
 * Resources have `disabled` and `disabled_reason`, which administrators see and set with PUT of a host and of a

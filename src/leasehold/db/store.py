@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-LOCK_ORDER = ("project_use", "pools", "leases", "tasks", "event_log", "subscriptions", "alarms")
+LOCK_ORDER = ("project_use", "pools", "leases", "tasks", "event_log", "subscriptions", "alarms", "series")
 """The tables whose rows transactions lock, in the order in which all transactions do."""
 RETRY_SECONDS = 30.0
 MARIADB_TRY_AGAIN = frozenset({1205, 1213, 1020, 2006, 2013})

@@ -376,6 +376,26 @@ alarms = Table(
     **EXACT,
 )
 
+# `draft` is what each occurrence asks for; `occurrences` are JSON because they are read and written together.
+series = Table(
+    "series",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("time_zone", String(64), nullable=False),
+    Column("draft", JSON, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("occurrences", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime),
+    Column("generation", BigInteger, nullable=False),
+    Index("ix_series_project_id", "project_id"),
+    **EXACT,
+)
+
 idempotency_keys = Table(
     "idempotency_keys",
     metadata,

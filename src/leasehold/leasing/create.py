@@ -74,12 +74,7 @@ def create_lease(
     of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
     returns the lease that it made; with another request it raises ConflictError.
     """
-    service.enforcement.check_count(caller.project_id, len(draft.reservations))
-    reading = read_requests(service, caller, sight, draft.reservations, partial(_read, service.types))
-    asked = [
-        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden)
-        for position, part in enumerate(reading.parts)
-    ]
+    asked = read_reservations(service, caller, draft.reservations, sight)
     conditions = conditions_of((part.kind, part.request) for part in asked)
 
     def decide(approval: Approval) -> Lease:
@@ -103,6 +98,21 @@ def create_lease(
         lease = made
     service.wake()
     return lease
+
+
+def read_reservations(
+    service: Service, caller: Caller, raws: Sequence[Mapping[str, Any]], sight: Sight = EVERYTHING
+) -> list[Asked]:
+    """Return what these reservations of a new lease ask for; this may call the cloud.
+
+    Raises the errors of `create_lease` for what is wrong with them at any time.
+    """
+    service.enforcement.check_count(caller.project_id, len(raws))
+    reading = read_requests(service, caller, sight, raws, partial(_read, service.types))
+    return [
+        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden)
+        for position, part in enumerate(reading.parts)
+    ]
 
 
 def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:

@@ -195,6 +195,17 @@ class TooManySubscriptionsError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
+class TooManySeriesError(ForbiddenError):
+    """The project has as many series of leases as it may have."""
+
+    code = "leasehold.series.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} series of leases. Delete one that is over."
+        super().__init__(message, details={"limit": limit})
+
+
 class TooManyAlarmsError(ForbiddenError):
     """The project has as many capacity alarms as it may have, or there are none at all."""
 

@@ -68,8 +68,8 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
     if call.strict:
         check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
-    draft, key = _draft(call, body), _idempotency_key(call)
-    with _asking_once(call) as service:
+    draft, key = _draft(call, body), idempotency_key(call)
+    with asking_once(call) as service:
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
 
@@ -82,7 +82,7 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
         of_part = {part.id: part.resource_type for part in lease.reservations}
         check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
     changes = _changes(call, body, lease)
-    with _asking_once(call) as service:
+    with asking_once(call) as service:
         amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
     return _reply(call, amended)
 
@@ -94,7 +94,7 @@ def _in_callers_name(call: Call, service: Service, lease: Lease) -> Lease:
 
 
 @contextmanager
-def _asking_once(call: Call) -> Iterator[Service]:
+def asking_once(call: Call) -> Iterator[Service]:
     """Yield the service for a request that may call the cloud: each look-up once, all calls within one deadline.
 
     The request releases its permit during each call, and while the external service is asked.
@@ -129,7 +129,7 @@ def swap(call: Call, lease: Lease, body: SwapRequest) -> Reply:
         call.api.policies.require(host_rules.GET, call.caller, call.caller)
     wish = SwapWish(body.server, body.host, frozenset(body.servers or ()))
     generation, all_servers, tells = _wanted_generation(call, lease), call.is_admin, call.sight.disabled
-    with _asking_once(call) as service:
+    with asking_once(call) as service:
         swapped = swap_resource(service, lease.id, wish, generation, all_servers=all_servers, tells_disabled=tells)
     return _reply(call, swapped)
 
@@ -225,7 +225,7 @@ def _raw_change(change: ReservationChange) -> Mapping[str, Any]:
     return change.model_dump(exclude_unset=True)
 
 
-def _idempotency_key(call: Call) -> str | None:
+def idempotency_key(call: Call) -> str | None:
     key: str | None = call.request.get_header(IDEMPOTENCY_KEY)
     if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         message = f"{IDEMPOTENCY_KEY} has to be 1 to {LONGEST_KEY} printable ASCII characters, such as a UUID."

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from oslo_config import cfg
 from oslo_policy import policy
 
-from leasehold.api.policies import alarm, base, event_log, floatingip, host, lease, maintenance, resource, subscription
+from leasehold.api.policies import (
+    alarm,
+    base,
+    event_log,
+    floatingip,
+    host,
+    lease,
+    maintenance,
+    resource,
+    series,
+    subscription,
+)
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import load, unset
 from leasehold.model.errors import ForbiddenError
@@ -19,7 +30,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, subscription, alarm, maintenance)
+_OURS = (base, lease, host, floatingip, resource, event_log, subscription, alarm, maintenance, series)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

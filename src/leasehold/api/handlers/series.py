@@ -1,0 +1,100 @@
+"""Series of leases, from 1.2 on (idea 1, decision 0054)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from leasehold.api import dates
+from leasehold.api.call import Reply
+from leasehold.api.handlers.lease import asking_once, idempotency_key
+from leasehold.api.strict import check_reservation, check_reservations
+from leasehold.api.views.series import show_series
+from leasehold.leasing import series as many
+from leasehold.leasing.callers_name import act_in_callers_name
+from leasehold.model.errors import InvalidDateError
+from leasehold.model.heal_policy import chosen
+from leasehold.model.series import SeriesChanges, SeriesDraft
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.series import SeriesAmendment, SeriesCreation
+    from leasehold.leasing.service import Service
+    from leasehold.model.series import Series
+
+
+def list_series(call: Call) -> Reply:
+    """Show the series of the caller's project; an administrator may ask for those of `all_projects`."""
+    project = None if call.query_all_projects() else call.caller.project_id
+    found = many.list_series(call.service, project)
+    statuses = many.statuses_of(call.service, found)
+    return Reply({"series": [show_series(each, statuses) for each in found]})
+
+
+def create(call: Call, body: SeriesCreation) -> Reply:
+    """Create a series: a lease for each occurrence of a rule; those that are refused are listed with the reason.
+
+    With the same `Idempotency-Key` again, what was not decided is decided.
+    """
+    check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
+    now = call.service.now()
+    start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
+    end = dates.parse(body.end_date, version=call.version, now=now, field="end_date")
+    if end <= start:
+        message = "End date must be later than start date."
+        raise InvalidDateError(message, field="end_date")
+    draft = SeriesDraft(
+        name=body.name,
+        window=Window(start, end),
+        rule=body.rule,
+        time_zone=body.time_zone,
+        reservations=tuple(each.model_dump() for each in body.reservations or ()),
+        heal_policy=chosen(body.heal_policy),
+        reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
+        use_disabled=call.may_use_disabled(call.caller),
+        fingerprint=hashlib.sha256(body.model_dump_json().encode()).hexdigest(),
+    )
+    with asking_once(call) as service:
+        made = many.make_series(service, call.caller, draft, idempotency_key(call), call.sight)
+        return _reply(call, service, made)
+
+
+def show(call: Call, series: Series) -> Reply:
+    """Show one series."""
+    return Reply({"series": show_series(series, many.statuses_of(call.service, [series]))})
+
+
+def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
+    """Amend each lease of a series that has not begun, and ask again for occurrences that were refused.
+
+    What cannot be changed stays as it is, and is listed with the reason.
+    """
+    types = [each["resource_type"] for each in series.draft["reservations"]]
+    for position, (sent, type_) in enumerate(zip(body.reservations or (), types, strict=False)):
+        check_reservation(sent, ("reservations", position), call.service.types.installed(type_))
+    now = call.service.now()
+    changes = SeriesChanges(
+        name=body.name,
+        start=dates.parse_optional(body.start_date, version=call.version, now=now, field="start_date"),
+        end=dates.parse_optional(body.end_date, version=call.version, now=now, field="end_date"),
+        reservations=None if body.reservations is None else tuple(each.model_dump() for each in body.reservations),
+        use_disabled=call.may_use_disabled(series),
+    )
+    with asking_once(call) as service:
+        amended = many.amend_series(service, call.caller, series.id, changes, call.sight)
+        return _reply(call, service, amended)
+
+
+def delete(call: Call, series: Series) -> Reply:
+    """Delete a series and all its leases; those that are active end."""
+    many.delete_series(call.service, series.id)
+    return Reply()
+
+
+def _reply(call: Call, service: Service, series: Series) -> Reply:
+    """Show a series that was granted. All is committed, so the answer needs no permit any more."""
+    call.permit.needed = False
+    for lease in many.pending_leases(service, series):
+        act_in_callers_name(service, lease, call.token, call.caller.project_id)
+    return Reply({"series": show_series(series, many.statuses_of(service, [series]))})

@@ -1,0 +1,100 @@
+"""Formats of series of leases, from 1.2 on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+from leasehold.api.models.lease import (
+    MOST_RESERVATIONS,
+    Date,
+    HealPolicyWord,
+    OpenObject,
+    ReminderSeconds,
+    ReservationRequest,
+)
+
+LONGEST_NAME = 70
+"""The leases of a series have its name and their number."""
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]
+Rule = Annotated[
+    str, Field(min_length=1, max_length=500, description="A recurrence rule of RFC 5545, with COUNT or UNTIL")
+]
+Zone = Annotated[str, Field(min_length=1, max_length=64, description="The time zone in which the rule counts")]
+
+
+class SeriesCreation(RequestModel):
+    """The body of POST /v1/series; the dates are those of the first occurrence."""
+
+    name: Name
+    start_date: Date
+    end_date: Date
+    rule: Rule
+    time_zone: Zone = "UTC"
+    reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
+    heal_policy: HealPolicyWord | None = None
+    reminder_seconds: ReminderSeconds | None = None
+
+
+class ReservationOfEach(OpenObject):
+    """What changes about a reservation of every occurrence: its resource type reads the keys."""
+
+
+class SeriesAmendment(RequestModel):
+    """The body of PUT /v1/series/{id}; an absent key changes nothing. The dates are those of the first occurrence."""
+
+    name: Name | None = None
+    start_date: Date | None = None
+    end_date: Date | None = None
+    reservations: Annotated[list[ReservationOfEach] | None, Field(max_length=MOST_RESERVATIONS)] = None
+
+
+class RefusalAnswer(TypedDict):
+    """What the request about an occurrence was refused with."""
+
+    code: str
+    error_message: str
+    details: dict[str, Any]
+
+
+class OccurrenceAnswer(TypedDict):
+    """An occurrence by the plan, with its lease and that one's status, or with what it was refused with.
+
+    A lease with a refusal is not as planned: the last amendment of it was refused. The status is null when the lease is
+    deleted.
+    """
+
+    start_date: str
+    end_date: str
+    lease_id: str | None
+    status: str | None
+    refused: RefusalAnswer | None
+
+
+class SeriesAnswer(TypedDict):
+    """A series of leases."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    rule: str
+    time_zone: str
+    created_at: str
+    updated_at: str | None
+    occurrences: list[OccurrenceAnswer]
+
+
+class OneSeries(TypedDict):
+    """The answer about one series."""
+
+    series: SeriesAnswer
+
+
+class SeriesList(TypedDict):
+    """The answer about series."""
+
+    series: list[SeriesAnswer]

@@ -1,0 +1,119 @@
+"""Series of leases: their rows, one for each series, with its occurrences (decision 0054)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from leasehold.db.tables import leases, series
+from leasehold.model.series import Occurrence, Refusal, Series
+from leasehold.model.states import LeaseStatus
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy import Connection, Row
+
+CHUNK = 500
+"""Ids in one query, so that no database refuses it as too long."""
+
+
+def add_series(connection: Connection, new: Series) -> None:
+    """Write a series."""
+    connection.execute(
+        insert(series),
+        {
+            "id": new.id,
+            "project_id": new.project_id,
+            "user_id": new.user_id,
+            "rule": new.rule,
+            "time_zone": new.time_zone,
+            "digest": new.digest,
+            "created_at": new.created_at,
+            **_changing(new),
+        },
+    )
+
+
+def count_series(connection: Connection, project_id: str) -> int:
+    """Return how many series a project has."""
+    query = select(func.count()).select_from(series).where(series.c.project_id == project_id)
+    return connection.execute(query).scalar_one()
+
+
+def find_series(connection: Connection, ident: str) -> Series | None:
+    """Return a series, or None."""
+    row = connection.execute(select(series).where(series.c.id == ident)).first()
+    return None if row is None else _series(row)
+
+
+def list_series(connection: Connection, project_id: str | None) -> Sequence[Series]:
+    """Return the series of a project, or with None of all projects, oldest first."""
+    query = select(series).order_by(series.c.created_at, series.c.id)
+    if project_id is not None:
+        query = query.where(series.c.project_id == project_id)
+    return list(map(_series, connection.execute(query)))
+
+
+def lease_statuses(connection: Connection, lease_ids: Sequence[str]) -> Mapping[str, LeaseStatus]:
+    """Return the statuses of those of these leases that are not deleted."""
+    found: dict[str, LeaseStatus] = {}
+    query = select(leases.c.id, leases.c.status).where(leases.c.deleted_at.is_(None))
+    for begin in range(0, len(lease_ids), CHUNK):
+        rows = connection.execute(query.where(leases.c.id.in_(lease_ids[begin : begin + CHUNK])))
+        found |= {row.id: LeaseStatus(row.status) for row in rows}
+    return found
+
+
+def save_series(connection: Connection, before: Series, after: Series) -> bool:
+    """Write a series as it is after a request; False and nothing is written if it has changed or is gone."""
+    seen = (series.c.id == before.id, series.c.generation == before.generation)
+    return connection.execute(update(series).where(*seen).values(_changing(after))).rowcount == 1
+
+
+def delete_series(connection: Connection, ident: str) -> bool:
+    """Remove a series; say whether it was there."""
+    return connection.execute(delete(series).where(series.c.id == ident)).rowcount == 1
+
+
+def _changing(each: Series) -> dict[str, Any]:
+    return {
+        "name": each.name,
+        "draft": dict(each.draft),
+        "occurrences": [_stored(one) for one in each.occurrences],
+        "updated_at": each.updated_at,
+        "generation": each.generation,
+    }
+
+
+def _stored(one: Occurrence) -> dict[str, Any]:
+    refusal = one.refusal
+    why = None if refusal is None else {"code": refusal.code, "message": refusal.message, "details": refusal.details}
+    start, end = one.window.start.isoformat(), one.window.end.isoformat()
+    return {"start": start, "end": end, "lease_id": one.lease_id, "refusal": why}
+
+
+def _occurrence(stored: Mapping[str, Any]) -> Occurrence:
+    window = Window(datetime.fromisoformat(stored["start"]), datetime.fromisoformat(stored["end"]))
+    refusal = None if stored["refusal"] is None else Refusal(**stored["refusal"])
+    return Occurrence(window, stored["lease_id"], refusal)
+
+
+def _series(row: Row[Any]) -> Series:
+    return Series(
+        id=row.id,
+        project_id=row.project_id,
+        user_id=row.user_id,
+        name=row.name,
+        rule=row.rule,
+        time_zone=row.time_zone,
+        draft=row.draft,
+        digest=row.digest,
+        occurrences=tuple(map(_occurrence, row.occurrences)),
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        generation=row.generation,
+    )

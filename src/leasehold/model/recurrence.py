@@ -1,0 +1,142 @@
+"""When the occurrences of a series of leases are: rules of RFC 5545, read by python-dateutil (idea 1).
+
+A rule counts in the wall time of a zone, so that a lease on Mondays at nine stays at nine when the clocks change. It
+names its days; the times of day are those of the first occurrence. It has to end, and to give each start once.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, time, timedelta
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from dateutil.rrule import rrulestr
+
+from leasehold.model.errors import InvalidInputError
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_OCCURRENCES = 100
+HORIZON = timedelta(days=5 * 366)
+"""How far after the first start an occurrence may start: a rule that never comes true is searched no further."""
+CYCLE, LAST_YEAR = 400, 9990
+"""In years. The horizon ends before the last year that Python knows."""
+_RULE = re.compile(r"(?:RRULE:)?([A-Z]+=[A-Z0-9+,-]+(?:;[A-Z]+=[A-Z0-9+,-]+)*)", re.ASCII)
+_UNTIL = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
+_NUMBER = re.compile(r"[1-9]\d{0,3}", re.ASCII)
+_FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+_DAYS = ("BYDAY", "BYMONTHDAY", "BYMONTH", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")
+_PARTS = frozenset({"FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", *_DAYS})
+
+
+def read_zone(name: str) -> ZoneInfo:
+    """Return the time zone; raises InvalidInputError for a name that the machine does not know."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, LookupError):
+        message = f"There is no time zone {name[:64]!r}; write a name such as 'Europe/Berlin', or leave it out for UTC."
+        raise InvalidInputError(message, field="time_zone") from None
+
+
+def occurrences(rule: str, first: Window, zone: ZoneInfo) -> Sequence[Window]:
+    """Return the windows of all occurrences, each as long as the first one.
+
+    Raises InvalidInputError for a rule that is none, that may have no end, that gives too many occurrences or such that
+    overlap, or that does not give the first one.
+    """
+    parts = _parts(rule)
+    most = min(_count(parts), MOST_OCCURRENCES + 1)
+    starts = _starts(parts, first.start, zone, most)
+    if len(starts) > MOST_OCCURRENCES:
+        raise _refused(f"The rule gives more than {MOST_OCCURRENCES} occurrences; end it sooner, by COUNT or UNTIL.")
+    if not starts or starts[0] != first.start:
+        raise _refused("The rule does not give its first start; choose a start_date that the rule has.")
+    length = first.duration
+    if any(following - start < length for start, following in pairwise(starts)):
+        raise _refused("The occurrences overlap; make them shorter, or the rule less frequent.")
+    return [Window(start, start + length) for start in starts]
+
+
+def _starts(parts: dict[str, str], first: datetime, zone: ZoneInfo, most: int) -> Sequence[datetime]:
+    """Return the first `most` starts within the horizon, in UTC.
+
+    dateutil looks for the next start up to the year 9999, also if there is none, which takes ten seconds. The calendar
+    repeats itself after 400 years, so the rule is followed in the last of these cycles, where that is soon.
+    """
+    local = first.astimezone(zone)
+    later = CYCLE * max(0, (LAST_YEAR - local.year) // CYCLE)
+    begin = local.replace(year=local.year + later, tzinfo=None, fold=0)
+    try:
+        ends = min(_until(parts, zone), first + HORIZON).astimezone(zone)
+        until = ends.replace(year=ends.year + later, tzinfo=None)
+        text = ";".join(f"{name}={value}" for name, value in parts.items() if name not in ("COUNT", "UNTIL"))
+        found = islice(rrulestr(text, dtstart=begin).replace(until=until), most)
+        return [each.replace(year=each.year - later, tzinfo=zone, fold=local.fold).astimezone(UTC) for each in found]
+    except (ValueError, TypeError, OverflowError, IndexError) as error:
+        raise _refused(f"The rule cannot be followed: {error}.") from None
+
+
+def _parts(rule: str) -> dict[str, str]:
+    match = _RULE.fullmatch(rule)
+    if match is None:
+        raise _refused("rule has to be a recurrence rule of RFC 5545, such as 'FREQ=WEEKLY;BYDAY=MO,TH;COUNT=10'.")
+    pairs = [pair.split("=", 1) for pair in match[1].split(";")]
+    parts = {each[0]: each[1] for each in pairs}
+    unknown = sorted(parts.keys() - _PARTS)
+    if unknown or len(parts) < len(pairs):
+        known = ", ".join(sorted(_PARTS))
+        what = f"does not know {unknown[0]}" if unknown else "names a part more than once"
+        raise _refused(f"The rule {what}; it may have each of {known}.")
+    if parts.get("FREQ") not in _FREQUENCIES:
+        raise _refused(f"FREQ of the rule has to be one of {', '.join(_FREQUENCIES)}.")
+    if "INTERVAL" in parts and not _NUMBER.fullmatch(parts["INTERVAL"]):
+        raise _refused("INTERVAL of the rule has to be a number from 1 to 9999.")
+    if not parts.keys() & {"COUNT", "UNTIL"}:
+        raise _refused("The rule has to end; add COUNT or UNTIL.")
+    return parts
+
+
+def _count(parts: dict[str, str]) -> int:
+    if "COUNT" not in parts:
+        return MOST_OCCURRENCES + 1
+    if not _NUMBER.fullmatch(parts["COUNT"]):
+        raise _refused(f"COUNT of the rule has to be a number from 1 to {MOST_OCCURRENCES}.")
+    return int(parts["COUNT"])
+
+
+def _until(parts: dict[str, str], zone: ZoneInfo) -> datetime:
+    """Return the last moment at which an occurrence may start; a date alone means to the end of that day."""
+    text = parts.get("UNTIL")
+    if text is None:
+        return datetime.max.replace(tzinfo=UTC)
+    match = _UNTIL.fullmatch(text)
+    try:
+        if match is None:
+            raise ValueError  # noqa: TRY301 - the message below is for each of these errors
+        day = datetime.strptime(match[1], "%Y%m%d").date()  # noqa: DTZ007 - a date alone has no zone
+        clock = time.max if match[2] is None else datetime.strptime(match[2], "%H%M%S").time()  # noqa: DTZ007 - as above
+        until = datetime.combine(day, clock, UTC if match[3] else zone)
+        return until.astimezone(UTC)
+    except (ValueError, OverflowError):
+        message = "UNTIL of the rule has to be a date such as 20311231, or a moment such as 20311231T235959Z."
+        raise _refused(message) from None
+
+
+def _refused(message: str) -> InvalidInputError:
+    return InvalidInputError(message, field="rule")
+
+
+def moved(windows: Sequence[Window], *, start: timedelta, end: timedelta) -> Sequence[Window]:
+    """Return the windows with their starts and ends moved; raises InvalidInputError if they are empty or overlap."""
+    after: list[Any] = [(each.start + start, each.end + end) for each in windows]
+    if any(begin >= finish for begin, finish in after):
+        message = "End date must be later than start date."
+        raise InvalidInputError(message, field="end_date")
+    if any(finish > begin for (_, finish), (begin, _) in pairwise(after)):
+        message = "The occurrences would overlap; choose an earlier end_date."
+        raise InvalidInputError(message, field="end_date")
+    return [Window(*each) for each in after]

@@ -1,0 +1,106 @@
+"""Series: leases that recur, asked for, amended and deleted in one request each (idea 1, decision 0054)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.model.errors import LeaseholdError
+    from leasehold.model.heal_policy import HealPolicy
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesDraft:
+    """A requested series; `window` is that of the first occurrence, and what follows it as in `LeaseDraft`."""
+
+    name: str
+    window: Window
+    rule: str
+    time_zone: str
+    reservations: tuple[Mapping[str, Any], ...] = ()
+    heal_policy: HealPolicy | None = None
+    reminders: tuple[int, ...] | None = None
+    use_disabled: bool = False
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesChanges:
+    """A requested amendment; None means unchanged. The dates are those of the first occurrence.
+
+    `reservations` has an object for each reservation, in their order: what changes about it.
+    """
+
+    name: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    reservations: tuple[Mapping[str, Any], ...] | None = None
+    use_disabled: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an occurrence was not granted, or not changed: what the API would have answered about its lease."""
+
+    code: str
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: LeaseholdError) -> Refusal:
+        """Return what an error says."""
+        return cls(error.code, error.message, error.details)
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One occurrence: its window by the plan, and its lease if it was granted.
+
+    `refusal` is what the last request about it was refused with. Neither a lease nor a refusal means that it was not
+    decided yet.
+    """
+
+    window: Window
+    lease_id: str | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether a request decides about it: it has no lease."""
+        return self.lease_id is None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A series of leases of one project; every change increments `generation`."""
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    rule: str
+    time_zone: str
+    draft: Mapping[str, Any]
+    digest: str
+    occurrences: tuple[Occurrence, ...]
+    created_at: datetime
+    updated_at: datetime | None = None
+    generation: int = 1
+
+    def with_occurrence(self, number: int, occurrence: Occurrence) -> Series:
+        """Return the series with another occurrence at this place, counted from 0."""
+        return replace(self, occurrences=(*self.occurrences[:number], occurrence, *self.occurrences[number + 1 :]))
+
+    def lease_name(self, number: int) -> str:
+        """Return the name of the lease of an occurrence, counted from 0."""
+        return f"{self.name} {number + 1}/{len(self.occurrences)}"
+
+    @property
+    def lease_ids(self) -> Sequence[str]:
+        """The leases that were granted."""
+        return [each.lease_id for each in self.occurrences if each.lease_id is not None]

@@ -30,6 +30,7 @@ from leasehold.model.errors import (
     InvalidInputError,
     LeaseholdError,
     NotFoundError,
+    SeriesUnfinishedError,
     TooManySeriesError,
 )
 from leasehold.model.heal_policy import chosen
@@ -47,10 +48,13 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.series import SeriesChanges, SeriesDraft
 
+SECONDS: Final = 10.0
+"""How long a request decides about occurrences: it keeps others from the API for so long. The next one goes on."""
 MOST_SERIES: Final = 100
 """Series that a project may have. What they hold counts as that of other leases."""
 TRIES: Final = 5
 _CHANGED: Final = "The series was changed by another request meanwhile; read it again and repeat the change."
+_UNFINISHED: Final = Refusal.of(SeriesUnfinishedError(SECONDS))
 _NAMESPACE: Final = UUID("6f0d6a0e-4f0b-4c55-9a55-1f6c2a9d2b11")
 """With an idempotency key the id of a series follows from it, so that two equal requests cannot make two."""
 
@@ -206,7 +210,7 @@ def _save_grants(service: Service, before: Series, after: Series) -> Series:
             return changed
         before = get_series(service, before.id)
         pairs = zip(after.occurrences, before.occurrences, strict=True)
-        decided = tuple(mine if other.lease_id is None and other.refusal is None else other for mine, other in pairs)
+        decided = tuple(other if _is_done(other, None) else mine for mine, other in pairs)
         after = replace(before, occurrences=decided)
         if after == before:
             return before
@@ -225,12 +229,19 @@ class _Grants:
     def completed(self, before: Series, changes: SeriesChanges | None = None) -> Series:
         """Decide about what is open, and apply the changes to what is granted; return the series, which is written.
 
-        An error of the service is raised after what was decided until then is written.
+        What there is no time for is marked as refused, and open. An error of the service is raised after what was
+        decided until then is written.
         """
-        after = before
+        after, until = before, self.service.steady() + SECONDS
         try:
-            for number, each in enumerate(before.occurrences):
-                after = after.with_occurrence(number, self._decided(before, number, each, changes))
+            # Those first that there was no time for, so that repeated requests come to all.
+            order = sorted(enumerate(before.occurrences), key=lambda pair: pair[1].refusal != _UNFINISHED)
+            for number, each in order:
+                if self.service.steady() > until:
+                    one = each if _is_done(each, changes) else replace(each, refusal=_UNFINISHED)
+                else:
+                    one = self._decided(before, number, each, changes)
+                after = after.with_occurrence(number, one)
         finally:
             if after != before:
                 save = _save if changes is not None else _save_grants
@@ -241,7 +252,7 @@ class _Grants:
         try:
             if not each.open:
                 return each if changes is None else self._amended(series, number, each, changes)
-            if each.refusal is not None and changes is None:
+            if _is_done(each, changes):
                 return each
             lease = self._granted(series, number, each)
             return replace(each, lease_id=lease.id, refusal=None)
@@ -278,6 +289,11 @@ class _Grants:
         )
         amend_lease(self.service, lease.id, wanted, None, self.sight)
         return replace(each, refusal=None)
+
+
+def _is_done(each: Occurrence, changes: SeriesChanges | None) -> bool:
+    """Say whether a creation that is repeated has nothing to decide about an occurrence; an amendment always has."""
+    return changes is None and (not each.open or each.refusal not in (None, _UNFINISHED))
 
 
 def _parts(lease: Lease, changes: SeriesChanges) -> tuple[Mapping[str, Any], ...] | None:

@@ -368,6 +368,19 @@ class NoReplacementError(ConflictError):
         )
 
 
+class SeriesUnfinishedError(ConflictError):
+    """A request about a series has used up its time before it came to this occurrence."""
+
+    code = "leasehold.series.unfinished"
+
+    def __init__(self, seconds: float) -> None:
+        """Say how to go on."""
+        super().__init__(
+            f"The request came to its limit of {seconds:g} seconds before this occurrence. Send it again to go on: a "
+            "creation with the same Idempotency-Key, an amendment as it is."
+        )
+
+
 class SwapUnfinishedError(ConflictError):
     """The reservation has vacated a resource that is not clean yet, and may not give up a further one meanwhile."""
 

@@ -10,8 +10,17 @@ import pytest
 
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing import queries
+from leasehold.leasing.amend import amend_lease
 from leasehold.leasing.create import create_lease
-from leasehold.leasing.series import MOST_SERIES, amend_series, delete_series, get_series, list_series, make_series
+from leasehold.leasing.series import (
+    MOST_SERIES,
+    SECONDS,
+    amend_series,
+    delete_series,
+    get_series,
+    list_series,
+    make_series,
+)
 from leasehold.model.errors import (
     CloudUnavailableError,
     ConflictError,
@@ -28,6 +37,8 @@ from tests.factory import ALT, DEMO, Killed, hosts, run_for, run_until
 from tests.stateful.audit import audit, dump
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from leasehold.model.lease import Lease
     from leasehold.model.series import Series
     from tests.factory import World
@@ -172,6 +183,36 @@ def test_an_error_of_the_service_ends_the_request_and_keeps_what_was_granted(
     (left,) = list_series(world.service, "demo")
     assert [each.lease_id for each in left.occurrences] == [made[0].id, None, None]
     assert refusals(make(world, key="a")) == [None] * 3
+
+
+def test_a_request_that_takes_long_stops_and_the_next_one_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+
+    def slowly(act: Callable[..., Lease]) -> Callable[..., Lease]:
+        def take(*args: Any) -> Lease:
+            passed[0] += 0.6 * SECONDS
+            return act(*args)
+
+        return take
+
+    monkeypatch.setattr("leasehold.leasing.series.create_lease", slowly(create_lease))
+    monkeypatch.setattr("leasehold.leasing.series.amend_lease", slowly(amend_lease))
+    slow = replace(world, service=replace(world.service, steady=lambda: passed[0]))
+    first = make(slow, key="a")
+    assert refusals(first) == [None, None, "leasehold.series.unfinished"]
+    series = make(slow, key="a")
+    assert refusals(series) == [None] * 3
+    assert series.lease_ids[:2] == first.lease_ids
+    begin = series.occurrences[0].window
+    dates = {"start": begin.start + HOUR, "end": begin.end + HOUR}
+    assert refusals(amend(slow, series, **dates)) == refusals(first)
+    assert refusals(amend(slow, series, **dates)) == [None, "leasehold.series.unfinished", None]
+    whole = amend(world, series, **dates)
+    assert refusals(whole) == [None] * 3
+    assert [each.window for each in leases(world, whole)] == [each.window for each in whole.occurrences]
+    audit(world)
 
 
 def test_an_amendment_moves_those_that_have_not_begun(world: World) -> None:

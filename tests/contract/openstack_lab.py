@@ -76,6 +76,8 @@ class OpenStackLab(Lab):
 
     def clean(self) -> None:
         """Remove everything that a test created."""
+        for hypervisor in self.hosts():
+            self.cloud.providers.release_claims(hypervisor.hypervisor_hostname)
         for server in self._admin.compute.servers(details=False, all_projects=True):
             self._admin.compute.delete_server(server.id, force=True, ignore_missing=True)
         self._until(lambda: not any(self._admin.compute.servers(details=False, all_projects=True)))

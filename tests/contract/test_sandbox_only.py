@@ -12,6 +12,7 @@ import pytest
 
 from leasehold.cloud.ports import Cloud, CloudPermanentError, CloudTransientError, Flavor, Inventory
 from leasehold.cloud.sandbox import seed
+from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.cloud import VERBS, sandbox
 from leasehold.cloud.sandbox.faults import Fault, Faults
 from leasehold.cmd.sandbox import add_commands
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 @pytest.fixture
 def cloud(sandbox_lab: SandboxLab) -> SandboxCloud:
     return sandbox_lab.cloud
+
+
+ROOMIEST = "cmp-09"
+"""The host of the first server: the one with the most free VCPUs. The next one is `cmp-08`."""
 
 
 def succeeds(call: Callable[[], object]) -> bool:
@@ -135,6 +140,80 @@ def test_a_server_is_deleting_for_a_while_and_then_gone(sandbox_lab: SandboxLab)
     cloud.servers.take_to_delete(0)
     another = cloud.servers.boot("b", "demo", "m1.small")
     assert cloud.servers.all() == [another]
+
+
+def test_a_server_migrates_for_a_while_and_uses_both_hosts(sandbox_lab: SandboxLab) -> None:
+    clock = Clock()
+    cloud = sandbox(sandbox_lab.engine, clock=clock.now)
+    cloud.servers.take_to_migrate(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    assert server.service_host == ROOMIEST
+    cloud.servers.migrate(server.id)
+    with pytest.raises(CloudTransientError, match="on its way"):
+        cloud.servers.migrate(server.id)
+    assert cloud.servers.all() == [replace(server, status="MIGRATING")]
+    assert cloud.servers.on_host(ROOMIEST) == cloud.servers.on_hosts({ROOMIEST, "cmp-08"}) == cloud.servers.all()
+    assert not cloud.servers.on_host("cmp-08")
+    used = {name: cloud.providers.usages(name).get("VCPU") for name in (ROOMIEST, "cmp-08.example")}
+    assert used == {ROOMIEST: 1, "cmp-08.example": 1}
+    assert cloud.providers.claim_rest(ROOMIEST) == cloud.providers.claim_rest("cmp-08.example") == {server.id}
+    clock.advance(seconds=30)
+    assert not cloud.servers.on_host(ROOMIEST)
+    assert cloud.servers.on_host("cmp-08") == [replace(server, service_host="cmp-08")]
+    assert cloud.providers.claim_rest(ROOMIEST) == frozenset()
+    cloud.servers.delete(server.id)
+    assert not cloud.servers.all()
+
+
+def test_a_server_that_is_deleted_while_it_migrates_leaves_nothing(cloud: SandboxCloud) -> None:
+    cloud.servers.take_to_migrate(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.servers.migrate(server.id)
+    cloud.servers.delete(server.id)
+    assert not cloud.servers.all()
+    assert cloud.providers.claim_rest(ROOMIEST) == cloud.providers.claim_rest("cmp-08.example") == frozenset()
+
+
+def test_only_active_servers_migrate_and_only_from_hosts_that_are_up(cloud: SandboxCloud) -> None:
+    cloud.servers.take_to_delete(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.hypervisors.fail(str(server.service_host))
+    with pytest.raises(CloudPermanentError, match="down"):
+        cloud.servers.migrate(server.id)
+    cloud.hypervisors.recover(str(server.service_host))
+    cloud.servers.delete(server.id)
+    with pytest.raises(CloudTransientError, match="DELETING"):
+        cloud.servers.migrate(server.id)
+
+
+# ---------------------------------------------------------------- the steps of a boot
+
+
+def test_a_boot_in_steps_is_a_boot(cloud: SandboxCloud) -> None:
+    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    assert not cloud.servers.all()
+    assert cloud.providers.claim_rest("cmp-07") == frozenset()
+    boot = cloud.servers.claim_boot(boot)
+    assert [(each.service_host, each.status) for each in cloud.servers.all()] == [(None, "BUILD")]
+    assert cloud.providers.claim_rest(ROOMIEST) == {boot.server.id}
+    cloud.servers.land_boot(boot)
+    assert cloud.servers.all() == cloud.servers.on_host(ROOMIEST) == [boot.server]
+
+
+def test_a_boot_that_is_deleted_on_its_way_never_lands(cloud: SandboxCloud) -> None:
+    boot = cloud.servers.claim_boot(cloud.servers.begin_boot(Order("a", "demo", "m1.small")))
+    cloud.servers.delete(boot.server.id)
+    cloud.servers.land_boot(boot)
+    assert not cloud.servers.all()
+
+
+def test_a_boot_that_claims_after_us_is_refused(cloud: SandboxCloud) -> None:
+    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    cloud.providers.claim_rest(ROOMIEST)
+    boot = cloud.servers.claim_boot(boot)
+    cloud.servers.land_boot(boot)
+    assert [(each.service_host, each.status) for each in cloud.servers.all()] == [(None, "ERROR")]
+    assert "no room" in str(cloud.servers.fault(boot.server.id))
 
 
 # ---------------------------------------------------------------- scheduling

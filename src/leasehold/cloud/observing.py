@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         Aggregates,
         Flavor,
         Flavors,
+        Hypervisor,
+        Hypervisors,
         Image,
         Images,
         Inventory,
@@ -71,7 +73,7 @@ class Observation:
         real = self.cloud
         work(
             Cloud(
-                hypervisors=real.hypervisors,
+                hypervisors=_Hypervisors(real.hypervisors, note),
                 aggregates=_Aggregates(_Seen(self.aggregates), note),
                 flavors=_Flavors(real.flavors, note),
                 servers=_Servers(real.servers, note),
@@ -140,6 +142,30 @@ class _Actions:
 
     def perform(self, what: str, action: Callable[[], None]) -> None:  # noqa: ARG002 - noted, not executed
         self._note.append(Change("actions.perform", what))
+
+
+class _Hypervisors:
+    """Implements `ports.Hypervisors`."""
+
+    def __init__(self, real: Hypervisors, note: Note) -> None:
+        self._real, self._note = real, note
+
+    def list(self) -> Sequence[Hypervisor]:
+        return self._real.list()
+
+    def find(self, reference: str) -> Hypervisor | None:
+        return self._real.find(reference)
+
+    def disable(self, service_host: str, reason: str) -> None:
+        if any(each.enabled for each in self._behind(service_host)):
+            self._note.append(Change("hypervisors.disable", f"host {service_host} is not disabled: {reason}"))
+
+    def enable(self, service_host: str, reason: str) -> None:
+        if any(not each.enabled and each.disabled_reason == reason for each in self._behind(service_host)):
+            self._note.append(Change("hypervisors.enable", f"host {service_host} is still disabled: {reason}"))
+
+    def _behind(self, service_host: str) -> Sequence[Hypervisor]:
+        return [each for each in self._real.list() if each.service_host == service_host]
 
 
 class _Aggregates:
@@ -264,6 +290,11 @@ class _Servers:
             Change("servers.delete", f"server {server_id} runs on {server.service_host}", hurts=not server.preemptible)
         )
 
+    def migrate(self, server_id: str) -> None:
+        server = self._shown[server_id]
+        self._gone.add(server_id)
+        self._note.append(Change("servers.migrate", f"server {server_id} runs on {server.service_host}"))
+
     def _show(self, servers: Sequence[Server]) -> Sequence[Server]:
         self._shown.update({server.id: server for server in servers})
         return [server for server in servers if server.id not in self._gone]
@@ -291,6 +322,7 @@ class _Providers:
     def __init__(self, real: Providers, names: _Seen[str], classes: _Seen[str], note: Note) -> None:
         self._real, self._names, self._classes, self._note = real, names, classes, note
         self._inventories: dict[str, Mapping[str, Inventory]] = {}
+        self._released: set[str] = set()
 
     def names(self) -> frozenset[str]:
         return frozenset(self._names.all())
@@ -346,6 +378,20 @@ class _Providers:
             self._note.append(Change("providers.remove_inventory", what))
             self._inventories[provider] = {name: each for name, each in there.items() if name != resource_class}
 
+    def claim_rest(self, provider: str) -> frozenset[str]:
+        """Note nothing, because a claim does not outlive the work that makes it; return nobody, as after that work."""
+        if self._names.get(provider) is None:
+            raise CloudPermanentError(f"there is no provider {provider}")
+        return frozenset()
+
+    def release_claims(self, provider: str) -> None:
+        if provider not in self._released and self._real.claimed((provider,)):
+            self._released.add(provider)
+            self._note.append(Change("providers.release_claims", f"provider {provider} is still claimed by us"))
+
+    def claimed(self, providers: Collection[str]) -> frozenset[str]:
+        return self._real.claimed(providers) - self._released
+
 
 class _Networks:
     """Implements `ports.Networks`."""
@@ -397,5 +443,13 @@ class _Networks:
 
 if TYPE_CHECKING:
     # Lets mypy check each class against its port, which nothing else does.
-    _ports: tuple[type[Aggregates], type[Flavors], type[Servers], type[Images], type[Providers], type[Networks]]
-    _ports = (_Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)
+    _ports: tuple[
+        type[Hypervisors],
+        type[Aggregates],
+        type[Flavors],
+        type[Servers],
+        type[Images],
+        type[Providers],
+        type[Networks],
+    ]
+    _ports = (_Hypervisors, _Aggregates, _Flavors, _Servers, _Images, _Providers, _Networks)

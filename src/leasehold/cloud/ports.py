@@ -50,7 +50,10 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Hypervisor:
-    """A compute host as Nova shows it. `service_host` is the aggregate member name; `zone` is "" when unknown."""
+    """A compute host as Nova shows it. `service_host` is the aggregate member name; `zone` is "" when unknown.
+
+    `disabled_reason` is the text that the compute service was disabled with; None if it is enabled, or without a text.
+    """
 
     id: str
     hypervisor_hostname: str
@@ -64,6 +67,7 @@ class Hypervisor:
     zone: str = ""
     up: bool = True
     enabled: bool = True
+    disabled_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,10 @@ class ServerGroup:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A virtual machine. `service_host` is None when it was never scheduled; `status` is ACTIVE, ERROR or DELETING.
+    """A virtual machine. `service_host` is None when it was never scheduled.
+
+    `status` is the cloud's own word, such as ACTIVE, ERROR or SHUTOFF; MIGRATING while it moves to another host, and
+    DELETING after the request to delete it.
 
     `created_at` is the time of the create request; the boot may reach the host much later.
     """
@@ -221,6 +228,16 @@ class Hypervisors(Protocol):
     def find(self, reference: str) -> Hypervisor | None:
         """Return the hypervisor whose id or exact hostname is `reference`, or None."""
 
+    def disable(self, service_host: str, reason: str) -> None:
+        """Let no server land on the host any more, with this reason; servers that run there stay.
+
+        A host that is disabled already stays as it is, with the reason that it has. Raises CloudPermanentError when
+        there is no such compute service.
+        """
+
+    def enable(self, service_host: str, reason: str) -> None:
+        """Enable a host that is disabled with exactly this reason; does nothing to any other host."""
+
 
 class Aggregates(Protocol):
     """Host aggregates, addressed by name; ours are named after their reservation."""
@@ -283,6 +300,14 @@ class Servers(Protocol):
 
     def delete(self, server_id: str) -> None:
         """Request the deletion of a server, which may take a while."""
+
+    def migrate(self, server_id: str) -> None:
+        """Request a live migration to another host, which the cloud chooses; does nothing when the server is gone.
+
+        The server is MIGRATING on its host until it has arrived, or has come back after a failure. Raises
+        CloudTransientError while it moves or its state does not allow it, and CloudPermanentError when the cloud
+        refuses, for instance because it fits on no other host.
+        """
 
 
 class ServerGroups(Protocol):
@@ -347,6 +372,20 @@ class Providers(Protocol):
 
     def remove_inventory(self, provider: str, resource_class: str) -> None:
         """Remove the provider's inventory of the class."""
+
+    def claim_rest(self, provider: str) -> frozenset[str]:
+        """Claim all that is left of every inventory of the provider for us; return the ids of the other consumers.
+
+        These are servers that run there, boots on their way to it, and migrations. Nothing more lands on the provider
+        until `release_claims`. If the result is empty, nothing but our claims is on it; otherwise what a consumer frees
+        later is open until the next call. Raises CloudPermanentError when the provider does not exist.
+        """
+
+    def release_claims(self, provider: str) -> None:
+        """Remove all our claims from the provider; does nothing when there are none, or no such provider."""
+
+    def claimed(self, providers: Collection[str]) -> frozenset[str]:
+        """Return those of the providers that have claims of ours."""
 
 
 class Networks(Protocol):

@@ -39,6 +39,12 @@ class Nodes:
         found = self.real.find(reference)
         return None if found is None else _moved(found)
 
+    def disable(self, service_host: str, reason: str) -> None:
+        self.real.disable(service_host, reason)
+
+    def enable(self, service_host: str, reason: str) -> None:
+        self.real.enable(service_host, reason)
+
 
 def _moved(found: Hypervisor) -> Hypervisor:
     return replace(found, service_host=FIRST) if found.hypervisor_hostname == SECOND else found

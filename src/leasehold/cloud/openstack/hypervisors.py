@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 VERSION = "2.33"
 """The first microversion with pagination."""
 PATH = "/os-hypervisors"
+SERVICES = "/os-services"
+"""Up to microversion 2.52 a service is named by its host and its binary, which needs no id."""
 COMPUTE = "nova-compute"
+ENABLED = "enabled"
 LONGEST_NUMBER = 9
 """Nova's key holds every number of this many digits; a longer number is not looked up as an id."""
 
@@ -56,6 +59,28 @@ class OpenStackHypervisors:
             text = f"{reference} and {found.hypervisor_hostname} are in two cells and have one id, {number}"
             raise CloudPermanentError(f"nova {call}: {text}; only one of the two can be used")
         return found
+
+    def disable(self, service_host: str, reason: str) -> None:
+        """Disable a compute service that is enabled; raises CloudPermanentError for an unknown one."""
+        call = "hypervisors.disable"
+        service = self._service(call, service_host)
+        if service is None:
+            raise CloudPermanentError(f"nova {call}: there is no compute service on {service_host}")
+        if service["status"] == ENABLED:
+            body = {"host": service_host, "binary": COMPUTE, "disabled_reason": reason}
+            self._nova.call(call, "PUT", f"{SERVICES}/disable-log-reason", VERSION, json=body)
+
+    def enable(self, service_host: str, reason: str) -> None:
+        """Enable a compute service that is disabled with this reason."""
+        call = "hypervisors.enable"
+        service = self._service(call, service_host)
+        if service is not None and service["status"] != ENABLED and service["disabled_reason"] == reason:
+            body = {"host": service_host, "binary": COMPUTE}
+            self._nova.call(call, "PUT", f"{SERVICES}/enable", VERSION, json=body)
+
+    def _service(self, call: str, service_host: str) -> Mapping[str, Any] | None:
+        rows = self._nova.get(call, SERVICES, VERSION, {"host": service_host, "binary": COMPUTE})["services"]
+        return next((row for row in rows if row["host"] == service_host), None)
 
     def _by_name(self, call: str, name: str) -> int | None:
         if not name:
@@ -94,5 +119,6 @@ def _read(row: Mapping[str, Any], zones: Mapping[str, str]) -> Hypervisor:
         hypervisor_version=row["hypervisor_version"],
         zone=zones.get(host, ""),
         up=row["state"] == "up",
-        enabled=row["status"] == "enabled",
+        enabled=row["status"] == ENABLED,
+        disabled_reason=row["service"]["disabled_reason"] if row["status"] != ENABLED else None,
     )

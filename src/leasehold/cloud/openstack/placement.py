@@ -14,10 +14,11 @@ from uuid import UUID, uuid5
 
 import tenacity
 
+from leasehold.cloud.openstack import claims
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from leasehold.cloud.openstack.rest import ServiceClient
 
@@ -127,6 +128,57 @@ class OpenStackProviders:
         found = self._find(call, provider)
         if found is not None:
             self._write(call, "DELETE", f"{_path(found)}/inventories/{resource_class}", None, provider)
+
+    @_until_it_holds
+    def claim_rest(self, provider: str) -> frozenset[str]:
+        """Claim all that is left of the provider; return the other consumers.
+
+        Whoever claims something in the meantime makes the claim of all that was left impossible, so the answer of a
+        claim that held is complete.
+        """
+        call = "providers.claim_rest"
+        uuid = self._known(call, provider)["uuid"]
+        inventories, _ = self._inventories(call, uuid)
+        there = self._allocations(call, uuid)
+        self._allocate(call, provider, claims.to_claim(uuid, inventories, there))
+        return frozenset(there.keys() - claims.consumers(uuid))
+
+    @_until_it_holds
+    def release_claims(self, provider: str) -> None:
+        """Remove our claims from the provider, all of them in one write."""
+        call = "providers.release_claims"
+        found = self._find(call, provider)
+        if found is not None:
+            there = self._allocations(call, found["uuid"])
+            self._allocate(call, provider, claims.to_release(found["uuid"], there))
+
+    def claimed(self, providers: Collection[str]) -> frozenset[str]:
+        """Return those of the providers that have claims of ours; one call if the cloud has no claims at all."""
+        call = "providers.claimed"
+        query = {"project_id": claims.OWNER, "consumer_type": claims.CONSUMER_TYPE}
+        if not providers or not self._placement.get(call, "/usages", claims.VERSION, query)["usages"]:
+            return frozenset()
+        return frozenset(name for name in providers if self._is_claimed(call, name))
+
+    def _is_claimed(self, call: str, provider: str) -> bool:
+        found = self._find(call, provider)
+        return found is not None and bool(
+            claims.consumers(found["uuid"]) & self._allocations(call, found["uuid"]).keys()
+        )
+
+    def _allocations(self, call: str, uuid: str) -> Mapping[str, Any]:
+        found = self._placement.get(call, f"/resource_providers/{uuid}/allocations", claims.VERSION)
+        allocations: Mapping[str, Any] = found["allocations"]
+        return allocations
+
+    def _allocate(self, call: str, provider: str, body: Mapping[str, Any]) -> None:
+        """Write allocations of several consumers, all or none; raises _GenerationConflictError if others were first."""
+        if not body:
+            return
+        response = self._placement.call(call, "POST", "/allocations", claims.VERSION, json=body, fine=_CONFLICT)
+        if response.status_code == HTTPStatus.CONFLICT:
+            detail = response.json()["errors"][0]["detail"].strip()
+            raise _GenerationConflictError(f"placement {call}: provider {provider}: {detail}")
 
     def _write(self, call: str, method: str, path: str, body: Mapping[str, Any] | None, provider: str) -> None:
         """Write to a provider's inventories; raises _GenerationConflictError for a stale generation."""

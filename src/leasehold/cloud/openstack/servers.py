@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 WITH_FLAVOR_ID = "2.46"
 WITH_EXTRA_SPECS = "2.47"
+WITH_MIGRATION = "2.25"
+"""`block_migration` may be `auto`. Before 2.34 Nova looks for a host before it answers, and so can refuse."""
 WITH_USE_OF_HOST = "2.42"
 """The last microversion with `os-hosts`, which shows the projects that have servers on a host."""
 PATH = "/servers"
@@ -94,6 +96,17 @@ class OpenStackServers:
             f"{PATH}/{server_id}/action",
             WITH_FLAVOR_ID,
             json={"forceDelete": None},
+            fine=(HTTPStatus.NOT_FOUND,),
+        )
+
+    def migrate(self, server_id: str) -> None:
+        """Request a live migration to a host of the scheduler's choice; does nothing when the server is gone."""
+        self._nova.call(
+            "servers.migrate",
+            "POST",
+            f"{PATH}/{server_id}/action",
+            WITH_MIGRATION,
+            json={"os-migrateLive": {"host": None, "block_migration": "auto"}},
             fine=(HTTPStatus.NOT_FOUND,),
         )
 

@@ -14,7 +14,7 @@ from sqlalchemy import and_, bindparam, delete, exists, insert, select, update
 
 from leasehold.cloud.ports import Aggregate, CloudPermanentError, CloudTransientError
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import STILL_THERE, Port
+from leasehold.cloud.sandbox.port import HOST_NOW, STILL_THERE, Port, is_on
 from leasehold.cloud.sandbox.tables import aggregate_hosts, aggregates, hypervisors, servers
 from leasehold.db.engine import reading, writing
 
@@ -37,7 +37,7 @@ _ZONES_OF_HOST = (
 _HOST_FOR_CHANGE = (
     select(hypervisors.c.id).where(hypervisors.c.service_host == bindparam("service_host")).with_for_update()
 )
-_HAS_SERVERS = select(exists().where(servers.c.service_host == bindparam("service_host"), STILL_THERE))
+_HAS_SERVERS = select(exists().where(is_on(lambda host: host == bindparam("service_host")), STILL_THERE))
 _OTHER = aggregates.alias("other")
 _OTHER_MEMBER = aggregate_hosts.alias("other_member")
 _MEMBERS_ELSEWHERE = (
@@ -50,7 +50,8 @@ _MEMBERS_ELSEWHERE = (
 )
 _MEMBER_WITH_SERVERS = (
     select(aggregate_hosts.c.service_host)
-    .join(servers, servers.c.service_host == aggregate_hosts.c.service_host)
+    .select_from(aggregate_hosts)
+    .join(servers, aggregate_hosts.c.service_host == HOST_NOW)
     .where(aggregate_hosts.c.aggregate_id == bindparam("id"), STILL_THERE)
     .limit(1)
 )

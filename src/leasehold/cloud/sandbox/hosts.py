@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, func, select
 
 from leasehold.cloud.ports import Inventory
 from leasehold.cloud.sandbox.placement import FIELDS
-from leasehold.cloud.sandbox.port import STILL_THERE
+from leasehold.cloud.sandbox.port import CONSUMED
 from leasehold.cloud.sandbox.scheduler import HostState, ProviderState
 from leasehold.cloud.sandbox.tables import (
     aggregate_hosts,
@@ -17,9 +17,7 @@ from leasehold.cloud.sandbox.tables import (
     hypervisors,
     inventories,
     providers,
-    servers,
     traits,
-    usages,
 )
 from leasehold_nova.decision import HostAggregate
 
@@ -42,10 +40,9 @@ _MEMBERS = select(
 _CHILDREN = select(providers.c.id, providers.c.parent_id).where(providers.c.parent_id.is_not(None))
 _INVENTORIES = select(inventories).where(inventories.c.resource_class.in_(bindparam("classes", expanding=True)))
 _USED = (
-    select(usages.c.provider_id, usages.c.resource_class, func.sum(usages.c.amount).label("amount"))
-    .join(servers)
-    .where(STILL_THERE, usages.c.resource_class.in_(bindparam("classes", expanding=True)))
-    .group_by(usages.c.provider_id, usages.c.resource_class)
+    select(CONSUMED.c.provider_id, CONSUMED.c.resource_class, func.sum(CONSUMED.c.amount).label("amount"))
+    .where(CONSUMED.c.resource_class.in_(bindparam("classes", expanding=True)))
+    .group_by(CONSUMED.c.provider_id, CONSUMED.c.resource_class)
 )
 _TRAITS = select(traits)
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
+from leasehold.cloud.sandbox.claims import claim_rest, claimed, release_claims
 from leasehold.cloud.sandbox.faults import verb
-from leasehold.cloud.sandbox.port import STILL_THERE, Port
-from leasehold.cloud.sandbox.tables import inventories, providers, resource_classes, servers, traits, usages
+from leasehold.cloud.sandbox.port import CONSUMED, SCHEDULER, Port, locked
+from leasehold.cloud.sandbox.tables import claims, inventories, moves, providers, resource_classes, traits, usages
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from sqlalchemy import Connection
 
@@ -45,14 +46,13 @@ _TRAITS = (
 _CLASS = select(resource_classes.c.name).where(resource_classes.c.name == bindparam("class_name"))
 _CLASS_INVENTORIED = select(exists().where(inventories.c.resource_class == bindparam("class_name")))
 _HAS_CHILDREN = select(exists().where(providers.c.parent_id == bindparam("provider_id")))
-_IN_USE = select(usages.c.server_id).join(servers).where(usages.c.provider_id == bindparam("provider_id"), STILL_THERE)
-_CLASS_IN_USE = _IN_USE.where(usages.c.resource_class == bindparam("class_name"))
+_IN_USE = select(CONSUMED.c.amount).where(CONSUMED.c.provider_id == bindparam("provider_id"))
+_CLASS_IN_USE = _IN_USE.where(CONSUMED.c.resource_class == bindparam("class_name"))
 _USED = (
-    select(usages.c.resource_class, func.sum(usages.c.amount).label("amount"))
-    .join(servers)
-    .join(providers, providers.c.id == usages.c.provider_id)
-    .where(providers.c.name == bindparam("provider"), STILL_THERE)
-    .group_by(usages.c.resource_class)
+    select(CONSUMED.c.resource_class, func.sum(CONSUMED.c.amount).label("amount"))
+    .join(providers, providers.c.id == CONSUMED.c.provider_id)
+    .where(providers.c.name == bindparam("provider"))
+    .group_by(CONSUMED.c.resource_class)
 )
 _ADD_PROVIDER = insert(providers)
 _ADD_CLASS = insert(resource_classes)
@@ -66,7 +66,8 @@ _REMOVE_INVENTORY = delete(inventories).where(
     inventories.c.provider_id == bindparam("provider_id"), inventories.c.resource_class == bindparam("class_name")
 )
 _REMOVE_PARTS = tuple(
-    delete(table).where(table.c.provider_id == bindparam("provider")) for table in (usages, inventories, traits)
+    delete(table).where(table.c.provider_id == bindparam("provider"))
+    for table in (usages, moves, claims, inventories, traits)
 )
 _REMOVE_PROVIDER = delete(providers).where(providers.c.id == bindparam("provider"))
 _REMOVE_CLASS = delete(resource_classes).where(resource_classes.c.name == bindparam("class_name"))
@@ -193,6 +194,25 @@ class SandboxProviders(Port):
                     f"sandbox providers.remove_inventory: servers use {resource_class} of {provider}"
                 )
             connection.execute(_REMOVE_INVENTORY, key)
+
+    @verb
+    def claim_rest(self, provider: str) -> frozenset[str]:
+        """Claim all that is left of the provider, and return the servers that use it, boots on their way included."""
+        with locked(self.engine, SCHEDULER) as connection:
+            provider_id = self._provider_id(connection, provider, "claim_rest")
+            return claim_rest(connection, provider_id, self.clock())
+
+    @verb
+    def release_claims(self, provider: str) -> None:
+        """Remove our claims from the provider."""
+        with writing(self.engine) as connection:
+            release_claims(connection, provider)
+
+    @verb
+    def claimed(self, providers: Collection[str]) -> frozenset[str]:
+        """Return those of the providers that have claims of ours."""
+        with reading(self.engine) as connection:
+            return claimed(connection, providers)
 
     def usages(self, provider: str) -> Mapping[str, int]:
         """Return the current usage of this provider by resource class."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, exists, func, insert, or_, select, union_all, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.sandbox import tables
@@ -15,16 +15,48 @@ from leasehold.db.engine import reading, writing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine
 
     from leasehold.cloud.sandbox.faults import Faults
 
 STILL_THERE = or_(tables.servers.c.gone_at.is_(None), tables.servers.c.gone_at > bindparam("now"))
 """True for servers that exist at `now`: those whose deletion is not complete."""
 
+MOVING = exists().where(tables.moves.c.server_id == tables.servers.c.id, tables.moves.c.done_at > bindparam("now"))
+"""True for servers that at `now` are on the way to another host."""
+
+_LEFT = select(tables.moves.c.service_host).where(
+    tables.moves.c.server_id == tables.servers.c.id, tables.moves.c.done_at > bindparam("now")
+)
+HOST_NOW = func.coalesce(_LEFT.limit(1).scalar_subquery(), tables.servers.c.service_host)
+"""Where a server is at `now`: one that moves is still on its old host."""
+
+CONSUMED = union_all(
+    select(tables.usages.c.provider_id, tables.usages.c.resource_class, tables.usages.c.amount)
+    .join(tables.servers)
+    .where(STILL_THERE),
+    select(tables.moves.c.provider_id, tables.moves.c.resource_class, tables.moves.c.amount)
+    .join(tables.servers)
+    .where(STILL_THERE, tables.moves.c.done_at > bindparam("now")),
+    select(tables.claims.c.provider_id, tables.claims.c.resource_class, tables.claims.c.amount),
+).subquery("consumed")
+"""What is used of the providers at `now`: by servers, by servers that move, and by our claims."""
+
 _SETTING = select(tables.state.c.value).where(tables.state.c.name == bindparam("setting"))
 _LOCK = _SETTING.with_for_update()
 _CHANGE = update(tables.state).where(tables.state.c.name == bindparam("setting")).values(value=bindparam("new_value"))
+
+
+def is_on(one_of: Callable[[ColumnElement[Any]], ColumnElement[bool]]) -> ColumnElement[bool]:
+    """Return the condition that a server is, at `now`, on one of the hosts that `one_of` accepts; uses the indexes."""
+    leaving = select(tables.moves.c.server_id).where(
+        one_of(tables.moves.c.service_host), tables.moves.c.done_at > bindparam("now")
+    )
+    return or_(and_(one_of(tables.servers.c.service_host), ~MOVING), tables.servers.c.id.in_(leaving))
+
+
+SCHEDULER = "scheduler"
+"""The lock of all who decide by what is left of the providers."""
 
 
 def utc_now() -> datetime:

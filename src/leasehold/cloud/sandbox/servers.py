@@ -1,39 +1,51 @@
-"""The sandbox's virtual machines: booted through its scheduler, deleted at once or after a set time."""
+"""The sandbox's virtual machines: booted through its scheduler; deleted and moved at once or after a set time."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from sqlalchemy import bindparam, delete, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, or_, select, update
 
-from leasehold.cloud.ports import CloudPermanentError, Flavor, Server
+from leasehold.cloud.ports import Server
+from leasehold.cloud.sandbox.boots import Boot, Order, choose_host, claim, forget, land, move, store
 from leasehold.cloud.sandbox.faults import database_errors, verb
-from leasehold.cloud.sandbox.flavors import find_flavor
-from leasehold.cloud.sandbox.hosts import read_hosts
 from leasehold.cloud.sandbox.images import lose_uploads
-from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, locked, setting, utc_now
-from leasehold.cloud.sandbox.scheduler import choose, needs_of
-from leasehold.cloud.sandbox.tables import servers, usages
+from leasehold.cloud.sandbox.port import (
+    HOST_NOW,
+    MOVING,
+    SCHEDULER,
+    STILL_THERE,
+    Port,
+    change_setting,
+    is_on,
+    locked,
+    setting,
+    utc_now,
+)
+from leasehold.cloud.sandbox.tables import servers
 from leasehold.db.engine import reading, writing
-from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
+from leasehold_nova.decision import FilterOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Engine, Select
+    from sqlalchemy import Engine, Select
 
     from leasehold.cloud.sandbox.faults import Faults
 
 DELETE_SECONDS = "server_delete_seconds"
-_SCHEDULER = "scheduler"
+MIGRATE_SECONDS = "server_migrate_seconds"
 
-_COLUMNS = select(*(servers.c[name] for name in Server.__dataclass_fields__)).where(STILL_THERE)
+_SHOWN = {
+    "service_host": HOST_NOW.label("service_host"),
+    "status": case((and_(MOVING, servers.c.status == "ACTIVE"), "MIGRATING"), else_=servers.c.status).label("status"),
+}
+_COLUMNS = select(*(_SHOWN.get(name, servers.c[name]) for name in Server.__dataclass_fields__)).where(STILL_THERE)
 _ALL = _COLUMNS.order_by(servers.c.created_at, servers.c.id)
-_ON_HOST = _ALL.where(servers.c.service_host == bindparam("host"))
-_ON_HOSTS = _ALL.where(servers.c.service_host.in_(bindparam("hosts", expanding=True)))
+_ON_HOST = _ALL.where(is_on(lambda host: host == bindparam("host")))
+_ON_HOSTS = _ALL.where(is_on(lambda host: host.in_(bindparam("hosts", expanding=True))))
 _WITH_FLAVOR = _ALL.where(servers.c.flavor_id == bindparam("flavor"))
 _BY_ID_OR_NAME = _ALL.where(or_(servers.c.id == bindparam("reference"), servers.c.name == bindparam("reference")))
 _FAULT = select(servers.c.fault).where(servers.c.id == bindparam("server"), STILL_THERE)
@@ -41,10 +53,6 @@ _PRESENT = select(servers.c.gone_at).where(servers.c.id == bindparam("server"), 
 _GONE = select(servers.c.id).where(servers.c.gone_at <= bindparam("now"))
 _MARK = update(servers).where(servers.c.id == bindparam("server"))
 _MARK = _MARK.values(status="DELETING", gone_at=bindparam("new_gone_at"))
-_FORGET = (
-    delete(usages).where(usages.c.server_id.in_(bindparam("numbers", expanding=True))),
-    delete(servers).where(servers.c.id.in_(bindparam("numbers", expanding=True))),
-)
 
 
 class SandboxServers(Port):
@@ -93,7 +101,15 @@ class SandboxServers(Port):
                 gone_at = now + timedelta(seconds=seconds)
                 connection.execute(_MARK, {"server": server_id, "new_gone_at": gone_at})
             else:
-                _forget(connection, [server_id])
+                forget(connection, [server_id])
+
+    @verb
+    def migrate(self, server_id: str) -> None:
+        """Move a server through the scheduler: at once, or after `server_migrate_seconds` in status MIGRATING."""
+        now = self.clock()
+        with locked(self.engine, SCHEDULER) as connection:
+            done_at = now + timedelta(seconds=setting(connection, MIGRATE_SECONDS, 0))
+            move(connection, server_id, self.options, now, done_at)
 
     def boot(
         self,
@@ -110,30 +126,28 @@ class SandboxServers(Port):
         Raises CloudPermanentError when the flavor does not exist or is not for this project. `preemptible` acts like
         the flavor's extra spec `blazar:preemptible`.
         """
-        now = self.clock()
-        with database_errors("servers.boot"), locked(self.engine, _SCHEDULER) as connection:
-            _forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
-            flavor = _usable_flavor(connection, flavor_id, project_id)
-            specs = dict(flavor.extra_specs) | ({PREEMPTIBLE_KEY: "true"} if preemptible else {})
-            needs = needs_of(flavor)
-            request = Request(project_id, tuple(reservation_hints), flavor.id, specs)
-            traits_matter = bool(needs.required or needs.forbidden)
-            hosts, total = read_hosts(connection, needs.amounts.keys(), now, with_traits=traits_matter)
-            choice = choose(request, needs, hosts, total, self.options)
-            server = Server(
-                id=str(uuid4()),
-                name=name,
-                project_id=project_id,
-                flavor_id=flavor.id,
-                service_host=choice.service_host,
-                status="ERROR" if choice.service_host is None else "ACTIVE",
-                preemptible=truthy(specs.get(PREEMPTIBLE_KEY)),
-                created_at=now,
-            )
-            values = {name: getattr(server, name) for name in Server.__dataclass_fields__}
-            connection.execute(insert(servers).values(**values, fault=choice.reason))
-            _use(connection, server.id, needs.amounts, choice.providers)
-        return server
+        with database_errors("servers.boot"), locked(self.engine, SCHEDULER) as connection:
+            now = self.clock()
+            forget(connection, connection.execute(_GONE, {"now": now}).scalars().all())
+            order = Order(name, project_id, flavor_id, tuple(reservation_hints), preemptible)
+            boot = choose_host(connection, order, self.options, now)
+            store(connection, boot, landed=True)
+        return boot.server
+
+    def begin_boot(self, order: Order) -> Boot:
+        """Choose a host, as Nova's scheduler does before it claims anything; raises CloudPermanentError like `boot`."""
+        with reading(self.engine) as connection:
+            return choose_host(connection, order, self.options, self.clock())
+
+    def claim_boot(self, boot: Boot) -> Boot:
+        """Claim what the boot needs: its server is there, on no host yet; in ERROR if the room is gone."""
+        with locked(self.engine, SCHEDULER) as connection:
+            return claim(connection, boot, self.clock())
+
+    def land_boot(self, boot: Boot) -> None:
+        """Let the boot arrive on the host that was chosen."""
+        with writing(self.engine) as connection:
+            land(connection, boot)
 
     def all(self) -> Sequence[Server]:
         """Return every server, oldest first."""
@@ -153,32 +167,11 @@ class SandboxServers(Port):
         """Make every deletion that is requested from now on take `seconds`; 0 means at once."""
         change_setting(self.engine, DELETE_SECONDS, seconds)
 
+    def take_to_migrate(self, seconds: float) -> None:
+        """Make every migration that is requested from now on take `seconds`; 0 means at once."""
+        change_setting(self.engine, MIGRATE_SECONDS, seconds)
+
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
         with reading(self.engine) as connection:
             rows = connection.execute(statement, {**values, "now": self.clock()}).all()
         return [Server(*row) for row in rows]
-
-
-def _usable_flavor(connection: Connection, flavor_id: str, project_id: str) -> Flavor:
-    flavor = find_flavor(connection, flavor_id)
-    if flavor is None:
-        raise CloudPermanentError(f"sandbox servers.boot: there is no flavor {flavor_id}")
-    if not flavor.public and project_id not in flavor.projects:
-        raise CloudPermanentError(f"sandbox servers.boot: project {project_id} may not use flavor {flavor_id}")
-    return flavor
-
-
-def _use(connection: Connection, server_id: str, amounts: Mapping[str, int], sources: Mapping[str, int]) -> None:
-    rows = [
-        {"server_id": server_id, "resource_class": name, "provider_id": number, "amount": amounts[name]}
-        for name, number in sources.items()
-    ]
-    if rows:
-        connection.execute(insert(usages), rows)
-
-
-def _forget(connection: Connection, server_ids: Sequence[str]) -> None:
-    """Remove the rows of servers and of their usage."""
-    if server_ids:
-        for statement in _FORGET:
-            connection.execute(statement, {"numbers": list(server_ids)})

@@ -74,6 +74,15 @@ hypervisors = Table(
     **COUNTED,
 )
 
+disabled_services = Table(
+    "sandbox_disabled_services",
+    metadata,
+    Column("service_host", NAME, primary_key=True),
+    Column("reason", Text, nullable=False),
+    **EXACT,
+)
+"""Why a compute service is disabled, where a reason was given. Counts only while the hypervisor is not enabled."""
+
 aggregates = Table(
     "sandbox_aggregates",
     metadata,
@@ -219,6 +228,40 @@ usages = Table(
     **EXACT,
 )
 """What each server uses, from which provider; each class comes from one provider, as in Placement."""
+
+hints = Table(
+    "sandbox_hints",
+    metadata,
+    Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
+    Column("reservation", NAME, primary_key=True),
+    **EXACT,
+)
+"""The reservations that a server's boot named; they count again when it moves."""
+
+moves = Table(
+    "sandbox_moves",
+    metadata,
+    Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
+    Column("resource_class", NAME, primary_key=True),
+    Column("service_host", NAME, nullable=False),
+    Column("provider_id", ForeignKey("sandbox_providers.id"), nullable=False),
+    Column("amount", Integer, nullable=False),
+    Column("done_at", UtcDateTime, nullable=False),
+    Index("ix_sandbox_moves_service_host", "service_host"),
+    Index("ix_sandbox_moves_provider_id", "provider_id"),
+    **EXACT,
+)
+"""Where a server that migrates still is, and what it uses there, until `done_at`. Its own row names the new host."""
+
+claims = Table(
+    "sandbox_claims",
+    metadata,
+    Column("provider_id", ForeignKey("sandbox_providers.id", ondelete="CASCADE"), primary_key=True),
+    Column("resource_class", NAME, primary_key=True),
+    Column("amount", Integer, nullable=False),
+    **EXACT,
+)
+"""What Leasehold has claimed of a provider, so that nothing lands there."""
 
 networks = Table(
     "sandbox_networks",

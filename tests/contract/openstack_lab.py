@@ -55,7 +55,15 @@ class OpenStackLab(Lab):
         except exceptions.HttpException as error:
             raise CloudPermanentError(str(error)) from error
         self._until(lambda: self._admin.compute.get_server(made.id).status in SETTLED)
-        return next(server for server in self.cloud.servers.with_flavor(flavor_id) if server.id == made.id)
+        # Listed as building a moment longer than shown in ERROR: Nova forgets the request after it has kept the server.
+        found: list[Server] = []
+
+        def listed() -> bool:
+            found[:] = [each for each in self.cloud.servers.with_flavor(flavor_id) if each.id == made.id]
+            return found[0].status in SETTLED
+
+        self._until(listed)
+        return found[0]
 
     def remove(self, server: Server) -> None:
         self.cloud.servers.delete(server.id)

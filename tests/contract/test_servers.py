@@ -49,8 +49,10 @@ def test_a_server_is_found_by_host_and_by_flavor(lab: Lab) -> None:
     assert server in lab.cloud.servers.on_hosts(everywhere)
     assert server.created_at is not None
     assert server.created_at.tzinfo is not None
+    assert lab.cloud.servers.with_ids({server.id, unique("server")}) == [server]
     lab.remove(server)
     lab.cloud.servers.delete(server.id)
+    assert not lab.cloud.servers.with_ids({server.id})
     assert server not in lab.cloud.servers.on_host(server.service_host)
     assert server not in lab.cloud.servers.with_flavor(lab.flavor_id)
 
@@ -60,6 +62,7 @@ def test_nothing_is_nowhere(cloud: Cloud) -> None:
     assert not cloud.servers.on_hosts(())
     assert not cloud.servers.on_hosts({f"no-such-host-{number}" for number in range(20)})
     assert not cloud.servers.with_flavor(unique("flavor"))
+    assert not cloud.servers.with_ids(())
     cloud.servers.delete(unique("server"))
 
 

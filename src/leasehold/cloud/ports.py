@@ -298,6 +298,12 @@ class Servers(Protocol):
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project."""
 
+    def with_ids(self, server_ids: Collection[str]) -> Sequence[Server]:
+        """Return those of these servers that exist, of every project, also those that have not reached a host yet.
+
+        Asks for each, so it is for few. Any text may be asked for; what is no server's id is not found.
+        """
+
     def delete(self, server_id: str) -> None:
         """Request the deletion of a server, which may take a while."""
 
@@ -378,7 +384,7 @@ class Providers(Protocol):
 
         These are servers that run there, boots on their way to it, and migrations. Nothing more lands on the provider
         until `release_claims`. If the result is empty, nothing but our claims is on it; otherwise what a consumer frees
-        later is open until the next call. Raises CloudPermanentError when the provider does not exist.
+        later is open until the next call. A provider that does not exist has no consumers, and nothing can land on it.
         """
 
     def release_claims(self, provider: str) -> None:

@@ -137,7 +137,10 @@ class OpenStackProviders:
         claim that held is complete.
         """
         call = "providers.claim_rest"
-        uuid = self._known(call, provider)["uuid"]
+        found = self._find(call, provider)
+        if found is None:
+            return frozenset()
+        uuid = found["uuid"]
         inventories, _ = self._inventories(call, uuid)
         there = self._allocations(call, uuid)
         self._allocate(call, provider, claims.to_claim(uuid, inventories, there))

@@ -88,6 +88,10 @@ class OpenStackServers:
             found = self._list(call, {})
         return [server for server in found if server.flavor_id == flavor_id]
 
+    def with_ids(self, server_ids: Collection[str]) -> Sequence[Server]:
+        """Return those of these servers that exist, also those on no host yet; up to two calls for each."""
+        return [found for each in sorted(server_ids) if (found := self._one(each)) is not None]
+
     def delete(self, server_id: str) -> None:
         """Request the deletion of a server, at once even where Nova would keep it; does nothing when it is gone."""
         self._nova.call(
@@ -109,6 +113,16 @@ class OpenStackServers:
             json={"os-migrateLive": {"host": None, "block_migration": "auto"}},
             fine=(HTTPStatus.NOT_FOUND,),
         )
+
+    def _one(self, server_id: str) -> Server | None:
+        call, path = "servers.with_ids", f"{PATH}/{quote(server_id, safe='')}"
+        rows = [
+            self._nova.get(call, path, version, none_on=(HTTPStatus.NOT_FOUND,))
+            for version in (WITH_FLAVOR_ID, WITH_EXTRA_SPECS)
+        ]
+        if None in rows or rows[0]["server"]["status"] == "DELETED":
+            return None
+        return replace(_read(rows[0]["server"]), preemptible=_is_preemptible(rows[1]["server"]))
 
     def _on(self, call: str, service_host: str) -> list[Server]:
         return self._list(call, {"host": service_host}, frozenset({service_host}))

@@ -199,8 +199,8 @@ class SandboxProviders(Port):
     def claim_rest(self, provider: str) -> frozenset[str]:
         """Claim all that is left of the provider, and return the servers that use it, boots on their way included."""
         with locked(self.engine, SCHEDULER) as connection:
-            provider_id = self._provider_id(connection, provider, "claim_rest")
-            return claim_rest(connection, provider_id, self.clock())
+            row = connection.execute(_PROVIDER, {"provider": provider}).first()
+            return frozenset() if row is None else claim_rest(connection, row.id, self.clock())
 
     @verb
     def release_claims(self, provider: str) -> None:

@@ -47,6 +47,7 @@ _ALL = _COLUMNS.order_by(servers.c.created_at, servers.c.id)
 _ON_HOST = _ALL.where(is_on(lambda host: host == bindparam("host")))
 _ON_HOSTS = _ALL.where(is_on(lambda host: host.in_(bindparam("hosts", expanding=True))))
 _WITH_FLAVOR = _ALL.where(servers.c.flavor_id == bindparam("flavor"))
+_WITH_IDS = _ALL.where(servers.c.id.in_(bindparam("ids", expanding=True)))
 _BY_ID_OR_NAME = _ALL.where(or_(servers.c.id == bindparam("reference"), servers.c.name == bindparam("reference")))
 _FAULT = select(servers.c.fault).where(servers.c.id == bindparam("server"), STILL_THERE)
 _PRESENT = select(servers.c.gone_at).where(servers.c.id == bindparam("server"), STILL_THERE)
@@ -86,6 +87,11 @@ class SandboxServers(Port):
     def with_flavor(self, flavor_id: str) -> Sequence[Server]:
         """Return the servers that were booted with a flavor, of every project, oldest first, failed ones too."""
         return self._read(_WITH_FLAVOR, {"flavor": flavor_id})
+
+    @verb
+    def with_ids(self, server_ids: Collection[str]) -> Sequence[Server]:
+        """Return those of these servers that exist, oldest first."""
+        return self._read(_WITH_IDS, {"ids": sorted(server_ids)})
 
     @verb
     def delete(self, server_id: str) -> None:

@@ -40,6 +40,7 @@ def test_nothing_fits_on_a_claimed_host_until_it_is_released(lab: Lab, provider:
 def test_a_claim_names_the_servers_and_takes_what_they_leave(lab: Lab, provider: str) -> None:
     reservation, providers = lab.host_reservation(), lab.cloud.providers
     first, second = (lab.boot(lab.projects[0], lab.flavor_id, [reservation]) for _ in range(2))
+    assert providers.usages(provider)["VCPU"] == 2
     assert providers.claim_rest(provider) == {first.id, second.id}
     lab.remove(first)
     assert providers.claim_rest(provider) == {second.id}
@@ -90,4 +91,5 @@ def test_claims_of_an_unknown_provider(lab: Lab) -> None:
     assert lab.cloud.providers.claim_rest(name) == frozenset()
     lab.cloud.providers.release_claims(name)
     assert lab.cloud.providers.claimed({name}) == frozenset()
+    assert lab.cloud.providers.usages(name) == {}
     assert lab.cloud.providers.claimed(()) == frozenset()

@@ -44,7 +44,15 @@ CLOUD = tuple(
 )
 """The tables that the checks of the cloud need in addition."""
 SANDBOX = "sandbox_"
-MANMADE = ("sandbox_servers", "sandbox_usages", "sandbox_snapshots", "sandbox_state", "sandbox_faults")
+MANMADE = (
+    "sandbox_servers",
+    "sandbox_usages",
+    "sandbox_hints",
+    "sandbox_moves",
+    "sandbox_snapshots",
+    "sandbox_state",
+    "sandbox_faults",
+)
 """Cloud tables that users or the test write. All other tables must be in their initial state at the end."""
 _JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting"})
 _MOMENTS = frozenset({"time", "claim_until"})
@@ -152,6 +160,7 @@ def cloud_state(engine: Engine) -> Dump:
     for table, key, owners, label in (
         ("sandbox_aggregate_hosts", "aggregate_id", "sandbox_aggregates", "name"),
         ("sandbox_inventories", "provider_id", "sandbox_providers", "name"),
+        ("sandbox_claims", "provider_id", "sandbox_providers", "name"),
         ("sandbox_traits", "provider_id", "sandbox_providers", "name"),
         ("sandbox_floating_ip_tags", "floating_ip_id", "sandbox_floating_ips", "address"),
     ):

@@ -343,6 +343,9 @@ class _Providers:
     def traits(self, provider: str) -> frozenset[str]:
         return self._real.traits(provider)
 
+    def usages(self, provider: str) -> Mapping[str, int]:
+        return self._real.usages(provider)
+
     def ensure_child(self, parent: str, name: str) -> None:
         if self._names.get(parent) is None:
             raise CloudPermanentError(f"there is no provider {parent}")

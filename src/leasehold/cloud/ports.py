@@ -361,6 +361,9 @@ class Providers(Protocol):
     def traits(self, provider: str) -> frozenset[str]:
         """Return the provider's traits."""
 
+    def usages(self, provider: str) -> Mapping[str, int]:
+        """Return how much of each resource class consumers have of the provider; empty if it does not exist."""
+
     def ensure_child(self, parent: str, name: str) -> None:
         """Make sure `name` exists as a child of `parent`."""
 

@@ -43,6 +43,12 @@ HOST_OPTIONS = [
         max=YEAR,
         help="Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait.",
     ),
+    cfg.BoolOpt(
+        "expect_preemptibles",
+        default=True,
+        help="Whether there may be preemptible servers on free hosts. If not, starts of leases save the calls which "
+        "make sure that none is left on a host or lands there.",
+    ),
 ]
 
 
@@ -65,4 +71,5 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         default_before_end=host.before_end,
         snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
         zones=conf.nova.az_aware,
+        expect_preemptibles=host.expect_preemptibles,
     )

@@ -103,6 +103,7 @@ class CloudSettings:
     default_before_end: str = ""
     snapshot_wait: timedelta = timedelta(hours=1)
     zones: bool = True
+    expect_preemptibles: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,14 @@ class Processes:
         for name in names:
             self._record(name).unlink(missing_ok=True)
 
+    def suspend(self, name: str) -> None:
+        """Let a process pause where it is, until `resume`."""
+        self._signal([name], signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Let a process go on that was suspended."""
+        self._signal([name], signal.SIGCONT)
+
     def _signal(self, names: Iterable[str], number: signal.Signals) -> None:
         for name in names:
             pid = self.pid(name)

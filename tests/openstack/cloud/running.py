@@ -108,6 +108,14 @@ class RunningCloud:
         """Kill a service, as a power failure would."""
         self.processes.kill([self._service(name).name])
 
+    def suspend_service(self, name: str) -> None:
+        """Let a service pause in the middle of its work. Nova takes a part of it for dead after a minute."""
+        self.processes.suspend(self._service(name).name)
+
+    def resume_service(self, name: str) -> None:
+        """Let a service go on that was suspended."""
+        self.processes.resume(self._service(name).name)
+
     def start_service(self, name: str) -> None:
         """Start a service and wait until it works; a part of Nova works when it has reported to Nova."""
         service = self._service(name)

@@ -77,6 +77,11 @@ def set_inventory(s: Scene, inventory: Inventory) -> None:
     s.cloud.providers.set_inventory(s.provider(), resource_class(s.slots), inventory)
 
 
+def claim_a_host(scene: Scene) -> None:
+    """Leave a claim, as a work that breaks off does."""
+    scene.cloud.providers.claim_rest("cmp-07")
+
+
 def leave_a_host(s: Scene) -> None:
     s.cloud.aggregates.remove_host("freepool", "cmp-07")
     s.cloud.providers.delete(child_provider("cmp-07"))
@@ -158,6 +163,7 @@ REPAIRED = {
         each.__name__: Spoilt("leftover", lambda s: s.left, "is over", lambda s, leave=each: leave(s, s.left))  # type: ignore[misc]
         for each in [*LEFT, leave_aggregate_with_host]
     },
+    "host that is claimed": Spoilt("place", lambda _: "7", "is claimed at Placement", claim_a_host),
     "host in no place": Spoilt("place", lambda _: "7", "is in no aggregate of ours", leave_a_host),
 }
 

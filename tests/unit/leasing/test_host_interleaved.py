@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 60
 """Seconds for which one thread waits for another."""
-ENROLLING, REMOVING = range(1, 8), range(1, 3)
+ENROLLING, REMOVING = range(1, 9), range(1, 3)
 """The numbers of the cloud calls that each of the two makes; `test_as_many_calls_as_there_are` checks them."""
 
 

@@ -79,6 +79,7 @@ class Scene:
             ],
             "classes": classes,
             "servers": sorted((row.name, row.service_host) for row in servers),
+            "claims": self.cloud.providers.claimed({spec.hypervisor_hostname for spec in SPECS.values()}),
             "addresses": {last: replace(found, id="") for last, found in at.items() if found},
         }
 

@@ -216,7 +216,7 @@ def test_what_is_held_is_given_back_only_when_its_servers_are_gone(scene: Scene,
     for _ in range(2):
         with pytest.raises(CloudTransientError, match=f"servers {whose} .*are still being removed"):
             life.type.driver.converge(scene.cloud, each, ENDED)
-        assert {**scene.picture(), "flavors": active["flavors"]} == active
+        assert {**scene.picture(), "flavors": active["flavors"], "claims": frozenset()} == active
     scene.clock.advance(seconds=30)
     life.type.driver.converge(scene.cloud, each, ENDED)
     assert {**scene.picture(), "servers": []} == before

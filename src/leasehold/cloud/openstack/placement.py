@@ -70,6 +70,13 @@ class OpenStackProviders:
         path = f"{_path(self._known(call, provider))}/traits"
         return frozenset(self._placement.get(call, path, VERSION)["traits"])
 
+    def usages(self, provider: str) -> Mapping[str, int]:
+        """Return how much of each resource class consumers have of the provider."""
+        call = "providers.usages"
+        found = self._find(call, provider)
+        used = self._placement.get(call, f"{_path(found)}/usages", VERSION)["usages"] if found else {}
+        return {name: amount for name, amount in used.items() if amount}
+
     def ensure_child(self, parent: str, name: str) -> None:
         """Make sure `name` is a child of `parent`.
 

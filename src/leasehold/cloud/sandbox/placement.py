@@ -214,6 +214,7 @@ class SandboxProviders(Port):
         with reading(self.engine) as connection:
             return claimed(connection, providers)
 
+    @verb
     def usages(self, provider: str) -> Mapping[str, int]:
         """Return the current usage of this provider by resource class."""
         with reading(self.engine) as connection:

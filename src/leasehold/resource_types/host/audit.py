@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
 from leasehold.model.resource import HOST
+from leasehold.resource_types.host.emptying import audit_claims
 from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
 
@@ -55,6 +56,7 @@ def audit_membership(look: Look) -> Iterator[Finding]:
     for host in db.enrolled:
         if host.id not in db.busy:
             yield from _enrolled(host, cloud, db)
+    yield from audit_claims(look, db)
     yield from _shared(db.enrolled)
     yield from _strangers(look.settings.freepool, cloud, db)
 

@@ -14,6 +14,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.host.audit import TASK, audit_membership
+from leasehold.resource_types.host.emptying import await_end, prove_empty
 from leasehold.resource_types.host.end_actions import action_of
 from leasehold.resource_types.host.enrolment import (
     SHARED,
@@ -143,6 +144,7 @@ class HostDriver(Driver[HostRequest]):
             arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
             steps = [partial(_occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
             steps += [partial(_release, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
+            steps += [partial(_unclaim, cloud, job, host) for host in sorted(_names(job.former) - aggregate.hosts)]
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
@@ -195,14 +197,31 @@ def _occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[
     """Move a host from the free pool into the aggregate.
 
     It is added to the reservation's aggregate first: a host in no pool would accept servers of any project (contract
-    nova-filter §3, row 9), and one in two pools accepts no preemptible server (row 7), so the second sweep is final.
+    nova-filter §3, row 9), and one in two pools accepts no preemptible server (row 7). So the claim is released before
+    the host leaves the free pool: an attempt that breaks off leaves a host that is still on the way (`_on_the_way`).
     """
-    there = _sweep_preemptible(cloud, host)
+    there, claims = _sweep_preemptible(cloud, host), job.settings.expect_preemptibles
+    provider = _provider_of(job, host)
     if host not in members:
         _refuse_strangers(job, host, there)
-    cloud.aggregates.add_host(job.name, host)
+        if claims:
+            prove_empty(cloud, host, provider, lambda server: server.preemptible)
+        _add(cloud, job, host, provider if claims else None)
+    if claims:
+        cloud.providers.release_claims(provider)
     cloud.aggregates.remove_host(job.settings.freepool, host)
-    _sweep_preemptible(cloud, host)
+    if not claims:
+        _sweep_preemptible(cloud, host)
+
+
+def _add(cloud: Cloud, job: Job[HostRequest], host: str, claimed: str | None) -> None:
+    """Add a host to the aggregate; a refusal releases the claim, because the lease may get another host instead."""
+    try:
+        cloud.aggregates.add_host(job.name, host)
+    except CloudPermanentError:
+        if claimed is not None:
+            cloud.providers.release_claims(claimed)
+        raise
 
 
 def _refuse_strangers(job: Job[HostRequest], host: str, servers: Sequence[Server]) -> None:
@@ -234,8 +253,13 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str
     if host not in _names(job.all_holdings):
         _expel(cloud, job, host)
         return
+    provider = _provider_of(job, host)
+    consumers = cloud.providers.claim_rest(provider)
     _remove_servers(cloud, host, cloud.servers.on_host(host), kept)
+    if consumers:
+        await_end(cloud, host, provider, consumers, lambda server: server.id not in kept)
     _give_back(cloud, job, host)
+    cloud.providers.release_claims(provider)
 
 
 def _give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
@@ -267,16 +291,31 @@ def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server], kept: Co
 
 def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     aggregate = cloud.aggregates.get(job.name)
+    hosts, vacated = _names(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
     if aggregate is not None:
         action = action_of(job)
         kept = frozenset[str]() if action is None else action.awaited(cloud, job, aggregate.hosts)
         steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
         do_all([*([] if action is None else [partial(action.say_waiting, job, kept)]), *steps])
     cloud.aggregates.delete(job.name)
-    # A boot that passed the scheduler before the aggregate was deleted may have landed since. The host is not released
-    # yet, so every server on it that is not preemptible belongs to this reservation.
-    hosts = _names(job.all_holdings)
+    for_each(hosts - vacated, partial(_unclaim, cloud, job), patient=True)
+    # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
+    # released yet, so every server on it that is not preemptible belongs to this reservation.
     for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
+
+
+def _provider_of(job: Job[HostRequest], host: str) -> str:
+    """Return the provider of a host that the reservation has or had."""
+    return next(
+        str(held.resource.attributes["hypervisor_hostname"])
+        for held in job.all_holdings
+        if held.resource.attributes["service_name"] == host
+    )
+
+
+def _unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+    """Release a claim that an attempt left when it broke off after it had moved the host, or before."""
+    cloud.providers.release_claims(_provider_of(job, host))
 
 
 def _names(holdings: Sequence[Holding]) -> set[str]:

@@ -98,7 +98,8 @@ def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[st
 
 
 def place(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
-    """Put a host into the free pool, which is made where there is none."""
+    """Put a host into the free pool, which is made where there is none, and release a claim that was left on it."""
+    cloud.providers.release_claims(attributes["hypervisor_hostname"])
     cloud.aggregates.ensure(settings.freepool, None, {})
     cloud.aggregates.add_host(settings.freepool, attributes["service_name"])
 

@@ -1,0 +1,80 @@
+"""Empty a host for certain: claim what is left of it, let its servers go, move it, and release the claim last.
+
+A listing of a host's servers misses the boots that the scheduler has sent there and that have not landed. While all
+that is left of the host is claimed, Placement refuses whoever has only passed the scheduler's filters, and names
+everybody who was faster (decision 0055). A work that breaks off leaves its claim: the next one releases it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from leasehold.cloud.ports import CloudTransientError
+from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
+from leasehold.model.resource import HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.resource_types.look import Look
+    from leasehold.resource_types.records import Enrolments
+
+log = logging.getLogger(__name__)
+
+_COMING = frozenset({"BUILD", "MIGRATING", "RESIZE", "REBUILD", "SHELVED_OFFLOADED"})
+"""The statuses of servers that use a host before they are there. Any other server that is elsewhere has left the host,
+and what it still uses there is left over, as after an evacuation."""
+
+
+def prove_empty(cloud: Cloud, host: str, provider: str, doomed: Callable[[Server], bool]) -> None:
+    """Claim what is left of the host; raise CloudTransientError while a server uses it or is on its way to it.
+
+    The servers that were listed on it are gone, or being deleted. Those that are `doomed` are deleted on their way.
+    The claim stays, also with an error. On an empty host this is one call.
+    """
+    consumers = cloud.providers.claim_rest(provider)
+    if consumers:
+        await_end(cloud, host, provider, consumers, doomed)
+
+
+def await_end(
+    cloud: Cloud, host: str, provider: str, consumers: Collection[str], doomed: Callable[[Server], bool]
+) -> None:
+    """Raise CloudTransientError while the consumers, those of a claim, are servers that use the host.
+
+    Consumers that are no servers are ignored: leftover allocations must not block a host for ever.
+    """
+    using = [each for each in cloud.servers.with_ids(consumers) if _uses(each, host)]
+    for server in using:
+        if doomed(server) and server.status != "DELETING":
+            cloud.servers.delete(server.id)
+    if using:
+        message = f"{len(using)} servers are still being removed from one of its hosts, or are on their way to it"
+        raise CloudTransientError(message)
+    # What the consumers have freed since the claim is open until it is claimed too.
+    left = cloud.providers.claim_rest(provider)
+    if left - set(consumers):
+        message = f"{len(left)} servers are on their way to one of its hosts"
+        raise CloudTransientError(message)
+    if left:
+        text = "Placement has allocations on %s for %s, which use nothing there: they are ignored"
+        log.warning(text, provider, ", ".join(sorted(left)))
+
+
+def _uses(server: Server, host: str) -> bool:
+    return server.service_host == host or server.status in _COMING
+
+
+def audit_claims(look: Look, db: Enrolments) -> Iterator[Finding]:
+    """Yield the enrolled hosts with a claim that no lease needs: the hosts are in no lease, and no task is at work."""
+    idle = {
+        host.attributes["hypervisor_hostname"]: host
+        for host in db.enrolled
+        if host.id not in db.busy and host.number not in db.whole
+    }
+    for provider in sorted(look.cloud.providers.claimed(idle.keys())):
+        host = idle[provider]
+        what = f"Host {host.label} is claimed at Placement, although no lease takes it or gives it back."
+        yield Finding(FindingKind.PLACE, host.id, what, REPAIR, Mend.RESOURCE, HOST)

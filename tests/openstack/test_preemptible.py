@@ -1,0 +1,82 @@
+"""Preemptible servers on the real cloud: a lease starts on a host to which Nova is sending servers at that moment."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold import conf
+from leasehold.cloud.openstack.cloud import openstack_cloud
+from tests.openstack.leasehold import configuration, running_leasehold
+from tests.openstack.person import HOST, Person, minute, nothing_left
+from tests.openstack.test_scheduler import flavor, preemptibles_allowed
+from tests.processes import as_text, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.openstack.cloud import RunningCloud
+
+__all__ = ["preemptibles_allowed"]
+
+WITHIN = 90.0
+
+
+@contextmanager
+def paused(cloud: RunningCloud, name: str) -> Iterator[ExitStack]:
+    """Suspend a service of the cloud; the stack that is yielded resumes it, at the latest at the end."""
+    with ExitStack() as resume:
+        resume.callback(cloud.resume_service, name)
+        cloud.suspend_service(name)
+        yield resume
+
+
+def test_no_server_lands_on_a_host_that_a_lease_is_getting(
+    cloud: RunningCloud, tmp_path: Path, preemptibles_allowed: None
+) -> None:
+    """One boot has passed the scheduler and waits for its compute; another one waits for the scheduler."""
+    admin, demo, alt = (Person(cloud, name) for name in ("admin", "demo", "alt"))
+    name = cloud.computes[0]
+    file = tmp_path / "leasehold.conf"
+    file.write_text(as_text(configuration(cloud, "sqlite://", {})))
+    ports = openstack_cloud(conf.load(["--config-file", str(file)]).raw)
+    with (
+        running_leasehold(cloud, "preemptible") as leasehold,
+        flavor(admin.sdk, {"blazar:preemptible": "true"}) as preemptible,
+        nothing_left(admin),
+    ):
+        host = admin.blazar.host.create(name=name)
+        early = alt.boot(preemptible)
+        assert alt.outcome(early) == "ACTIVE"
+        with paused(cloud, name) as compute:
+            on_its_way = alt.boot(preemptible)
+            wait_for(lambda: on_its_way in ports.providers.claim_rest(name), within=WITHIN)
+            ports.providers.release_claims(name)
+            assert on_its_way not in {each.id for each in ports.servers.on_host(name)}
+            with paused(cloud, "nova-scheduler") as scheduler:
+                too_late = alt.boot(preemptible)
+                lease = demo.promise(HOST, "now", minute(hours=1))
+                wait_for(lambda: bool(ports.providers.claimed({name})), within=WITHIN)
+                wait_for(lambda: "are on their way to it" in leasehold.manager_log(), within=WITHIN)
+                scheduler.close()
+            assert alt.outcome(too_late) == "ERROR"
+            compute.close()
+        demo.lease_with_status(lease["id"], "ACTIVE", within=2 * WITHIN)
+        assert ports.servers.on_host(name) == []
+        assert not ports.providers.claimed({name})
+        assert not ports.servers.with_ids({early, on_its_way})
+        assert demo.boots(str(demo.sdk.compute.find_flavor("m1.nano").id), lease["reservations"][0]["id"])
+        demo.delete(lease)
+        assert not ports.providers.claimed({name})
+        alt.sdk.compute.delete_server(too_late)
+        admin.blazar.host.delete(host["id"])
+
+
+@pytest.fixture(autouse=True)
+def everything_runs(cloud: RunningCloud) -> Iterator[None]:
+    """Check that a failure leaves no service suspended."""
+    yield
+    assert all(cloud.is_alive(name) for name in ("nova-scheduler", cloud.computes[0]))

@@ -76,6 +76,7 @@ def check(decision: Decision, *, row: int, passes: bool) -> None:
             PREEMPTIBLE, [FREEPOOL, ORDINARY], PREEMPTIBLES, 6, True, id="6: ordinary aggregates do not count"
         ),
         pytest.param(PREEMPTIBLE, [SPARE], CUSTOM, 6, True, id="6: another preemptible aggregate"),
+        pytest.param(PREEMPTIBLE, [FREEPOOL, INSTANCES], PREEMPTIBLES, 7, False, id="7: instances are reserved there"),
         pytest.param(PREEMPTIBLE, [], PREEMPTIBLES, 7, False, id="7: an ordinary host"),
         pytest.param(PREEMPTIBLE, [OURS], PREEMPTIBLES, 7, False, id="7: leased"),
         pytest.param(PREEMPTIBLE, [FREEPOOL, OURS], PREEMPTIBLES, 7, False, id="7: several pools"),

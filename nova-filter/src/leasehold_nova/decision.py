@@ -1,13 +1,14 @@
 """Decides whether a host may take a request, from the host's aggregates and the request alone.
 
 The rows and their numbers are those of contract nova-filter §3; the first row that applies decides.
-The code differs from that table in four places. Each closes a hole, and none refuses what Leasehold itself sets up:
+The code differs from that table in five places. Each closes a hole, and none refuses what Leasehold itself sets up:
 
 * a pool counts once, even if both its zone and its name make it a pool;
 * row 1: a metadata value such as "False" or "0" does not open a reservation to a project;
 * rows 1 to 3: with several hints, one matching pool that the project may use is enough;
 * row 5: a reservation's flavor passes only on hosts of that reservation, and only for its project. Without
-  `strict_flavors` it passes on every host, as in the contract's row 5.
+  `strict_flavors` it passes on every host, as in the contract's row 5;
+* row 6: a host that instances are reserved on is refused to preemptible servers, which would take their room.
 
 Options for nova.conf, group `[blazar:physical:host]`, and the fields of `FilterOptions` they fill:
 
@@ -167,9 +168,11 @@ def _tenant_fits(aggregate: HostAggregate, project_id: str) -> bool:
 
 
 def _preemptible_answer(
-    _request: Request, host_pools: Sequence[HostAggregate], _aggregates: Sequence[HostAggregate], options: FilterOptions
+    _request: Request, host_pools: Sequence[HostAggregate], aggregates: Sequence[HostAggregate], options: FilterOptions
 ) -> Decision:
     """Rows 6 and 7."""
+    if any(RESERVATION_KEY in aggregate.metadata for aggregate in aggregates):
+        return Decision(passes=False, row=7, reason="the host has room that is reserved for instances")
     if [pool.name for pool in host_pools] == [options.preemptible_aggregate]:
         return Decision(passes=True, row=6, reason="preemptible servers may use unleased hosts")
     return Decision(

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.cloud.ports import CloudTransientError, Inventory
+from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.late_boots import delete_late_boots
@@ -24,11 +25,12 @@ from leasehold.resource_types.slots.names import (
     resource_class,
 )
 from leasehold.resource_types.slots.objects import objects_of_slots, remove_object, slots_in_use
+from leasehold.resource_types.slots.room import listed, make_room
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from leasehold.cloud.ports import Cloud, Flavor
+    from leasehold.cloud.ports import Aggregate, Cloud, Flavor
     from leasehold.resource_types.driver import Holding, Job
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -75,24 +77,35 @@ def converge_slots(
     metadata |= affinity_key(server_group)
     aggregate = cloud.aggregates.ensure(name, None, metadata)
     if wanted is Wanted.ACTIVE:
-        slots: Counter[tuple[str, str]] = Counter()
-        for holding in job.holdings:
-            # Healing may have added slots on a host that the reservation holds already, as a second allocation.
-            attributes = holding.resource.attributes
-            slots[attributes["service_name"], attributes["hypervisor_hostname"]] += holding.slots
-        hosts = {host for host, _ in slots}
-        for (host, hostname), total in sorted(slots.items()):
-            _offer(cloud, job, hostname, total)
-            if host not in aggregate.hosts:
-                cloud.aggregates.add_host(name, host)
-        cloud.flavors.grant(name, job.project_id)
-        for holding in job.former:
-            if holding.resource.attributes["service_name"] not in hosts:
-                _withdraw(cloud, job, holding.resource.attributes)
-        for holding in job.left:
-            if holding.resource.attributes["service_name"] not in hosts:
-                _leave(cloud, job, holding)
+        _activate(cloud, job, aggregate)
     return {"aggregate_id": aggregate.id}
+
+
+def _activate(cloud: Cloud, job: Job[Any], aggregate: Aggregate) -> None:
+    """Offer the slots on the hosts of the holdings, let the project use them, and withdraw those elsewhere."""
+    name = job.name
+    slots: Counter[tuple[str, str]] = Counter()
+    for holding in job.holdings:
+        # Healing may have added slots on a host that the reservation holds already, as a second allocation.
+        attributes = holding.resource.attributes
+        slots[attributes["service_name"], attributes["hypervisor_hostname"]] += holding.slots
+    hosts = {host for host, _ in slots}
+    for (host, hostname), total in sorted(slots.items()):
+        _offer(cloud, job, hostname, total)
+        if host not in aggregate.hosts:
+            cloud.aggregates.add_host(name, host)
+    # Until the start has succeeded, an earlier attempt may have added the hosts and waited for their room.
+    starting = job.reservation.status is ReservationStatus.PENDING
+    entering = {host: hostname for host, hostname in slots if starting or host not in aggregate.hosts}
+    if entering and job.settings.expect_preemptibles:
+        make_room(cloud, entering, listed(cloud, entering))
+    cloud.flavors.grant(name, job.project_id)
+    for holding in job.former:
+        if holding.resource.attributes["service_name"] not in hosts:
+            _withdraw(cloud, job, holding.resource.attributes)
+    for holding in job.left:
+        if holding.resource.attributes["service_name"] not in hosts:
+            _leave(cloud, job, holding)
 
 
 def _offer(cloud: Cloud, job: Job[Any], hostname: str, slots: int) -> None:
@@ -180,7 +193,7 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
 
 
 def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
-    """Delete late boots on the hosts of slots that begin; raises CloudError.
+    """Delete late boots on the hosts of slots that begin, and make room once more; raises CloudError.
 
     Slots do not wait for other servers on these hosts: those of other slots belong there, and the audit reports the
     rest to the operator.
@@ -194,3 +207,7 @@ def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
     if numbers:
         there = cloud.servers.on_hosts(numbers.keys())
         delete_late_boots(cloud, records, numbers, [each for each in there if each.flavor_id != job.name])
+        if job.settings.expect_preemptibles:
+            # Some may have passed the scheduler before the hosts were closed to them, and have landed since.
+            names = (held.resource.attributes for held in job.holdings)
+            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there)

@@ -18,6 +18,11 @@ def resource_class(reservation_id: str) -> str:
     return f"CUSTOM_RESERVATION_{reservation_id.upper().replace('-', '_')}"
 
 
+def reservation_of(name: str) -> str:
+    """Return the reservation of one of its custom resource classes."""
+    return name.removeprefix(resource_class("")).lower().replace("_", "-")
+
+
 def child_provider(hypervisor_hostname: str) -> str:
     """Return the name of the child provider with our inventories of a host."""
     return f"blazar_{hypervisor_hostname}"

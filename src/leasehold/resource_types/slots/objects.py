@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from leasehold.resource_types.driver import MARK, mark_of
 from leasehold.resource_types.look import RESERVATION_ID, CloudObject
 from leasehold.resource_types.slots import aggregates
-from leasehold.resource_types.slots.names import FLAVOR_KEY, child_provider, resource_class
+from leasehold.resource_types.slots.names import FLAVOR_KEY, child_provider, reservation_of, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from leasehold.resource_types.look import Look
 
 FLAVOR, CLASS, GROUP = "flavor", "resource class", "server group"
-_CLASS_OF = resource_class("")
 
 
 def objects_of_slots(look: Look) -> Iterator[CloudObject]:
@@ -29,7 +28,7 @@ def objects_of_slots(look: Look) -> Iterator[CloudObject]:
         if flavor.extra_specs.get(FLAVOR_KEY) == flavor.id and RESERVATION_ID.fullmatch(flavor.id):
             yield CloudObject(FLAVOR, flavor.id, flavor.id)
     for name in sorted(look.observation.classes):
-        ident = name.removeprefix(_CLASS_OF).lower().replace("_", "-")
+        ident = reservation_of(name)
         if resource_class(ident) == name and RESERVATION_ID.fullmatch(ident):
             yield CloudObject(CLASS, name, ident)
     for group in look.observation.groups.values():

@@ -41,6 +41,7 @@ from leasehold.manager.task_runner import run_task
 from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
+from leasehold.model.membership import Membership
 from leasehold.model.resource import FLOATING_IP, HOST, Disabling
 from leasehold.resource_types.registry import load_types
 from tests.locks import watch_locks
@@ -129,6 +130,19 @@ class World:
         """Enrol hosts by hypervisor hostname, all with these properties."""
         for name in names:
             self.hosts[name] = enrol_host(self.service, name, properties)
+
+    def share(self, *names: str) -> None:
+        """Enrol hosts by hypervisor hostname as shared ones, with the servers that they have."""
+        for name in names:
+            self.hosts[name] = enrol(self.service, HOST, {"name": name, "pool": "shared"}, {})
+
+    def move(self, label: str, pool: str) -> Resource:
+        """Ask for a host in a pool; its task does the rest."""
+        return resource.change(self.service, HOST, self.host(label).id, {}, None, Membership(pool))
+
+    def host(self, label: str) -> Resource:
+        """Return an enrolled host in its present state."""
+        return next(each for each in self.listed() if each.label == label)
 
     def enrol_addresses(self, *lasts: int) -> None:
         """Enrol addresses of the sandbox's network by their last octet."""

@@ -83,6 +83,7 @@ WINDOW = {
     **dict.fromkeys(("hosts", "moved", "warned"), list),
 }
 FLAG = {"disabled": bool, "disabled_reason": type(None)}
+POOL = {"pool": str, "pool_reason": type(None)}
 """What hosts and addresses have from 1.2 on, and resources."""
 HOST = {
     **MADE,
@@ -118,6 +119,7 @@ RESOURCE = {
     "reservable": bool,
     "health": str,
     **FLAG,
+    **POOL,
 }
 HOLDING = {
     **dict.fromkeys(("id", "name", "resource_type", "health", "start_date", "end_date"), str),
@@ -232,6 +234,7 @@ class Walk:
         newer: dict[str, Any] = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
         if self.caller.version == "1.2":
             newer |= NEWER if kind is LEASES else FLAG if kind in V1 else {}
+            newer |= POOL if kind.one == "host" else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]

@@ -71,6 +71,7 @@ NO_EXPRESSION: Values = [
 NO_AFFINITY: Values = ["maybe", 2, -1, 1.5, "truefalse", *OBJECTS]
 NO_IDENTIFIER: Values = [None, "", True, 1.5, "x" * 256, *OBJECTS]
 NO_BOOLEAN: Values = [None, 0, 1, "true", "yes", "", 1.5, *OBJECTS]
+NO_POOL: Values = [None, "", "drawing", "Shared", 1, True, *OBJECTS]
 NO_NAME: Values = ["x" * 81, "é" * 81, "x" * 100_000, *NO_TEXT]
 NO_DATE_TEXT = [
     *("tomorrow", "now ", " now", "NOW", "now\n", "Bogus-date 13:13"),
@@ -297,6 +298,8 @@ PLACES: list[Place] = [
     *places("POST", ADDRESS_TYPE, NETWORK, {"floating_ip_address": NO_ADDRESS}),
     *properties("PUT", RESOURCE, {}, NO_PROPERTY),
     *places("PUT", RESOURCE, {}, {"disabled": NO_BOOLEAN}),
+    *places("PUT", RESOURCE, {}, {"pool": NO_POOL}),
+    *places("POST", TYPE, NEW_HOST, {"pool": NO_POOL}),
     *places("PUT", RESOURCE, {"disabled": True}, {"disabled_reason": ["x" * 256, *NO_TEXT]}),
     *places("PUT", RESOURCE, {"disabled": False}, {"disabled_reason": ["broken"]}),
     *places("PATCH", f"{TYPE}/properties/{{name}}", {}, {"private": NO_BOOLEAN}),

@@ -82,6 +82,15 @@ def _enrolled(tables: Tables) -> dict[str, str]:
     }
 
 
+def _pooled(tables: Tables) -> set[str]:
+    """Return the service names of the enrolled hosts that are in the reservation pool."""
+    return {
+        row.attributes["service_name"]
+        for row in tables["resources"]
+        if row.type == "physical:host" and row.deleted_at is None and row.membership in (None, "reservation")
+    }
+
+
 def _service_hosts(tables: Tables, lease: Row, part: Row) -> Counter[str]:
     found: Counter[str] = Counter()
     for row in tables.live(lease, part):
@@ -104,7 +113,7 @@ def _check_aggregates(tables: Tables, state: CloudState, unfinished: set[str]) -
         assert state.members[name] == held, f"aggregate {name} has {state.members[name]} and not {held}: {lease}"
     whole = {part.id for part in tables["reservations"] if part.resource_type == "physical:host"}
     quarantined = {host for name in unfinished & whole for host in state.members.get(name, ())}
-    free, wanted = state.members[seed.FREEPOOL] - quarantined, set(_enrolled(tables)) - leased - quarantined
+    free, wanted = state.members[seed.FREEPOOL] - quarantined, _pooled(tables) - leased - quarantined
     assert free == wanted, f"the free pool has {free} and not {wanted}"
 
 

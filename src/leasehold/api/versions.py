@@ -69,6 +69,10 @@ HISTORY: Mapping[Version, str] = {
 * Resources have `disabled` and `disabled_reason`, which administrators see and set with PUT of a host and of a
   resource. A disabled resource is leased to nobody but administrators, and `reservable` is false for it at every
   version.
+* Hosts have a `pool` and a `pool_reason`, which administrators see. A host that serves everybody is enrolled with its
+  servers by POST with `pool: shared`; PUT with `pool: reservation` draws it into the reservation pool, and `shared`
+  gives it back. Only hosts of the reservation pool are leased, and `reservable` is false for all others at every
+  version.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

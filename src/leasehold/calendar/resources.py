@@ -22,8 +22,9 @@ _CACHED_AMOUNTS = 64
 class ResourceTable:
     """All resources of one pool that the calendar has loaded; each array has shape (rows,).
 
-    `numbers` is ascending. It also has the numbers that only allocations mention; such a row is not usable and has no
-    capacity. -1 stands for no capacity in `_capacity`, and for no limit in `_max_unit`.
+    A shared resource counts as not enrolled. `numbers` is ascending. It also has the numbers that only allocations
+    mention; such a row is not usable and has no capacity. -1 stands for no capacity in `_capacity`, and for no limit in
+    `_max_unit`.
     """
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class ResourceTable:
         for resource, row in zip(resources, rows, strict=True):
             self.usable[row] = resource.usable
             self.disabled[row] = resource.disabled
-            self.enrolled[row] = resource.deleted_at is None
+            self.enrolled[row] = resource.pooled
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)
             for name in resource.traits - self._traits.keys():

@@ -114,7 +114,7 @@ class Snapshot:
         return known.usable & ~known.disabled if self._offered is None else self._offered.copy()
 
     def enrolled(self) -> Mask:
-        """Return the mask of the resources that are still enrolled, healthy or not."""
+        """Return the mask of the resources that are still enrolled and not shared, healthy or not."""
         return self._resources.enrolled.copy()
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:

@@ -49,6 +49,14 @@ HOST_OPTIONS = [
         help="Whether there may be preemptible servers on free hosts. If not, starts of leases save the calls which "
         "make sure that none is left on a host or lands there.",
     ),
+    cfg.IntOpt(
+        "draw_seconds",
+        default=int(CloudSettings().draw_limit.total_seconds()),
+        min=0,
+        max=YEAR,
+        help="Seconds after which a shared host that is drawn into the reservation pool, and is not empty, goes back "
+        "as it was.",
+    ),
 ]
 
 
@@ -70,6 +78,7 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         image_prefix=conf.nova.image_prefix,
         default_before_end=host.before_end,
         snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
+        draw_limit=timedelta(seconds=host.draw_seconds),
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
     )

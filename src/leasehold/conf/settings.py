@@ -102,6 +102,7 @@ class CloudSettings:
     image_prefix: str = "reserved_"
     default_before_end: str = ""
     snapshot_wait: timedelta = timedelta(hours=1)
+    draw_limit: timedelta = timedelta(minutes=30)
     zones: bool = True
     expect_preemptibles: bool = True
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.db.tables import resource_properties, resources
+from leasehold.model.membership import Membership
 from leasehold.model.resource import Health, Resource
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         deleted_at=row.deleted_at,
         disabled=bool(row.disabled),
         disabled_reason=row.disabled_reason,
+        membership=Membership(row.membership or Membership.RESERVATION),
+        membership_since=row.membership_since,
+        membership_reason=row.membership_reason,
     )
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import case, false, func, or_, select
 
 from leasehold.db.tables import allocations, leases, resources, tasks
 from leasehold.metrics.state_gauges import ResourceGauges, StateGauges
+from leasehold.model.membership import Membership
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 
@@ -50,11 +51,13 @@ def read_state_gauges(connection: Connection, now: datetime) -> StateGauges:
 
 def _resources(connection: Connection, now: datetime) -> dict[str, ResourceGauges]:
     works, disabled = resources.c.reservable, func.coalesce(resources.c.disabled, false())
+    pooled = func.coalesce(resources.c.membership, Membership.RESERVATION) == Membership.RESERVATION
     counted = select(
         resources.c.type,
-        func.count(case((works & ~disabled, 1))).label("healthy"),
-        func.count(case((works & disabled, 1))).label("disabled"),
-        func.count(case((~works, 1))).label("failed"),
+        func.count(case((pooled & works & ~disabled, 1))).label("healthy"),
+        func.count(case((pooled & works & disabled, 1))).label("disabled"),
+        func.count(case((pooled & ~works, 1))).label("failed"),
+        func.count(case((~pooled, 1))).label("shared"),
     )
     rows = connection.execute(counted.where(resources.c.alive == 1).group_by(resources.c.type)).all()
     # Start from the leases, few of which hold resources now, instead of reading all past and future allocations.
@@ -73,4 +76,7 @@ def _resources(connection: Connection, now: datetime) -> dict[str, ResourceGauge
         .group_by(resources.c.type)
     )
     held: dict[str, int] = dict(connection.execute(holding).all())
-    return {row.type: ResourceGauges(row.healthy, row.failed, held.get(row.type, 0), row.disabled) for row in rows}
+    return {
+        row.type: ResourceGauges(row.healthy, row.failed, held.get(row.type, 0), row.disabled, row.shared)
+        for row in rows
+    }

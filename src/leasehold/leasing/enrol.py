@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
-from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
 from leasehold.db.resource import find_resource, insert_resource, put_properties, resources_by_number, sharing
 from leasehold.db.task import add_task_once, call_off_task, is_claimed
 from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.health import judge
+from leasehold.leasing.membership import tell_move
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import CloudUnavailableError, ConflictError, DuplicateError, InvalidInputError
 from leasehold.model.event_log import ResourceNews
+from leasehold.model.membership import Membership
 from leasehold.model.resource import ALWAYS_KNOWN, Health
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class _Enrolment:
                 self._check_new(connection, found)
             if driver.task:
                 self._overlaps = service.db.transact(lambda connection: self._announce(connection, found.id))
-                driver.place(service.cloud, service.settings.cloud, found.attributes, leased=False)
+                self._put(found)
         except CloudError as error:
             what = self._type.kind.described(self._description)
             message = f"The cloud cannot be asked about {what} now: {error}. Try again later."
@@ -96,6 +97,13 @@ class _Enrolment:
         finally:
             service.wake()
         return get_resource(service, self._type.name, found.id)
+
+    def _put(self, found: Discovery) -> None:
+        driver, cloud, settings = self._type.driver, self._service.cloud, self._service.settings.cloud
+        if found.membership is Membership.RESERVATION:
+            driver.place(cloud, settings, found.attributes, leased=False)
+        else:
+            driver.share(cloud, settings, found.attributes)
 
     def _announce(self, connection: Connection, ident: str) -> bool:
         """Write the task that undoes the enrolment; say whether it has begun already, for something else."""
@@ -131,7 +139,8 @@ class _Enrolment:
             "max_unit": dict(found.max_unit),
             "attributes": dict(found.attributes),
             "traits": sorted(found.traits),
-            "reservable": health is Health.HEALTHY,
+            "reservable": health is Health.HEALTHY and found.membership is Membership.RESERVATION,
+            "membership": found.membership,
             "health": health,
             "down_since": down_since,
             "created_at": now,
@@ -148,7 +157,8 @@ class _Enrolment:
         bump_pools(connection, generations)
         hurry_waiting(connection, generations, now)
         enrolled = resources_by_number(connection, [number])
-        put_resource_events(connection, ResourceNews.ENROLLED, list(enrolled.values()), now)
+        for each in enrolled.values():
+            tell_move(connection, ResourceNews.ENROLLED, each, now)
 
     def _look_again(self, *idents: str) -> None:
         task = self._type.driver.task

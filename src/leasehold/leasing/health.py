@@ -75,7 +75,7 @@ def check_health(service: Service, types: Collection[str] | None = None) -> Chec
         returning |= {
             each.number
             for each in resources
-            if not each.admitted and each.number in reports and _works(reports[each.number])
+            if not each.admitted and each.pooled and each.number in reports and _works(reports[each.number])
         }
         if _changes(resources, reports, service.now(), service.settings.manager.failure_grace):
             _mark(service, found, reports)
@@ -101,7 +101,7 @@ def admit(service: Service, returning: Collection[int]) -> None:
         generations = lock_pools(connection, pools)
         found: dict[str, list[Resource]] = defaultdict(list)
         for each in resources_by_number(connection, returning).values():
-            if each.health is Health.HEALTHY and each.deleted_at is None and not each.admitted:
+            if each.health is Health.HEALTHY and each.pooled and not each.admitted:
                 found[each.pool].append(replace(each, admitted=True))
         now = service.now()
         for pool, opened in found.items():

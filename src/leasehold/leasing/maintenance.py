@@ -149,11 +149,14 @@ class _Making:
         return [Pick(host.number) for host in self.hosts]
 
     def _check_enrolled(self, snapshot: Snapshot) -> None:
-        """Raise InvalidInputError if a host was removed since it was looked up."""
+        """Raise InvalidInputError if a host was removed since it was looked up, or is not in the reservation pool."""
         enrolled = set(snapshot.numbers[snapshot.enrolled()].tolist())
         gone = next((host for host in self.hosts if host.number not in enrolled), None)
         if gone is not None:
-            raise InvalidInputError(f"The host {gone.label} is not enrolled any more.", field="hosts")
+            message = (
+                f"The host {gone.label} is not in the reservation pool, so nothing is promised on it: leave it out."
+            )
+            raise InvalidInputError(message, field="hosts")
 
     # ------------------------------------------------------------ deciding
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError, CloudPermanentError
 from leasehold.db.allocation import in_use, stored_requests_on, unreleased_on
+from leasehold.db.audit import work_for
 from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.property import define_properties
@@ -25,6 +27,7 @@ from leasehold.db.resource import (
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
 from leasehold.db.waiting import hurry_waiting
+from leasehold.leasing.membership import Progress, again, ask_for_pool, bring_where_it_belongs, columns_of
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import (
     CloudUnavailableError,
@@ -32,14 +35,17 @@ from leasehold.model.errors import (
     NotFoundError,
 )
 from leasehold.model.event_log import ResourceNews
+from leasehold.model.membership import Membership
 from leasehold.model.properties import names, parse
+from leasehold.resource_types.attempts import do_all
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.db.task import Claim
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.caller import Caller
@@ -48,8 +54,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Standing = tuple[int, bool]
-"""The number of a resource's last enrolment, and whether it is still enrolled; every enrolment has a new number."""
+Standing = tuple[int, bool, Membership, "datetime | None"]
+"""The number of a resource's last enrolment, whether it is still enrolled, and where it is since when.
+
+Every enrolment has a new number."""
 
 
 def change(
@@ -58,13 +66,16 @@ def change(
     ident: str,
     properties: Mapping[str, str | None],
     disabling: Disabling | None = None,
+    pool: Membership | None = None,
 ) -> Resource:
     """Set properties of a resource, and whether it is disabled, all or none; the value None removes a property.
 
-    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). Raises NotFoundError, and
-    InUseError for a property that a current or future lease on the resource asked for.
+    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). `pool` begins to move it
+    there; who asks looks at it again. Raises NotFoundError, InUseError for a property that a current or future lease
+    on the resource asked for, and what `ask_for_pool` raises.
     """
-    kind = service.types.get(type_name).kind
+    type_ = service.types.get(type_name)
+    kind = type_.kind
 
     def work(connection: Connection) -> None:
         generations = lock_pools(connection, {kind.pool})
@@ -86,8 +97,10 @@ def change(
         if disabling is not None:
             after = disabling.applied(after)
             _tell_disabled(connection, resource, after, disabling.by, now)
-        flag = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
-        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **flag)
+        values = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
+        if pool is not None:
+            values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
+        update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)
         bump_pools(connection, generations)
         hurry_waiting(connection, generations, now)
 
@@ -132,7 +145,8 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         # Refuse because of leases first: what uses it in the cloud is probably theirs.
         _refuse_allocated(connection, kind.singular, resource, service.now())
     try:
-        users = driver.users(service.cloud, resource.attributes)
+        # What is not in the reservation pool serves others, and goes on with that.
+        users = driver.users(service.cloud, resource.attributes) if resource.pooled else None
     except CloudError as error:
         message = f"The cloud cannot be asked about {resource.label} now: {error}. Try again later."
         raise CloudUnavailableError(message) from error
@@ -159,12 +173,13 @@ def _refuse_allocated(connection: Connection, singular: str, resource: Resource,
         raise InUseError(message)
 
 
-def converge_resource(service: Service, type_: ResourceType, ident: str) -> Standing | None:
-    """Make the cloud match the database for a resource: place an enrolled one, release a removed one.
+def converge_resource(service: Service, type_: ResourceType, claim: Claim) -> tuple[Standing | None, Progress]:
+    """Make the cloud match the database for the claim's resource: place an enrolled one, release a removed one.
 
     The attributes are those of the enrolment, because the cloud may have lost the thing since. Returns the standing of
-    the resource when the work began, to be compared with that at its end.
+    the resource when the work began, to be compared with that at its end, and what is left to do.
     """
+    ident = claim.subject
     kind, driver, settings = type_.kind, type_.driver, service.settings.cloud
     with service.db.reading() as connection:
         resource = last_resource(connection, kind.name, ident)
@@ -173,18 +188,27 @@ def converge_resource(service: Service, type_: ResourceType, ident: str) -> Stan
         attributes = driver.attributes_of(service.cloud, settings, ident)
         if attributes is not None:
             _release(service, type_, ident, attributes)
-        return None
+        return None, Progress()
+    progress = Progress()
     if resource.deleted_at is not None:
-        _release(service, type_, ident, resource.attributes)
+        undo = partial(driver.share, service.cloud, settings, resource.attributes)
+        release = partial(_release, service, type_, ident, resource.attributes)
+        do_all([undo, release] if resource.membership.moves else [release])
+    elif resource.membership is Membership.RESERVATION:
+        progress = _place(service, type_, resource, claim)
     else:
-        _place(service, type_, resource)
-    return resource.number, resource.deleted_at is None
+        progress = bring_where_it_belongs(service, type_, resource, claim)
+    return _standing_of(resource), progress
 
 
 def standing(connection: Connection, type_name: str, ident: str) -> Standing | None:
     """Return the standing of a resource; None if it was never enrolled."""
     resource = last_resource(connection, type_name, ident)
-    return None if resource is None else (resource.number, resource.deleted_at is None)
+    return None if resource is None else _standing_of(resource)
+
+
+def _standing_of(resource: Resource) -> Standing:
+    return resource.number, resource.deleted_at is None, resource.membership, resource.membership_since
 
 
 def _release(service: Service, type_: ResourceType, ident: str, attributes: Mapping[str, Any]) -> None:
@@ -195,28 +219,42 @@ def _release(service: Service, type_: ResourceType, ident: str, attributes: Mapp
     driver.release(service.cloud, service.settings.cloud, attributes, alone=not others)
 
 
-def _place(service: Service, type_: ResourceType, resource: Resource) -> None:
+def _place(service: Service, type_: ResourceType, resource: Resource, claim: Claim) -> Progress:
     """Place an enrolled resource, unless a lease has it in the cloud, which gives it back itself.
 
     An allocation is not enough: such a lease may be deleted before it begins, and then nothing would move the resource.
-    A lease that takes it meanwhile is made due, and moves it again.
+    A lease that takes it meanwhile is made due, and moves it again. What a late call of a draw may have done is undone
+    when no such lease is at work, because it may be emptying the resource by the same means.
     """
     driver = type_.driver
     with service.db.reading() as connection:
-        ids = [held.reservation_id for held in _whole(connection, resource, service.now())]
+        whole = _whole(connection, resource, service.now())
+        ids = [held.reservation_id for held in whole]
+        idle = not _at_work(connection, whole, service.now())
     try:
         leased = driver.is_leased(service.cloud, resource.attributes, ids)
         driver.place(service.cloud, service.settings.cloud, resource.attributes, leased=leased)
+        if driver.movable and idle:
+            driver.reopen(service.cloud, resource.attributes)
     except CloudPermanentError as error:
         # No retry: nothing waits for it, a retry would not restore the thing, and the audit reports it again.
         log.warning("The enrolled %s %s could not be put in its place: %s", type_.kind.singular, resource.label, error)
-        return
+        return Progress()
 
     def hurry(connection: Connection) -> None:
         for lease_id in holders(connection, resource, service.now()):
             hurry_task(connection, LEASE, lease_id, service.now())
 
     service.db.transact(hurry)
+    if idle or not driver.movable:
+        return Progress()
+    return again(service, claim, "A lease that has it is at work")
+
+
+def _at_work(connection: Connection, held: Collection[Allocation], now: datetime) -> bool:
+    """Say whether the task of a lease that has one of these allocations is claimed, due, or to be tried again."""
+    works = work_for(connection, LEASE, {each.lease_id for each in held}) if held else {}
+    return any(work.busy(now) for found in works.values() for work in found)
 
 
 def holders(connection: Connection, resource: Resource, now: datetime) -> set[str]:

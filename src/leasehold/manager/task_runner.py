@@ -183,7 +183,7 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
 
 def _run_resource_task(service: Service, type_: ResourceType, claim: Claim) -> None:
     """Converge the cloud for a resource; the task is due again if an enrolment or removal touched it meanwhile."""
-    seen = converge_resource(service, type_, claim.subject)
+    seen, progress = converge_resource(service, type_, claim)
 
     def finish(connection: Connection) -> bool:
         # Lock the claim first: enrolling or removing the resource also writes to its task.
@@ -192,12 +192,16 @@ def _run_resource_task(service: Service, type_: ResourceType, claim: Claim) -> N
         due = due_anew(connection, claim)
         if due is None and standing(connection, type_.name, claim.subject) != seen:
             due = service.now()
-        finish_task(connection, claim, due)
+        if due is None and progress.due is not None:
+            attempts, refusals = claim.attempts, progress.refusals
+            finish_task(connection, claim, progress.due, error=progress.reason, attempts=attempts, refusals=refusals)
+        else:
+            finish_task(connection, claim, due)
         return True
 
     if not service.db.transact(finish):
         raise ClaimLostError(_OVERTAKEN)
-    count_task(claim.kind, Phase.REMOVE, DONE)
+    count_task(claim.kind, Phase.REMOVE, DONE if progress.due is None else RETRIED)
 
 
 def _run_late_call_task(service: Service, claim: Claim) -> None:

@@ -17,15 +17,17 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ResourceGauges:
-    """The enrolled resources of one type, each in one of three states, and how many are allocated to a lease now.
+    """The enrolled resources of one type, each in one of four states, and how many are allocated to a lease now.
 
     `healthy` ones work, `disabled` ones work too and were disabled by an administrator, and `failed` ones do not.
+    `shared` ones are not in the reservation pool, whether they work or not.
     """
 
     healthy: int
     failed: int
     held: int
     disabled: int = 0
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +102,12 @@ def _leases(gauges: StateGauges) -> Iterator[GaugeMetricFamily]:
 def _resources(gauges: StateGauges) -> GaugeMetricFamily:
     family = GaugeMetricFamily(
         "leasehold_resources",
-        "Enrolled hosts and floating IPs: `healthy`, `disabled` or `failed`, and of all those `held` by a lease now.",
+        "Enrolled hosts and floating IPs: `healthy`, `disabled`, `failed` or `shared`, and `held` by a lease now.",
         labels=["type", "state"],
     )
     for name, held in gauges.resources.items():
-        states = {"healthy": held.healthy, "failed": held.failed, "disabled": held.disabled, "held": held.held}
+        states = {"healthy": held.healthy, "failed": held.failed, "disabled": held.disabled, "shared": held.shared}
+        states["held"] = held.held
         for state, number in states.items():
             family.add_metric([name, state], number)
     return family

@@ -60,6 +60,9 @@ class ResourceNews(StrEnum):
     HEALTH = "resource.health"
     DISABLED = "resource.disabled"
     ENABLED = "resource.enabled"
+    DRAWN = "resource.drawn"
+    DRAW_FAILED = "resource.draw_failed"
+    GIVEN_BACK = "resource.given_back"
 
 
 class AlarmNews(StrEnum):

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.membership import Membership
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
@@ -67,6 +69,8 @@ class Resource:
     something else of it than before; None once every allocation on it fits that.
     `admitted` is what the health check says: it works, and what it had lost it has back. `disabled` is what an
     administrator says, with a `disabled_reason`; neither ever changes the other (decision 0052).
+    `membership` is the pool that it is in or moves to, `membership_since` since when; None means since its enrolment.
+    `membership_reason` is why the last draw failed; None if none has failed since.
     """
 
     number: int
@@ -88,20 +92,28 @@ class Resource:
     deleted_at: datetime | None = None
     disabled: bool = False
     disabled_reason: str | None = None
+    membership: Membership = Membership.RESERVATION
+    membership_since: datetime | None = None
+    membership_reason: str | None = None
 
     @property
     def reservable(self) -> bool:
-        """Say whether users may be promised it, as v1 shows it: it works and is not disabled."""
-        return self.admitted and not self.disabled
+        """Say whether users may be promised it, as v1 shows it: it works, is not shared and not disabled."""
+        return self.admitted and self.membership is Membership.RESERVATION and not self.disabled
+
+    @property
+    def pooled(self) -> bool:
+        """Say whether it is enrolled and in the reservation pool: no other is ever promised (decision 0056)."""
+        return self.deleted_at is None and self.membership is Membership.RESERVATION
 
     @property
     def usable(self) -> bool:
-        """Say whether an allocation may use it that may use disabled resources: it works and is still enrolled."""
-        return self.admitted and self.deleted_at is None
+        """Say whether an allocation may use it that may use disabled resources: it works and is pooled."""
+        return self.admitted and self.pooled
 
     @property
     def bookable(self) -> bool:
-        """Say whether any new allocation may use it: it works, is still enrolled, and is not disabled."""
+        """Say whether any new allocation may use it: it works, is pooled, and is not disabled."""
         return self.usable and not self.disabled
 
     @property

@@ -123,6 +123,10 @@ class Driver(ABC, Generic[R]):
     """The kind of the task that keeps an enrolled resource in its place; empty for a type that has none."""
     shared: ClassVar[str | None] = None
     """The attribute of which no two enrolled resources may have the same value; None where there is none."""
+    movable: ClassVar[bool] = False
+    """Whether a resource can be shared, and be moved into the reservation pool: `draw`, `share` and `reopen` are there.
+
+    Such a type has a `task`."""
     swappable: ClassVar[bool] = False
     """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
 
@@ -145,6 +149,20 @@ class Driver(ABC, Generic[R]):
 
     def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
         """Undo `place`; without `alone` another enrolled resource has the same shared attribute."""
+
+    def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:  # noqa: ARG002 - a default
+        """Do a next step to empty a shared resource, and put it where it belongs once nothing runs on it.
+
+        Returns what is still on it, such as `3 servers`; None when it is in its place, and as open as it was. Raises
+        CloudError.
+        """
+        return None
+
+    def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+        """Let a resource serve everybody, with all that runs on it; undoes a `draw` that was not completed."""
+
+    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+        """Undo what a `draw` may have left on a resource that is in the reservation pool."""
 
     def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
         """Return the attributes of the thing with this id, None where there is none: to undo an enrolment by its id."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.membership import Membership
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,7 +24,8 @@ class Discovery:
     """A thing in the cloud that can be enrolled.
 
     `id` is the resource's id in the API, `reference` its name in the cloud. Among the enrolled resources of a type both
-    are unique. `capacity` and `max_unit` are amounts by resource class, as in `Resource`.
+    are unique. `capacity` and `max_unit` are amounts by resource class, as in `Resource`. `membership` is the pool for
+    which it is enrolled; only a type that is `movable` has another than the reservation pool.
     """
 
     id: str
@@ -32,3 +35,4 @@ class Discovery:
     max_unit: Mapping[str, int] = field(default_factory=dict)
     traits: frozenset[str] = frozenset()
     report: Report = field(default_factory=Report)
+    membership: Membership = Membership.RESERVATION

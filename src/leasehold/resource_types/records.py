@@ -28,12 +28,13 @@ class Enrolments:
     """The resources of a type at one moment.
 
     `removed` are the attributes of those that are no longer enrolled, by id; `busy` the ids whose task is at work;
-    `whole` the numbers of those that a lease has as a whole.
+    `idle` those whose task has nothing to do; `whole` the numbers of those that a lease has as a whole.
     """
 
     enrolled: Sequence[Resource]
     removed: Mapping[str, Mapping[str, Any]]
     busy: frozenset[str]
+    idle: frozenset[str]
     whole: frozenset[int]
 
 
@@ -59,6 +60,7 @@ class Records:
                 enrolled,
                 removed_resources(connection, resource_type),
                 frozenset(subject for subject, works in tasks.items() if any(work.busy(now) for work in works)),
+                frozenset(each.id for each in enrolled if not any(work.due_at for work in tasks.get(each.id, ()))),
                 _whole(connection, [each.number for each in enrolled], now),
             )
 

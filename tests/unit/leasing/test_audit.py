@@ -163,7 +163,7 @@ REPAIRED = {
         each.__name__: Spoilt("leftover", lambda s: s.left, "is over", lambda s, leave=each: leave(s, s.left))  # type: ignore[misc]
         for each in [*LEFT, leave_aggregate_with_host]
     },
-    "host that is claimed": Spoilt("place", lambda _: "7", "is claimed at Placement", claim_a_host),
+    "host that is claimed": Spoilt("place", lambda _: "7", "is still claimed at Placement", claim_a_host),
     "host in no place": Spoilt("place", lambda _: "7", "is in no aggregate of ours", leave_a_host),
 }
 

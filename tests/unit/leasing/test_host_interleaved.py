@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from leasehold.db.store import Database
-from leasehold.db.task import add_task_once, postpone_task
+from leasehold.db.task import Claim, add_task_once, postpone_task
 from leasehold.leasing.resource import converge_resource
 from leasehold.manager.task_runner import run_task
 from leasehold.model.errors import DuplicateError
@@ -229,6 +229,6 @@ def test_a_host_that_is_promised_but_not_brought_in_goes_into_the_free_pool(worl
     world.cloud.aggregates.remove_host("freepool", "cmp-01")
     lease = world.lease(hosts(), start=0, end=2)
     ident = next(host.id for host in world.listed() if host.label == "cmp-01")
-    converge_resource(world.service, TYPES.get(HOST), ident)
+    converge_resource(world.service, TYPES.get(HOST), Claim(0, HOST, ident, "", 1, world.now()))
     world.delete(lease)
     check(world, free=True, enrolled=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.api.call import Reply
-from leasehold.api.handlers.resource import DISABLING_KEYS, asked_disabling
+from leasehold.api.handlers.resource import DISABLING_KEYS, POOL_KEYS, asked_disabling, asked_pool
 from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
 from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
+from leasehold.api.models.resource import PoolAnswer
 from leasehold.api.versions import DISABLING
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import ForbiddenError
+from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from leasehold.api.models.host import HostChange, HostCreation
     from leasehold.model.resource import Resource
 
-DISCOVERED = frozenset(HostAnswer.__annotations__) - DISABLING_KEYS
+SINCE_1_2 = frozenset({*DISABLING_KEYS, *PoolAnswer.__annotations__})
+"""The keys of an answer that it has from 1.2 on; before, they are names of properties like any other."""
+DISCOVERED = frozenset(HostAnswer.__annotations__) - SINCE_1_2
 """The keys of an answer that are not properties; no property may have one of these names."""
 
 
@@ -45,25 +49,31 @@ def create(call: Call, body: HostCreation) -> Reply:
         message = "Name the host to enrol: `name` is its hypervisor's name in the cloud, `id` its hypervisor's id."
         raise ForbiddenError(message, field="name")
     own = {key: value for key, value in (body.model_extra or {}).items() if call.strict or key not in DISCOVERED}
+    pool = asked_pool(call, _taken(call, POOL_KEYS, own)) or Membership.RESERVATION
     check_reserved(own, _reserved(call))
-    return _reply(call, enrol(call.service, HOST, {"name": reference}, checked_properties(own)))
+    return _reply(call, enrol(call.service, HOST, {"name": reference, "pool": pool}, checked_properties(own)))
 
 
 def change(call: Call, host_id: str, body: HostChange) -> Reply:
     """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests.
 
-    From 1.2 on `disabled` takes the host out of service, with a `disabled_reason`, or puts it back.
+    From 1.2 on `disabled` takes the host out of service, with a `disabled_reason`, or puts it back, and `pool` begins
+    to move it into that pool.
     """
     sent = dict(body.model_extra or {})
-    # Before 1.2 these are names of properties like any other.
-    flag = {key: sent.pop(key) for key in DISABLING_KEYS & sent.keys() & _reserved(call)}
-    disabling = asked_disabling(call, flag)
-    wanted = {} if disabling and not sent else checked_changes(sent, reserved=_reserved(call) | {"name"})
-    return _reply(call, resources.change(call.service, HOST, host_id, wanted, disabling))
+    disabling = asked_disabling(call, _taken(call, DISABLING_KEYS, sent))
+    pool = asked_pool(call, _taken(call, POOL_KEYS, sent))
+    wanted = {} if (disabling or pool) and not sent else checked_changes(sent, reserved=_reserved(call) | {"name"})
+    return _reply(call, resources.change(call.service, HOST, host_id, wanted, disabling, pool))
+
+
+def _taken(call: Call, keys: frozenset[str], sent: dict[str, Any]) -> dict[str, Any]:
+    """Take these keys out of what was sent, and return them, unless they are properties at the call's version."""
+    return {key: sent.pop(key) for key in keys & sent.keys() & _reserved(call)}
 
 
 def _reserved(call: Call) -> frozenset[str]:
-    return DISCOVERED | DISABLING_KEYS if call.version >= DISABLING else DISCOVERED
+    return DISCOVERED | SINCE_1_2 if call.version >= DISABLING else DISCOVERED
 
 
 def _reply(call: Call, host: Resource) -> Reply:

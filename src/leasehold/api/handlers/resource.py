@@ -8,12 +8,13 @@ from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read as read_body
 from leasehold.api.models.property import checked_changes, checked_properties
-from leasehold.api.models.resource import DisablingChange
+from leasehold.api.models.resource import DisablingChange, PoolChange
 from leasehold.api.views.resource import show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
+from leasehold.model.membership import Membership
 from leasehold.model.resource import ALWAYS_KNOWN, Disabling
 from leasehold.resource_types.fields import read
 from leasehold.resource_types.unknown_keys import refuse_unknown
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 DISABLING_KEYS = frozenset(DisablingChange.model_fields)
 """The keys of a PUT that disable or enable a resource."""
+POOL_KEYS = frozenset(PoolChange.model_fields)
+"""The keys of a PUT that move a resource between the pools."""
 
 
 def known(call: Call, resource_type: str) -> ResourceType:
@@ -72,7 +75,7 @@ def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
 def change(call: Call, resource_type: str, resource_id: str, body: ResourceChange) -> Reply:
     """Set properties of a resource, all of them or none; null removes a property.
 
-    `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back.
+    `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back; `pool` begins to move it.
     """
     if not body.model_fields_set:
         missing = "properties"
@@ -80,9 +83,11 @@ def change(call: Call, resource_type: str, resource_id: str, body: ResourceChang
     name = known(call, resource_type).name
     attributes = queries.get_resource(call.service, name, resource_id).attributes
     disabling = asked_disabling(call, body.model_dump(include=set(DISABLING_KEYS), exclude_unset=True))
+    pool = asked_pool(call, body.model_dump(include=set(POOL_KEYS), exclude_unset=True))
     properties, reserved = body.properties, ALWAYS_KNOWN | attributes.keys()
-    wanted = {} if disabling and not properties else checked_changes(properties, reserved=reserved)
-    return Reply({"resource": show_resource(resources.change(call.service, name, resource_id, wanted, disabling))})
+    wanted = {} if (disabling or pool) and not properties else checked_changes(properties, reserved=reserved)
+    changed = resources.change(call.service, name, resource_id, wanted, disabling, pool)
+    return Reply({"resource": show_resource(changed)})
 
 
 def asked_disabling(call: Call, sent: Mapping[str, Any]) -> Disabling | None:
@@ -97,6 +102,11 @@ def asked_disabling(call: Call, sent: Mapping[str, Any]) -> Disabling | None:
         message = "Only a disabled resource has a reason. Leave disabled_reason out, or send `disabled: true`."
         raise InvalidInputError(message, field="disabled_reason")
     return Disabling(change.disabled, change.disabled_reason, call.caller)
+
+
+def asked_pool(call: Call, sent: Mapping[str, Any]) -> Membership | None:
+    """Return the pool that this key of a request names; None without the key. Raises InvalidInputError."""
+    return Membership(read_body(PoolChange, dict(sent), call.version).pool) if sent else None
 
 
 def delete(call: Call, resource_type: str, resource_id: str) -> Reply:

@@ -16,10 +16,21 @@ if TYPE_CHECKING:
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 
 
-class HostCreation(RequestModel):
-    """The body of POST /v1/os-hosts: the hypervisor, by id or by name; every other key becomes a property."""
+_POOL: JsonDict = {
+    "pool": {
+        "type": ["string", "number", "boolean"],
+        "description": "From 1.2 on: `reservation`, the default, or `shared`; before, a property like any other",
+    },
+}
 
-    model_config = TAKES_PROPERTIES
+
+class HostCreation(RequestModel):
+    """The body of POST /v1/os-hosts: the hypervisor, by id or by name; every other key becomes a property.
+
+    From 1.2 on `pool` is the pool of the host, `reservation` or `shared`; a shared one may have servers.
+    """
+
+    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**PROPERTIES, "properties": _POOL}})
 
     id: Annotated[str, Field(max_length=255)] | int | None = None
     name: Annotated[str, Field(max_length=255)] | None = None
@@ -29,6 +40,7 @@ _PROPERTY: JsonDict = {"type": ["boolean", "string", "number", "null"]}
 _DISABLING: JsonDict = {
     "disabled": {**_PROPERTY, "description": "From 1.2 on: whether only administrators may lease the host"},
     "disabled_reason": {**_PROPERTY, "description": "From 1.2 on: why it is disabled, for administrators"},
+    "pool": {**_PROPERTY, "description": "From 1.2 on: the pool that it is to be in, `reservation` or `shared`"},
 }
 """Before 1.2 they are properties like any other."""
 
@@ -37,7 +49,8 @@ class HostChange(RequestModel):
     """The body of PUT /v1/os-hosts/{id}: properties by name, null for those to remove.
 
     From 1.2 on `disabled`, a boolean, takes the host out of service or puts it back, and `disabled_reason` is a text
-    that stays if it is absent, and goes if it is empty; before, both are properties.
+    that stays if it is absent, and goes if it is empty; `pool` begins to move it into that pool. Before, they are
+    properties.
     """
 
     model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**CHANGES, "properties": _DISABLING}})
@@ -64,6 +77,8 @@ class HostAnswer(TypedDict):
     updated_at: str | None
     disabled: NotRequired[bool | str]
     disabled_reason: NotRequired[str | None]
+    pool: NotRequired[str]
+    pool_reason: NotRequired[str | None]
 
 
 class OneHost(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -34,6 +34,15 @@ class DisablingChange(RequestModel):
     disabled_reason: Reason | None = None
 
 
+Pool = Literal["reservation", "shared"]
+
+
+class PoolChange(RequestModel):
+    """The part of a request that says in which pool a resource is to be."""
+
+    pool: Pool
+
+
 def _unless_absent(schema: JsonDict) -> None:
     """Take the default out of the description of a field: absent means that nothing changes."""
     del schema["default"]
@@ -43,12 +52,13 @@ class ResourceChange(RequestModel):
     """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove.
 
     `disabled` takes it out of service or puts it back; a `disabled_reason` that is absent stays, and an empty one goes.
-    At least a property or `disabled` is there.
+    `pool` begins to move a host into that pool. At least a property, `disabled` or `pool` is there.
     """
 
     properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra={**_CHANGED, "minProperties": 0})
     disabled: bool = Field(default=False, json_schema_extra=_unless_absent)
     disabled_reason: Reason | None = None
+    pool: Pool = Field(default="reservation", json_schema_extra=_unless_absent)
 
 
 class DisabledAnswer(TypedDict):
@@ -56,6 +66,13 @@ class DisabledAnswer(TypedDict):
 
     disabled: bool
     disabled_reason: str | None
+
+
+class PoolAnswer(TypedDict):
+    """The pool of a resource: reservation, shared, drawing or giving_back; and why the last draw failed."""
+
+    pool: str
+    pool_reason: str | None
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -75,6 +92,8 @@ class ResourceAnswer(TypedDict):
     updated_at: str | None
     disabled: bool
     disabled_reason: str | None
+    pool: str
+    pool_reason: str | None
 
 
 class OneResource(TypedDict):

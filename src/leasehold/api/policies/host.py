@@ -15,7 +15,7 @@ UPDATE_PROPERTIES = "blazar:oshosts:update_resource_properties"
 RULES = [
     admin_only(GET, "List hosts, or show one.", "GET", "/v1/os-hosts"),
     admin_only(POST, "Enrol a host.", "POST", "/v1/os-hosts"),
-    admin_only(PUT, "Change the properties of a host, disable it or enable it.", "PUT", "/v1/os-hosts/{host_id}"),
+    admin_only(PUT, "Change the properties or pool of a host, or disable it.", "PUT", "/v1/os-hosts/{host_id}"),
     admin_only(DELETE, "Remove a host.", "DELETE", "/v1/os-hosts/{host_id}"),
     admin_only(GET_ALLOCATIONS, "List the allocations of hosts.", "GET", "/v1/os-hosts/allocations"),
     admin_only(GET_PROPERTIES, "List the properties of hosts.", "GET", "/v1/os-hosts/properties"),

@@ -18,7 +18,7 @@ _ONE = f"{_ALL}/{{resource_id}}"
 RULES = [
     admin_only(GET, "List the resources of a type, or show one.", "GET", _ALL),
     admin_only(POST, "Enrol a resource.", "POST", _ALL),
-    admin_only(PUT, "Change the properties of a resource, disable it or enable it.", "PUT", _ONE),
+    admin_only(PUT, "Change the properties or pool of a resource, or disable it.", "PUT", _ONE),
     admin_only(DELETE, "Remove a resource.", "DELETE", _ONE),
     admin_only(GET_ALLOCATIONS, "List the allocations of resources.", "GET", f"{_ALL}/allocations"),
     admin_only(GET_PROPERTIES, "List the properties of resources.", "GET", f"{_ALL}/properties"),

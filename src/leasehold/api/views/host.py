@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record
-from leasehold.api.views.resource import show_disabled
+from leasehold.api.views.resource import show_disabled, show_pool
 
 if TYPE_CHECKING:
     from leasehold.api.models.host import HostAnswer
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def show_host(host: Resource, *, disabled: bool = False) -> HostAnswer:
     """Return the discovered fields of the host and its properties; a field wins over a property of the same name.
 
-    `cpu_info` is JSON text or null, because the dashboard decodes it. `disabled` says that the caller sees that flag.
+    `cpu_info` is JSON text or null, because the dashboard decodes it. `disabled` says that the caller sees that
+    flag, and the pool.
     """
     found = host.attributes
     discovered: HostAnswer = {
@@ -35,4 +36,5 @@ def show_host(host: Resource, *, disabled: bool = False) -> HostAnswer:
         "created_at": to_record(host.created_at),
         "updated_at": to_record(host.updated_at),
     }
-    return cast("HostAnswer", {**host.properties, **discovered, **(show_disabled(host) if disabled else {})})
+    since_1_2 = {**show_disabled(host), **show_pool(host)} if disabled else {}
+    return cast("HostAnswer", {**host.properties, **discovered, **since_1_2})

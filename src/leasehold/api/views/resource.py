@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.api.dates import to_record
 
 if TYPE_CHECKING:
-    from leasehold.api.models.resource import DisabledAnswer, ResourceAnswer, ResourceTypeAnswer
+    from leasehold.api.models.resource import DisabledAnswer, PoolAnswer, ResourceAnswer, ResourceTypeAnswer
     from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 
@@ -27,12 +27,18 @@ def show_resource(resource: Resource) -> ResourceAnswer:
         "created_at": to_record(resource.created_at),
         "updated_at": to_record(resource.updated_at),
         **show_disabled(resource),
+        **show_pool(resource),
     }
 
 
 def show_disabled(resource: Resource) -> DisabledAnswer:
     """Return whether an administrator has disabled the resource, and why."""
     return {"disabled": resource.disabled, "disabled_reason": resource.disabled_reason}
+
+
+def show_pool(resource: Resource) -> PoolAnswer:
+    """Return which pool the resource is in or moves to, and why the last draw failed."""
+    return {"pool": resource.membership, "pool_reason": resource.membership_reason}
 
 
 def show_type(type_: ResourceType) -> ResourceTypeAnswer:

@@ -1,6 +1,7 @@
 """Check that each enrolled host is in the right aggregate, and each host in our aggregates is enrolled (design §5).
 
-A host is in the free pool or in the aggregate of the host reservation that has it. Differences that the task of a lease
+A host is in the free pool or in the aggregate of the host reservation that has it; a shared one is in neither, and
+nothing that a draw has done stays. Differences that the task of a lease
 repairs are not checked here.
 """
 
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
+from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
-from leasehold.resource_types.host.emptying import audit_claims
+from leasehold.resource_types.host.enrolment import DRAWS
 from leasehold.resource_types.slots.aggregates import of_hosts
 from leasehold.resource_types.slots.names import child_provider
 
@@ -24,26 +26,43 @@ if TYPE_CHECKING:
 
 TASK = "host"
 """The kind of the task that keeps a host in its aggregate."""
+_MOVES = {Membership.DRAWING: "being drawn", Membership.GIVING_BACK: "being given back"}
 _UNKNOWN = "Enrol the host, or take it out by hand: it was never enrolled in this database."
 _GONE = "The cloud does not know its hypervisor: restore the hypervisor, or take the host out of service."
 
 
 @dataclass(frozen=True, slots=True)
 class _Cloud:
-    """The hosts in the cloud: members of the free pool, reservations by service host, providers, and hypervisors."""
+    """The hosts in the cloud.
+
+    Members of the free pool, reservations by service host, providers, hypervisors, the service hosts that a draw has
+    disabled, and the hypervisors whose providers we have claimed.
+    """
 
     pool: frozenset[str]
     leased: Mapping[str, Collection[str]]
     providers: frozenset[str]
     hypervisors: frozenset[str]
+    drawn: frozenset[str]
+    claimed: frozenset[str]
 
-    def lacks(self, host: Resource) -> list[str]:
+    def left_disabled(self, host: Resource) -> list[str]:
+        """Return what a draw that is over has left of its own reason."""
+        left = not host.membership.moves and host.attributes["service_name"] in self.drawn
+        return ["is still disabled for a draw"] if left else []
+
+    def wrong(self, host: Resource) -> list[str]:
+        """Return what is wrong with a host that no lease has, each as a part of a sentence."""
         name, provider = host.attributes["service_name"], child_provider(host.label)
-        placed = name in self.pool or name in self.leased
-        return [
-            *([] if placed else ["is in no aggregate of ours, so that servers of any project may land on it"]),
-            *([] if provider in self.providers else [f"has no provider {provider}"]),
-        ]
+        said = [] if provider in self.providers else [f"has no provider {provider}"]
+        said += self.left_disabled(host)
+        if not host.membership.moves:
+            said += ["is still claimed at Placement, although nobody empties it"] if host.label in self.claimed else []
+        if host.pooled and name not in self.pool and name not in self.leased:
+            said.insert(0, "is in no aggregate of ours, so that servers of any project may land on it")
+        if host.membership is Membership.SHARED and name in self.pool:
+            said.insert(0, "is shared and in the free pool, so that nothing new lands on it")
+        return said
 
 
 def audit_membership(look: Look) -> Iterator[Finding]:
@@ -56,7 +75,6 @@ def audit_membership(look: Look) -> Iterator[Finding]:
     for host in db.enrolled:
         if host.id not in db.busy:
             yield from _enrolled(host, cloud, db)
-    yield from audit_claims(look, db)
     yield from _shared(db.enrolled)
     yield from _strangers(look.settings.freepool, cloud, db)
 
@@ -68,8 +86,16 @@ def _see(look: Look) -> _Cloud:
             leased.setdefault(host, []).append(aggregate.name)
     pool = look.observation.aggregates.get(look.settings.freepool)
     # Hypervisor numbers repeat from cell to cell; hostnames do not.
-    hypervisors = frozenset(hypervisor.hypervisor_hostname for hypervisor in look.cloud.hypervisors.list())
-    return _Cloud(pool.hosts if pool else frozenset(), leased, look.observation.providers, hypervisors)
+    there = {each.hypervisor_hostname: each for each in look.cloud.hypervisors.list()}
+    enrolled = {host.label for host in look.records.enrolled(HOST)} & there.keys()
+    return _Cloud(
+        pool.hosts if pool else frozenset(),
+        leased,
+        look.observation.providers,
+        frozenset(there),
+        frozenset(each.service_host for each in there.values() if each.disabled_reason == DRAWS),
+        look.cloud.providers.claimed(enrolled),
+    )
 
 
 def _finding(subject: str, what: str, remedy: str, mend: Mend | None = None) -> Finding:
@@ -82,11 +108,13 @@ def _enrolled(host: Resource, cloud: _Cloud, db: Enrolments) -> Iterator[Finding
         what = f"Host {host.label} is in the aggregates of several reservations: {', '.join(several)}."
         yield _finding(host.id, what, "Take it out of those that do not hold it; its lease does the rest.")
         return
-    # The task of a lease that has the host puts it back.
-    lacking = [] if host.number in db.whole else cloud.lacks(host)
-    if lacking:
+    # The task of a lease that has the host puts it back, and may have claimed it.
+    wrong = cloud.left_disabled(host) if host.number in db.whole else cloud.wrong(host)
+    if host.membership.moves and host.id in db.idle:
+        wrong.append(f"is {_MOVES[host.membership]}, and nobody works on it")
+    if wrong:
         known = host.label in cloud.hypervisors and host.label in cloud.providers
-        what = f"Host {host.label} is enrolled, but it {' and '.join(lacking)}."
+        what = f"Host {host.label} is enrolled, but it {' and '.join(wrong)}."
         yield _finding(host.id, what, REPAIR if known else _GONE, Mend.RESOURCE if known else None)
 
 

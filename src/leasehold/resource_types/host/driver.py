@@ -10,9 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
+from leasehold.model.membership import Membership
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
 from leasehold.resource_types.host.emptying import await_end, prove_empty
 from leasehold.resource_types.host.end_actions import action_of
@@ -57,12 +59,15 @@ class HostDriver(Driver[HostRequest]):
 
     description = HostDescription
     task = TASK
+    movable = True
     shared = SHARED
     swappable = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
-        """Find the hypervisor with the exact hostname or id `name`."""
-        return discover(cloud, settings, description["name"])
+        """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
+        return discover(
+            cloud, settings, description["name"], Membership(description.get("pool", Membership.RESERVATION))
+        )
 
     def place(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, leased: bool) -> None:
         """Make the host's provider, and put it into the free pool unless a lease has it."""
@@ -73,6 +78,19 @@ class HostDriver(Driver[HostRequest]):
     def release(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any], *, alone: bool) -> None:
         """Take the host out of the free pool, and drop its provider."""
         release(cloud, settings, attributes, alone=alone)
+
+    def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
+        """Close the host to everybody, move its servers away, and put it into the free pool once it is empty."""
+        return drawing.draw(cloud, settings, attributes)
+
+    def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+        """Take the host out of the free pool, and open it; it keeps its provider while it is enrolled."""
+        give_provider(cloud, attributes)
+        drawing.share(cloud, settings, attributes)
+
+    def reopen(self, cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+        """Drop our claims, and enable the compute service if a draw has disabled it."""
+        drawing.reopen(cloud, attributes)
 
     def attributes_of(self, cloud: Cloud, settings: CloudSettings, ident: str) -> Mapping[str, Any] | None:
         """Return the attributes of the hypervisor with this id."""

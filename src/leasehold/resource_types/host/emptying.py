@@ -11,15 +11,11 @@ import logging
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudTransientError
-from leasehold.model.finding import REPAIR, Finding, FindingKind, Mend
-from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     from leasehold.cloud.ports import Cloud, Server
-    from leasehold.resource_types.look import Look
-    from leasehold.resource_types.records import Enrolments
 
 log = logging.getLogger(__name__)
 
@@ -65,16 +61,3 @@ def await_end(
 
 def _uses(server: Server, host: str) -> bool:
     return server.service_host == host or server.status in _COMING
-
-
-def audit_claims(look: Look, db: Enrolments) -> Iterator[Finding]:
-    """Yield the enrolled hosts with a claim that no lease needs: the hosts are in no lease, and no task is at work."""
-    idle = {
-        host.attributes["hypervisor_hostname"]: host
-        for host in db.enrolled
-        if host.id not in db.busy and host.number not in db.whole
-    }
-    for provider in sorted(look.cloud.providers.claimed(idle.keys())):
-        host = idle[provider]
-        what = f"Host {host.label} is claimed at Placement, although no lease takes it or gives it back."
-        yield Finding(FindingKind.PLACE, host.id, what, REPAIR, Mend.RESOURCE, HOST)

@@ -5,9 +5,11 @@ Contract resources §1. Every call may be repeated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from leasehold.model.errors import InUseError, NotFoundError, SharedServiceHostError
+from leasehold.model.membership import Membership
 from leasehold.resource_types.enrolment import Discovery, Report
 from leasehold.resource_types.fields import Identifier, RequestBody
 from leasehold.resource_types.slots.names import child_provider
@@ -20,26 +22,38 @@ if TYPE_CHECKING:
     from leasehold.model.resource import Resource
 
 
+DRAWS = "Leasehold draws this host into the reservation pool"
+"""Why a compute service is disabled; only one with this reason is enabled again."""
+
+
 class HostDescription(RequestBody):
-    """The exact hypervisor hostname, or the id of the hypervisor."""
+    """The exact hypervisor hostname, or the id of the hypervisor, and the pool; a shared host may have servers."""
 
     name: Identifier
+    pool: Literal["reservation", "shared"] = "reservation"
 
 
 SHARED = "service_name"
 """Aggregates contain compute services: all hypervisors of one (Ironic's nodes) would always be leased together."""
 
 
-def discover(cloud: Cloud, settings: CloudSettings, reference: str) -> Discovery:
-    """Return the hypervisor with this exact hostname or id; raises NotFoundError, or InUseError if it has servers."""
+def discover(cloud: Cloud, settings: CloudSettings, reference: str, pool: Membership) -> Discovery:
+    """Return the hypervisor with this exact hostname or id, for a pool.
+
+    Raises NotFoundError, and for the reservation pool InUseError if it has servers.
+    """
     found = cloud.hypervisors.find(reference)
     if found is None:
         raise NotFoundError("host", reference)
-    servers = cloud.servers.on_host(found.service_host)
+    servers = cloud.servers.on_host(found.service_host) if pool is Membership.RESERVATION else ()
     if servers:
-        message = f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it."
+        message = (
+            f"The host {reference} has {len(servers)} servers; move or delete them before you enrol it, or enrol it "
+            "with the pool `shared`, from microversion 1.2 on."
+        )
         raise InUseError(message)
-    return _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
+    host = _read(cloud, settings, found, cloud.providers.inventories(found.hypervisor_hostname))
+    return replace(host, membership=pool)
 
 
 def discovered(cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]) -> Mapping[int, Discovery]:
@@ -87,8 +101,8 @@ def attributes_of(host: Hypervisor, settings: CloudSettings) -> dict[str, Any]:
 
 
 def report_of(host: Hypervisor) -> Report:
-    """Return how the hypervisor is."""
-    return Report(up=host.up, enabled=host.enabled)
+    """Return how the hypervisor is; one that a draw has disabled is not in maintenance."""
+    return Report(up=host.up, enabled=host.enabled or host.disabled_reason == DRAWS)
 
 
 def _capacity(host: Hypervisor, inventories: Mapping[str, Inventory]) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Find leftover servers: servers without a lease on enrolled hosts that are in no host reservation.
 
 Such hosts are in the free pool, carry slots, or are about to be leased. Two kinds of servers are allowed on them:
-preemptible ones, which are deleted when a lease starts, and those of slots whose reservation is not over.
+preemptible ones, which are deleted when a lease starts, and those of slots whose reservation is not over. Shared hosts
+are not looked at: they serve everybody.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def audit_strangers(look: Look) -> Iterator[Finding]:
     One call lists the servers of all these hosts.
     """
     arrived = {host for each in of_hosts(look) for host in each.hosts}
-    enrolled = look.records.enrolled(HOST)
+    enrolled = [host for host in look.records.enrolled(HOST) if host.pooled]
     names = {host.attributes["service_name"] for host in enrolled} - arrived
     found = _nobodys(look, names) if names else {}
     suspects = [host for host in enrolled if host.attributes["service_name"] in found]

@@ -1,0 +1,64 @@
+"""How a host gets into the reservation pool while it serves everybody, and how it gets out again (decision 0056).
+
+That nothing runs on it is proved, not hoped for: the compute service is disabled, so that the scheduler chooses the
+host no more, and all that is left of its resource provider is claimed, so that a boot which has passed the scheduler
+before is refused. Then nothing but what the cloud shows is there, or comes. Every call may be repeated.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.errors import some_of
+from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.host.enrolment import DRAWS, give_provider, place
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.conf.settings import CloudSettings
+
+GOING = frozenset({"MIGRATING", "DELETING"})
+"""The statuses of servers that leave the host by themselves."""
+
+
+def draw(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
+    """Close the host, move its servers away, and once nothing is on it put it into the free pool and open it.
+
+    Returns what is still on it.
+    """
+    host, hostname = attributes["service_name"], attributes["hypervisor_hostname"]
+    cloud.hypervisors.disable(host, DRAWS)
+    foreign = cloud.providers.claim_rest(hostname)
+    # After the claims: a boot that came before them is in one of the two.
+    servers = cloud.servers.on_host(host)
+    staying = [partial(cloud.servers.migrate, each.id) for each in servers if each.status not in GOING]
+    do_all(staying, patient=False)
+    if servers or foreign:
+        return _spelled(servers, foreign - {each.id for each in servers})
+    give_provider(cloud, attributes)
+    # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
+    place(cloud, settings, attributes)
+    cloud.hypervisors.enable(host, DRAWS)
+    return None
+
+
+def _spelled(servers: Collection[Server], others: Collection[str]) -> str:
+    """Return what is on a host, as a part of a sentence; others are consumers of its provider in Placement."""
+    said = [f"{len(servers)} servers"] if servers else []
+    said += [f"allocations of other consumers: {some_of(sorted(others))}"] if others else []
+    return " and ".join(said)
+
+
+def share(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
+    """Take the host out of the free pool, then open it to everybody."""
+    cloud.aggregates.remove_host(settings.freepool, attributes["service_name"])
+    reopen(cloud, attributes)
+
+
+def reopen(cloud: Cloud, attributes: Mapping[str, Any]) -> None:
+    """Enable the compute service, if it is disabled for our reason, and drop our claims."""
+    cloud.hypervisors.enable(attributes["service_name"], DRAWS)
+    cloud.providers.release_claims(attributes["hypervisor_hostname"])

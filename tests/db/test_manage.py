@@ -374,3 +374,21 @@ def test_a_configuration_that_cannot_be_read_fails_here_and_in_a_sentence_elsewh
     assert "The configuration cannot be used" in error
     code, results, _ = check(run)
     assert (code, results) == (2, {"Configuration": "Failure", "Database": "Failure"})
+
+
+def test_pools_says_what_would_move_and_why_and_moves_it(run: Run, tmp_path: Path, database_url: str) -> None:
+    config = tmp_path / "leasehold.conf"
+    config.write_text("[cloud]\ndriver = sandbox\n[physical:host]\npool_floor = 2\npool_lead_seconds = 600\n")
+    with make_service(database_url, clock=Clock(), hosts=["cmp-01"]) as world:
+        world.share("cmp-02")
+        where = ("pools", "--database-url", database_url, "--config-file", str(config))
+        code, out, _ = run(*where, "--dry-run")
+        assert code == 0
+        assert "the floor is 2" in out
+        assert "Would draw cmp-02, which has 0 servers." in out
+        assert world.host("cmp-02").membership == "shared"
+        code, out, _ = run(*where)
+        assert (code, "Begins to draw cmp-02" in out) == (0, True)
+        assert world.host("cmp-02").membership == "drawing"
+        code, out, _ = run(*where)
+        assert (code, "Nothing moves." in out) == (0, True)

@@ -82,7 +82,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     service, unseen = None, NOT_ASKED if args.database_only else None
     try:
         if args.repair or not args.database_only:
-            service = service_on(engine, _config(args, engine), Event())
+            service = service_on(engine, configuration(args, engine), Event())
         if service is not None and not args.database_only:
             found += audit_cloud(service, Pace())
     except (CloudError, conf.ConfigurationError, PluginError) as error:
@@ -91,7 +91,7 @@ def _look(args: Namespace, engine: Engine) -> _Report:
     return _Report(list(zip(found, mended, strict=True)), unseen)
 
 
-def _config(args: Namespace, engine: Engine) -> conf.Config:
+def configuration(args: Namespace, engine: Engine) -> conf.Config:
     """Return the configuration; for the database of leasehold-standalone the default cloud is the sandbox."""
     standalone = engine.url.database == str(state_database())
     defaults = {("cloud", "driver"): "sandbox"} if standalone else None

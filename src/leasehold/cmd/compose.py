@@ -28,6 +28,7 @@ from leasehold.manager.deliverer import Deliverer
 from leasehold.manager.end_notices import EndNotices
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
+from leasehold.manager.pool_size import PoolSizer
 from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.reminder import Reminder
 from leasehold.manager.sequencer import Sequencer
@@ -113,6 +114,8 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
     if settings.alarm_seconds:
         periodic.append(AlarmWatcher(service))
+    if settings.pool_seconds:
+        periodic.append(PoolSizer(service))
     if any(each.name not in settings.unpolled for each in service.types.reporting()):
         periodic.append(Monitor(service))
     if settings.audit_seconds:

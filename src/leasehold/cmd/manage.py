@@ -1,4 +1,4 @@
-"""`leasehold-manage`: commands for operators: schema, clock, old leases, record, audit, sandbox, import, passwords."""
+"""`leasehold-manage`: commands for operators: schema, clock, old leases, record, audit, pools, import, passwords."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from getpass import getpass
 from typing import TYPE_CHECKING
 
 from leasehold import conf
-from leasehold.cmd import audit, database, import_blazar, record, sandbox
+from leasehold.cmd import audit, database, import_blazar, pools, record, sandbox
 from leasehold.cmd.database import OperatorError
 from leasehold.db import history, schema
 from leasehold.db.clock import accept_clock, ask_clock, is_believed, shared_clock, utc_now
@@ -81,6 +81,7 @@ def _parser(where: ArgumentParser) -> ArgumentParser:
     _add_purge(groups)
     record.add_command(groups)
     audit.add_command(groups)
+    pools.add_command(groups)
     import_blazar.add_command(groups)
     _add_hash_password(groups)
     return parser

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -12,6 +12,7 @@ from leasehold.conf import metrics
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import ManagerSettings, Settings
 from leasehold.conf.times import YEAR
+from leasehold.model.pool_size import Size
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
@@ -186,6 +187,35 @@ HOST_OPTIONS = [
         help="Reservations that start within this many minutes are healed, later ones when they come that close; 0 "
         "heals all of them at once.",
     ),
+    cfg.FloatOpt(
+        "pool_seconds",
+        default=DEFAULTS.pool_seconds,
+        min=0.0,
+        max=3600.0,
+        help="Seconds between two looks at how many hosts the reservation pool needs: shared hosts are drawn for "
+        "leases that wait and for `pool_floor`, and hosts on which nothing is promised are given back. One of the "
+        "managers looks. 0: hosts move only when somebody asks for it.",
+    ),
+    cfg.IntOpt(
+        "pool_floor",
+        default=DEFAULTS.pool_size.floor,
+        min=0,
+        help="Hosts of the reservation pool on which nothing is promised within `pool_lead_seconds`.",
+    ),
+    cfg.IntOpt(
+        "pool_ceiling",
+        min=0,
+        help="No host is drawn when the reservation pool has this many hosts; those beyond it are given back when "
+        "nothing is promised on them. By default there is no ceiling.",
+    ),
+    cfg.IntOpt(
+        "pool_lead_seconds",
+        default=int(DEFAULTS.pool_size.lead.total_seconds()),
+        min=0,
+        max=YEAR,
+        help="Seconds before they are needed that hosts are drawn, and that a host stays in the reservation pool "
+        "before it is given back: more than a draw takes.",
+    ),
 ]
 
 
@@ -213,6 +243,8 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         audit_seconds=conf.manager.audit_seconds,
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
+        pool_seconds=host.pool_seconds,
+        pool_size=_read_size(host),
         forgotten_plugins=_read_forgotten(conf),
         unpolled=frozenset(types_of(conf.manager.unpolled_types)) | (set() if host.enable_polling_monitor else {HOST}),
         reread_seconds=conf.manager.reread_seconds,
@@ -221,6 +253,14 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         alarm_seconds=conf.manager.alarm_seconds,
         alarms=conf.manager.alarms,
     )
+
+
+def _read_size(host: Any) -> Size:
+    """Return what the reservation pool is to be; raises ConfigurationError for a floor above the ceiling."""
+    if host.pool_ceiling is not None and host.pool_ceiling < host.pool_floor:
+        message = f"[physical:host] pool_floor is {host.pool_floor}, more than pool_ceiling: make it smaller."
+        raise ConfigurationError(f"The configuration cannot be used: {message}")
+    return Size(host.pool_floor, host.pool_ceiling, timedelta(seconds=host.pool_lead_seconds))
 
 
 def _read_rungs(texts: Iterable[str]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.pool_size import NO_SIZE, Size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -144,6 +145,8 @@ class ManagerSettings:
     alarm_seconds: float = 10.0
     alarms: int = 20
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
+    pool_seconds: float = 0.0
+    pool_size: Size = NO_SIZE
 
     @property
     def failure_grace(self) -> timedelta:

@@ -1,0 +1,45 @@
+"""`leasehold-manage pools`: which hosts the reservation pool would draw or give back now, and why."""
+
+from __future__ import annotations
+
+import sys
+from threading import Event
+from typing import TYPE_CHECKING
+
+from leasehold.cloud.ports import CloudError
+from leasehold.cmd.audit import configuration
+from leasehold.cmd.database import OperatorError
+from leasehold.db import schema
+from leasehold.resource_types.registry import PluginError
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace, _SubParsersAction
+
+    from sqlalchemy import Engine
+
+
+def add_command(groups: _SubParsersAction[ArgumentParser]) -> None:
+    """Add the command to the parser of `leasehold-manage`."""
+    text = "draw the shared hosts that leases need, and give back those that none needs"
+    parser = groups.add_parser("pools", help=text, description=f"{text}, as [physical:host] pool_floor and others say.")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would move, and why")
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace, engine: Engine) -> int:
+    """Move hosts once, or say with `--dry-run` what would move; a manager does what is begun."""
+    from leasehold.cmd.compose import service_on  # noqa: PLC0415 - only here, so that the other commands start faster.
+    from leasehold.leasing.pool_size import follow, planned  # noqa: PLC0415 - as above.
+
+    schema.check(engine)
+    try:
+        service = service_on(engine, configuration(args, engine), Event())
+        found = planned(service) if args.dry_run else follow(service)
+    except (CloudError, PluginError) as error:
+        raise OperatorError(str(error)) from error
+    moves = [f"draw {each.label}, which has {each.servers} servers" for each in found.draw]
+    moves += [f"give back {each.label}, on which nothing is promised" for each in found.give_back]
+    verb = "Would" if args.dry_run else "Begins to"
+    lines = [*found.why, *(f"{verb} {move}." for move in moves)] if moves else [*found.why, "Nothing moves."]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return 0

@@ -1,0 +1,91 @@
+"""Let the reservation pool follow the leases that wait (feature F3): look at what there is, and move what is needed.
+
+Nothing is locked while it is planned: each move is asked for as an operator does, and refused if it cannot be any more.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from leasehold.db.lease import find_leases
+from leasehold.db.pool_size import first_promises
+from leasehold.db.resource import list_resources
+from leasehold.db.waiting import MOST, waiting_for
+from leasehold.leasing.resource import change
+from leasehold.model.errors import LeaseholdError
+from leasehold.model.membership import Membership
+from leasehold.model.pool_size import Candidate, Need, Plan, plan
+from leasehold.model.resource import HOST, HOST_POOL, Health
+from leasehold.model.waiting import window_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
+
+PAUSE_AFTER_FAILURE = timedelta(hours=1)
+"""A host that could not be emptied is not drawn again sooner, unless an operator asks for it."""
+
+
+def planned(service: Service) -> Plan:
+    """Return what the reservation pool of hosts needs now; raises CloudError if the servers cannot be listed."""
+    now, size = service.now(), service.settings.manager.pool_size
+    with service.db.reading() as connection:
+        resources, promised = list_resources(connection, HOST), first_promises(connection, HOST_POOL, now)
+        needs = list(_needs(service, connection, now))
+    shared = [each for each in resources if each.membership is Membership.SHARED]
+    guests = service.types.get(HOST).driver.guests(service.cloud, shared) if shared else {}
+    found = [
+        Candidate(
+            each.number,
+            each.label,
+            each.membership,
+            (each.admitted if each.pooled else each.health is Health.HEALTHY) and not each.disabled,
+            each.membership_since,
+            promised.get(each.number),
+            len(guests.get(each.number, ())),
+            each.membership_reason is not None and now - (each.membership_since or now) < PAUSE_AFTER_FAILURE,
+        )
+        for each in resources
+    ]
+    return plan(found, needs, size, now)
+
+
+def follow(service: Service) -> Plan:
+    """Begin to move what the plan says, and return the plan; a host that cannot move now is left to the next round."""
+    found = planned(service)
+    with service.db.reading() as connection:
+        idents = {each.number: each.id for each in list_resources(connection, HOST)}
+    moves = [(each, Membership.RESERVATION) for each in found.draw]
+    moves += [(each, Membership.SHARED) for each in found.give_back]
+    for host, pool in moves:
+        try:
+            change(service, HOST, idents[host.number], {}, pool=pool)
+        except LeaseholdError as error:
+            log.info("The host %s does not move to the pool %s: %s", host.label, pool, error)
+        else:
+            log.info("The host %s moves to the pool %s. %s", host.label, pool, " ".join(found.why))
+    return found
+
+
+def _needs(service: Service, connection: Connection, now: datetime) -> Iterator[Need]:
+    """Yield what the leases need that wait for hosts, the longest waiting first; those that a limit stops need none."""
+    of_hosts = waiting_for(connection, {HOST_POOL})
+    waiting = list(islice((each.id for each in of_hosts if not each.waiting.passed_over), MOST))
+    found = {lease.id: lease for lease in find_leases(connection, waiting)}
+    for lease_id in waiting:
+        lease = found.get(lease_id)
+        if lease is not None and lease.waits:
+            types = [(part, service.types.find(part.resource_type)) for part in lease.reservations]
+            parts = [part for part, type_ in types if type_ is not None and type_.kind.pool == HOST_POOL]
+            # How many hosts slots need is not known before they are decided: one is assumed.
+            number = sum(int(part.request.get("min", 1)) for part in parts)
+            yield Need(lease.id, number, window_at(lease.window, now))

@@ -192,13 +192,16 @@ def _check_flags(tables: Tables, lease: Row, now: datetime) -> None:
 
 
 def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
-    """Each lease has the requested allocations, from now or its start to its end, or reports missing resources."""
+    """Each lease has the requested allocations, from now or its start to its end, or reports missing resources.
+
+    They last as long after the end as servers may live on.
+    """
     if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= now:
         return
     for part in tables.parts(lease):
         held = tables.live(lease, part)
         for row in held:
-            assert row.ends_at == seconds(lease.end_at), (lease, row)
+            assert row.ends_at == seconds(lease.end_at) + lives_on(part), (lease, row)
             assert row.starts_at <= max(seconds(lease.start_at), seconds(now)), (lease, row)
             if lease.start_at > now:
                 assert row.starts_at == seconds(lease.start_at), (lease, row)
@@ -208,6 +211,12 @@ def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
         assert slots <= most, found
         assert slots >= least or part.missing_resources, found
         _check_places(tables, part, held)
+
+
+def lives_on(part: Row) -> int:
+    """Return for how many seconds servers of a reservation may live on after its lease."""
+    ending = getattr(part, "ending", None)
+    return 0 if ending is None else int(ending["grace"] + ending["limit"])
 
 
 def _bounds(part: Row) -> tuple[int, int]:

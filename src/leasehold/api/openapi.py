@@ -11,6 +11,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
+from leasehold.resource_types.ending import EndingBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -170,13 +171,14 @@ def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any],
     requests = [route.request for route in routes if route.request is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     reservations, descriptions = types.schemas(), types.descriptions()
-    of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values()])
+    of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values(), EndingBody])
     of_answers, answer_schemas = _collect(answers)
     for schema in answer_schemas.values():
         # Answers have no other keys, so that generated clients may rely on the schema.
         schema.setdefault("additionalProperties", False)
     schemas |= answer_schemas
-    schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, of_requests)
+    endings = dict.fromkeys((name for name in reservations if types.by_name[name].driver.outlives), EndingBody)
+    schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, endings, of_requests)
     described = [of_requests[model] for model in descriptions.values()]
     if described:
         schemas["ResourceCreation"] = {"allOf": [schemas["ResourceCreation"], {"anyOf": described}]}
@@ -193,9 +195,15 @@ def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
 
 
 def _variants(
-    common: dict[str, Any], reservations: Mapping[str, type[BaseModel]], references: Mapping[Any, Any]
+    common: dict[str, Any],
+    reservations: Mapping[str, type[BaseModel]],
+    endings: Mapping[str, type[BaseModel]],
+    references: Mapping[Any, Any],
 ) -> dict[str, Any]:
-    """Return the schema of a requested reservation: one variant for each resource type, with the type's own fields."""
+    """Return the schema of a requested reservation: one variant for each resource type, with the type's own fields.
+
+    `endings` are the keys that say how it ends, for the types that have them.
+    """
     if not reservations:
         return common
     return {
@@ -209,6 +217,7 @@ def _variants(
                         "required": ["resource_type"],
                         "properties": {"resource_type": {"const": name}},
                     },
+                    *([references[endings[name]]] if name in endings else ()),
                 ]
             }
             for name, model in reservations.items()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.api.models.lease import OpenObject
 from leasehold.model.errors import UnknownKeysError
+from leasehold.resource_types.ending import KEYS
 from leasehold.resource_types.unknown_keys import LONGEST_NAMED, MOST_NAMED, refuse_unknown
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ def check_reservations(reservations: Sequence[Part] | None, type_of: Callable[[P
     `type_of` returns None for a reservation that a use case refuses for another reason: an unknown type or id.
     """
     for position, each in enumerate(reservations or ()):
-        check_reservation(each, ("reservations", position), type_of(each))
+        check_reservation(each, ("reservations", position), type_of(each), also=KEYS)
 
 
-def check_reservation(sent: OpenObject, place: Place, type_: ResourceType | None) -> None:
+def check_reservation(sent: OpenObject, place: Place, type_: ResourceType | None, also: Iterable[str] = ()) -> None:
     """Raise UnknownKeysError for keys that neither the model nor the type of a reservation reads; None: any key may be.
 
-    `place` is where the reservation is in the body.
+    `place` is where the reservation is in the body; `also` are further keys that are read.
     """
     if type_ is not None:
-        refuse_unknown(type_.kind.schema, sent.model_dump(), place, type(sent).model_fields)
+        refuse_unknown(type_.kind.schema, sent.model_dump(), place, {*type(sent).model_fields, *also})

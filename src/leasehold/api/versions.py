@@ -63,6 +63,8 @@ HISTORY: Mapping[Version, str] = {
 * Leases have a `type`. `immediate` starts now; `retry` and `waitlist` are kept if they cannot be granted at once, and
   tried again. Two more statuses, `IN_PROGRESS` and `TIMEDOUT`; before, they are shown as `PENDING` and `ERROR`.
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
+* Reservations have `on_end`, `grace_seconds` and `recycle_seconds`: what happens to their servers when the lease ends,
+  and when.
 * `/v1/series`: leases that recur by a rule of RFC 5545 are requested, amended and deleted together.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.
@@ -89,6 +91,7 @@ REMINDERS = V1_2
 LEASE_TYPES = V1_2
 STRICT_KEYS = V1_2
 DISABLING = V1_2
+ENDINGS = V1_2
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

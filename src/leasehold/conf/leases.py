@@ -59,6 +59,23 @@ MANAGER_OPTIONS = [
         "that has the fewest granted leases which are not over; or an entry point of a plugin in the group "
         "`leasehold.waiting_orders`. It is the same for all APIs and managers.",
     ),
+    cfg.IntOpt(
+        "longest_grace_seconds",
+        default=int(LeaseSettings().longest_grace.total_seconds()),
+        min=0,
+        max=YEAR,
+        help="The longest grace period that a reservation may ask for: seconds after the end of its lease in which no "
+        "server is deleted. Its resources are reserved for as long.",
+    ),
+    cfg.IntOpt(
+        "longest_recycle_seconds",
+        default=int(LeaseSettings().longest_recycling.total_seconds()),
+        min=0,
+        max=YEAR,
+        help="For how many seconds the servers of a reservation may live on after its grace period if it asks for "
+        "`recycle`. Its resources are reserved for as long, and free earlier if the servers are gone. 0 allows no "
+        "recycling.",
+    ),
     cfg.StrOpt(
         "heal_policy",
         default=HealPolicy.REPLACE.value,
@@ -185,6 +202,8 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         explanation_seconds=conf.enforcement.max_explanation_seconds,
         limits=_read_limits(conf.enforcement),
         external=external.read(conf),
+        longest_grace=timedelta(seconds=conf.manager.longest_grace_seconds),
+        longest_recycling=timedelta(seconds=conf.manager.longest_recycle_seconds),
     )
 
 

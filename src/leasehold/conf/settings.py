@@ -74,7 +74,8 @@ class LeaseSettings:
 
     A decision may take `decision_seconds` while other decisions wait for it. It may use `explanation_seconds` of them
     to find out what could be granted instead of a refused request. A lease that waits is tried again every
-    `retry_pause`, at most `retries` times.
+    `retry_pause`, at most `retries` times. After its end, a request may let servers live on for a `longest_grace` and
+    then, if they are recycled, for `longest_recycling`.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -90,6 +91,8 @@ class LeaseSettings:
     explanation_seconds: float = 0.1
     limits: LimitSettings = field(default_factory=LimitSettings)
     external: ExternalSettings = field(default_factory=ExternalSettings)
+    longest_grace: timedelta = timedelta(days=1)
+    longest_recycling: timedelta = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations, resources, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus, ReservationStatus
-from leasehold.model.windows import to_seconds
+from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -112,14 +112,20 @@ def work_of(connection: Connection, kind: str, subject: str) -> Work | None:
 
 
 def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
-    """Return what leases still keep that have ended, are deleted or are being deleted, by their ids."""
+    """Return what leases still keep that have ended, are deleted or are being deleted, by their ids.
+
+    Servers that outlive an ended lease keep what is still reserved for them.
+    """
     over = or_(
         leases.c.deleted_at.is_not(None),
-        leases.c.end_at <= now,
+        and_(leases.c.end_at <= now, allocations.c.ends_at <= to_seconds(now)),
         leases.c.status.in_((LeaseStatus.TERMINATED, LeaseStatus.DELETING)),
     )
     query = (
-        select(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at, allocations.c.resource_number)
+        select(
+            *(leases.c.id, leases.c.project_id, leases.c.status, leases.c.end_at),
+            *(allocations.c.resource_number, allocations.c.ends_at),
+        )
         .join(allocations, allocations.c.lease_id == leases.c.id)
         .where(over, allocations.c.released_at.is_(None), allocations.c.ends_at > allocations.c.starts_at)
         .order_by(leases.c.end_at, leases.c.id)
@@ -127,9 +133,17 @@ def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
     rows = connection.execute(query).all()
     resources = resources_by_number(connection, {row.resource_number for row in rows})
     return {
-        lease_id: Kept(first.project_id, first.status, min(first.end_at, now), _by_label(resources, (first, *rest)))
+        lease_id: Kept(
+            first.project_id, first.status, _since((first, *rest), now), _by_label(resources, (first, *rest))
+        )
         for lease_id, (first, *rest) in groupby(rows, attrgetter("id"))
     }
+
+
+def _since(rows: Collection[Any], now: datetime) -> datetime:
+    """Return since when a lease has been over that should have released these rows of lease and allocation."""
+    ends: list[datetime] = [max(row.end_at, from_seconds(row.ends_at)) for row in rows]
+    return min(now, *ends)
 
 
 def _by_label(resources: Mapping[int, Resource], rows: Iterable[Any]) -> tuple[Resource, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.ending import read_ending, write_ending
 from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, reservations
 from leasehold.db.waiting import read_waiting, write_waiting
@@ -98,6 +99,7 @@ def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
         "resources_changed": reservation.resources_changed,
         "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
+        "ending": write_ending(reservation.ending),
         "created_at": reservation.created_at,
         "updated_at": reservation.updated_at,
     }
@@ -274,6 +276,7 @@ def _reservation(row: Row[Any], held: tuple[Allocation, ...]) -> Reservation:
         updated_at=row.updated_at,
         allocations=held,
         missing=row.missing,
+        ending=read_ending(row.ending),
     )
 
 
@@ -360,6 +363,7 @@ def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
         "resources_changed": reservation.resources_changed,
         "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
+        "ending": write_ending(reservation.ending),
         "updated_at": reservation.updated_at,
     }
 
@@ -390,6 +394,14 @@ _SAVE_WAITING = _save(leases, "waiting", "waiting_since")
 _SAVE_REMINDERS = _save(leases, "reminders", "remind_at")
 _SAVE_RISK = _save(leases, "at_risk")
 _SAVE_RESERVATION = _save(
-    reservations, "request", "status", "missing_resources", "resources_changed", "missing", "cloud", "updated_at"
+    reservations,
+    "request",
+    "status",
+    "missing_resources",
+    "resources_changed",
+    "missing",
+    "cloud",
+    "ending",
+    "updated_at",
 )
 _SAVE_EVENT = _save(events, "time", "status", "updated_at")

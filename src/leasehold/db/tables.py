@@ -187,6 +187,7 @@ reservations = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime),
     Column("missing", Integer),
+    Column("ending", JSON(none_as_null=True)),
     Index("ix_reservations_lease_id", "lease_id"),
     **EXACT,
 )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked
     from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.resource_types.registry import ResourceTypes
@@ -46,13 +47,18 @@ def promise(
     generations: Mapping[str, int],
     window: Window,
 ) -> None:
-    """Write the allocations of a lease that is granted: what was decided for each of its reservations."""
-    grants = [
-        Grant(part.kind.pool, generations[part.kind.pool] + 1, reservation.id, pick)
-        for reservation, part, chosen in zip(lease.reservations, asked, decided, strict=True)
-        for pick in chosen
-    ]
-    insert_allocations(connection, lease.id, window, grants, Cause.GRANTED)
+    """Write the allocations of a lease that is granted in a window: what was decided for each of its reservations.
+
+    One statement for all reservations that hold their resources equally long after the end.
+    """
+    grants: dict[Window, list[Grant]] = {}
+    for reservation, part, chosen in zip(lease.reservations, asked, decided, strict=True):
+        pool = part.kind.pool
+        for pick in chosen:
+            held = grants.setdefault(reservation.ending.held(window), [])
+            held.append(Grant(pool, generations[pool] + 1, reservation.id, pick))
+    for held_window, granted in grants.items():
+        insert_allocations(connection, lease.id, held_window, granted, Cause.GRANTED)
 
 
 def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
@@ -117,28 +123,33 @@ def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapsh
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """One reservation whose allocations move to another window, at a generation of its pool."""
+    """One reservation whose allocations move with its lease to another window, at a generation of its pool.
+
+    `ending` is how the reservation ends from now on.
+    """
 
     lease: Lease
     part: Reservation
     window: Window
     generation: int
     now: datetime
+    ending: Ending
 
     @property
     def ahead(self) -> Window:
-        """The part of the new window that still lies ahead."""
-        return promised_window(self.window.start, self.window.end, self.now)
+        """The part that still lies ahead of the time in which it holds resources."""
+        return promised_window(self.window.start, self.ending.held(self.window).end, self.now)
 
     def moved(self, held: Allocation) -> Window:
-        """Return the new window of an allocation that stays: a bound changes only if the lease's bound changes.
+        """Return the new window of an allocation that stays: a bound changes only if that of the lease, or its ending.
 
         An unchanged bound keeps the allocation's own time, which may be later than the lease's start. Time that has
         passed is never allocated again: another lease may have had the resource since.
         """
         before = self.lease.window
         begin = held.window.start if self.window.start == before.start else self.ahead.start
-        end = held.window.end if self.window.end == before.end else self.ahead.end
+        same_end = self.window.end == before.end and self.ending == self.part.ending
+        end = held.window.end if same_end else self.ahead.end
         return Window(begin, max(begin, end))
 
     @property

@@ -23,7 +23,7 @@ from leasehold.leasing.dates import new_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.reallocation import Reallocation
-from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
+from leasehold.leasing.requests import Read, conditions_of, ending_of, place_of, read_requests
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -129,13 +129,15 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         reservation = _named(by_id, raw)
         found = service.types.get(reservation.resource_type)
         kind = found.kind
-        return Read(found, kind.amend(reservation, kind.asked(raw)), kind.load(reservation.request))
+        ending = ending_of(service, found, raw, reservation.ending)
+        return Read(found, kind.amend(reservation, kind.asked(raw)), kind.load(reservation.request), ending)
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]
     requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
     places = {ident: place_of(position) for position, ident in enumerate(idents)}
-    return Amendment(changes, requests, places, reading.hidden, sight.disabled)
+    endings = {ident: part.ending for ident, part in zip(idents, reading.parts, strict=True)}
+    return Amendment(changes, requests, places, reading.hidden, sight.disabled, endings)
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.draft import LeaseChanges
+    from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 class Amendment:
     """The changes that a client wants.
 
-    `requests` holds the new requests in stored form, and `places` their paths in the client's request, both by
-    reservation id. `hidden` are the private properties that the client may not use. `tells_disabled` says that the
-    client may learn that disabled resources would have been enough.
+    `requests` holds the new requests in stored form, `endings` how they end, and `places` their paths in the client's
+    request, all by reservation id. `hidden` are the private properties that the client may not use. `tells_disabled`
+    says that the client may learn that disabled resources would have been enough.
     """
 
     changes: LeaseChanges
@@ -33,10 +34,19 @@ class Amendment:
     places: Mapping[str, str]
     hidden: frozenset[str]
     tells_disabled: bool = False
+    endings: Mapping[str, Ending] = field(default_factory=dict)
 
     def request(self, part: Reservation) -> Mapping[str, Any]:
         """Return the stored request of a reservation after the amendment."""
         return self.requests.get(part.id, part.request)
+
+    def ending(self, part: Reservation) -> Ending:
+        """Return how a reservation ends after the amendment."""
+        return self.endings.get(part.id, part.ending)
+
+    def asks_more(self, part: Reservation) -> bool:
+        """Say whether a reservation needs a new decision, the window aside."""
+        return self.request(part) != part.request or self.ending(part).tail > part.ending.tail
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the amended lease; a failed lease is started again, unless the new window is over.
@@ -52,7 +62,7 @@ class Amendment:
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
         after = self.changes.described(replace(lease, window=window))
         for ident, request in self.requests.items():
-            after = after.with_reservations({ident}, request=request)
+            after = after.with_reservations({ident}, request=request, ending=self.endings[ident])
         times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
         for kind, time in times.items():
             event = lease.event(kind)

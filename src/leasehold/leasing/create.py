@@ -23,12 +23,13 @@ from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.requests import Read, conditions_of, place_of, read_requests
+from leasehold.leasing.requests import Read, conditions_of, ending_of, place_of, read_requests
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
 from leasehold.leasing.waiting_terms import waiting_terms
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
+from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import (
     ConflictError,
     ExternallyDeniedError,
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
-    from leasehold.resource_types.registry import ResourceTypes
 
 
 @decision("create")
@@ -108,18 +108,19 @@ def read_reservations(
     Raises the errors of `create_lease` for what is wrong with them at any time.
     """
     service.enforcement.check_count(caller.project_id, len(raws))
-    reading = read_requests(service, caller, sight, raws, partial(_read, service.types))
+    reading = read_requests(service, caller, sight, raws, partial(_read, service))
     return [
-        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden)
+        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden, ending=part.ending)
         for position, part in enumerate(reading.parts)
     ]
 
 
-def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
+def _read(service: Service, raw: Mapping[str, Any]) -> Read:
     if "resource_type" not in raw:
         raise MissingParameterError("resource_type")
-    found = types.offered(raw["resource_type"])
-    return Read(found, found.kind.parse(found.kind.asked(raw)))
+    found = service.types.offered(raw["resource_type"])
+    request = found.kind.parse(found.kind.asked(raw))
+    return Read(found, request, ending=ending_of(service, found, raw, DELETED_AT_ONCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,10 @@ class _Creation:
         lease_id = str(uuid4())
         reservations = tuple(
             Reservation(
-                str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored, created_at=now, updated_at=now
+                *(str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored),
+                created_at=now,
+                updated_at=now,
+                ending=part.ending,
             )
             for part in self.asked
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -28,7 +29,8 @@ class Asked:
     `firm` means that all it holds is in use; `touched`, that some of it may be, because a start failed half-way.
     `leaving` are picks that it no longer holds, but has not released when the window begins.
     `place` is its path in the client's request, such as `reservations[0]`; None if the request does not mention it.
-    `hidden` are the private properties that the caller may not use.
+    `hidden` are the private properties that the caller may not use. `ending` says for how long it holds its picks after
+    the end of the lease.
     """
 
     kind: Kind[Any]
@@ -40,6 +42,7 @@ class Asked:
     before: Any = None
     place: str | None = None
     hidden: frozenset[str] = frozenset()
+    ending: Ending = DELETED_AT_ONCE
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -124,31 +127,32 @@ class _Decision:
             if any(later.kind.pool == pool for later in self.asked[position + 1 :]):
                 kept = {pick.resource_number for pick in picks}
                 given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
-                views[pool] = views[pool].booked((*picks, *given_up, *part.leaving), self.terms.window)
+                taken = (*picks, *given_up, *part.leaving)
+                views[pool] = views[pool].booked(taken, part.ending.held(self.terms.window))
         return decided
 
     def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:
         with suppress(LeaseholdError, RefusedError):
-            return self._picks(position, view.booked(self._held_after(position, used=False), self.terms.window))
+            return self._picks(position, self._without_held_after(position, view, used=False))
         return None
 
     def _picks(self, position: int, view: Snapshot) -> Sequence[Pick]:
         part = self.asked[position]
-        view = view.booked(self._held_after(position, used=True), self.terms.window)
+        view = self._without_held_after(position, view, used=True)
         outcome = allocate(part, view, self.terms)
         if isinstance(outcome, Refusal):
             raise RefusedError(position, outcome)
         return outcome
 
-    def _held_after(self, position: int, *, used: bool) -> list[Pick]:
-        """Return picks of the reservations decided later: those that may be in use (`used`), or those merely held."""
+    def _without_held_after(self, position: int, view: Snapshot, *, used: bool) -> Snapshot:
+        """Return the view without what reservations hold that are decided later: what may be in use, or what is not."""
         pool = self.asked[position].kind.pool
-        found: list[Pick] = []
         for part in self.asked[position + 1 :]:
             if part.kind.pool == pool:
-                found += part.held if (part.firm or part.touched) is used else ()
-                found += part.leaving if used else ()
-        return found
+                found = part.held if (part.firm or part.touched) is used else ()
+                taken = (*found, *part.leaving) if used else found
+                view = view.booked(taken, part.ending.held(self.terms.window))
+        return view
 
 
 def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
@@ -165,8 +169,8 @@ def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refu
 def _allocated(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
     search = Search(
         view,
-        terms.window,
-        terms.length,
+        part.ending.held(terms.window),
+        terms.length + part.ending.tail,
         part.held,
         part.firm,
         part.before,
@@ -176,8 +180,16 @@ def _allocated(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Re
         part.hidden,
     )
     try:
-        return part.kind.allocate(part.request, search)
+        return _without_tail(part.kind.allocate(part.request, search), part.ending, terms.window)
     except TakesTooLongError:
         raise
     except LeaseholdError as error:
         raise part.blame(error) from None
+
+
+def _without_tail(outcome: Sequence[Pick] | Refusal, ending: Ending, window: Window) -> Sequence[Pick] | Refusal:
+    """Return the outcome with windows of leases, in place of those in which resources are held."""
+    if not isinstance(outcome, Refusal) or not ending.tail:
+        return outcome
+    nearest = outcome.nearest and Window(outcome.nearest.start, outcome.nearest.end - ending.tail)
+    return replace(outcome, window=window, nearest=nearest)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.mending import Mending
     from leasehold.model.event_log import LeaseNews
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
     from leasehold.model.segment import Cause
 
 
@@ -46,7 +47,8 @@ class Exchange:
         moved = False
         for ident, mending in mended.items():
             if mending.moves:
-                self._move(lease, ident, mending, pools[ident])
+                part = next(each for each in lease.reservations if each.id == ident)
+                self._move(lease, part, mending, pools[ident])
                 moved = True
         # The allocations are read again, so that the lease is saved even if no flag changes. A step in progress then
         # sees a new generation, and knows that it worked with outdated allocations.
@@ -63,7 +65,7 @@ class Exchange:
         put_flag_event(self.connection, lease, after, self.now)
         return after
 
-    def _move(self, lease: Lease, ident: str, mending: Mending, pool: str) -> None:
+    def _move(self, lease: Lease, part: Reservation, mending: Mending, pool: str) -> None:
         connection, generation, now = self.connection, self.generations[pool] + 1, self.now
         if mending.lost and mending.started:
             leave_allocations(connection, mending.lost, generation, now, self.cause)
@@ -73,5 +75,5 @@ class Exchange:
         if over:
             end_allocations(connection, over, generation, now, self.cause, released=True)
         window = promised_window(lease.window.start, lease.window.end, now)
-        grants = [Grant(pool, generation, ident, pick, substitute) for pick, substitute in mending.fresh]
-        insert_allocations(connection, lease.id, window, grants, self.cause)
+        grants = [Grant(pool, generation, part.id, pick, substitute) for pick, substitute in mending.fresh]
+        insert_allocations(connection, lease.id, part.ending.held(window), grants, self.cause)

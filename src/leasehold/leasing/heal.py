@@ -227,7 +227,8 @@ class Healing:
             except PluginBugError:
                 log.exception(_BUG, part.resource_type, part.id, lease.id)
                 continue
-            present[pool] = present[pool].booked([pick for pick, _ in mended[part.id].fresh], window)
+            fresh = [pick for pick, _ in mended[part.id].fresh]
+            present[pool] = present[pool].booked(fresh, part.ending.held(window))
         return mended
 
 

@@ -63,7 +63,8 @@ class Result(StrEnum):
 class Outcome:
     """The outcome of a step for one reservation; `reason` is a sentence for the lease's owner.
 
-    `occupied` are the allocations on vacated hosts that cannot be released yet, because servers remain there.
+    `occupied` are the allocations on vacated hosts that cannot be released yet, because servers remain there. `freed`
+    are allocations that are released although the reservation is not done: servers live on elsewhere.
     """
 
     reservation_id: str
@@ -71,6 +72,7 @@ class Outcome:
     reason: str | None = None
     cloud: Mapping[str, Any] | None = None
     occupied: frozenset[int] = frozenset()
+    freed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
         waits = bool(blocked) and len(blocked) == len(jobs)
         begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
         if begun.status is not lease.status:
-            put_event(connection, _BEGUN[begun.status], begun, now)
+            put_event(connection, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
         if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
             # Notify now, not when the step is complete: images before the end may take long.
             put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
@@ -189,6 +191,13 @@ def begin(service: Service, claim: Claim) -> Step | None:
         return Step(phase, begun, jobs, blocked, first)
 
     return service.db.transact(work)
+
+
+def _what_lives_on(lease: Lease, jobs: Sequence[Job[Any]]) -> dict[str, str]:
+    """Return until when servers outlive a lease that ends, for its event; nothing if none does."""
+    until = [job.kept_until for job in jobs if job.kept_until is not None and job.holdings]
+    ends = lease.status is LeaseStatus.TERMINATING and lease.reached(EventType.START)
+    return {"servers_live_until": max(until).isoformat()} if ends and until else {}
 
 
 def _begun(lease: Lease, phase: Phase) -> Lease:
@@ -230,8 +239,20 @@ def _job(
         tuple(left),
         service.settings.cloud,
         _warned(lease, now),
-        _wait_until(service, lease, now),
+        _wait_until(service, lease, part, now),
+        _kept_until(lease, part, now),
     )
+
+
+def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | None:
+    """Return until when servers of a reservation live on after the end; None if that is over, or there is no such time.
+
+    Whoever deletes a lease wants it to go: its servers are deleted at once.
+    """
+    if not part.ending.tail or lease.status is LeaseStatus.DELETING or lease.deleted_at is not None:
+        return None
+    until = part.ending.held(lease.window).end
+    return until if until > now else None
 
 
 def _warned(lease: Lease, now: datetime) -> datetime | None:
@@ -243,10 +264,11 @@ def _warned(lease: Lease, now: datetime) -> datetime | None:
     return event.time
 
 
-def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | None:
+def _wait_until(service: Service, lease: Lease, part: Reservation, now: datetime) -> datetime | None:
     """Return until when the end may wait for what the warning began; None if that time is over.
 
-    The wait is `[physical:host] snapshot_wait_seconds`, counted from the beginning of the end or the deletion.
+    The wait is `[physical:host] snapshot_wait_seconds`, counted from the beginning of the end or the deletion; servers
+    that live on after the end have that time too.
     """
     end = lease.event(EventType.END)
     # For an end that lies ahead the answer must not depend on `now`: the audit compares two answers.
@@ -255,7 +277,7 @@ def _wait_until(service: Service, lease: Lease, now: datetime) -> datetime | Non
         held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
         begun = min(now, max(held, default=now))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
-        begun = min(now, end.updated_at)
+        begun = max(min(now, end.updated_at), part.ending.held(lease.window).end)
     until = begun + service.settings.cloud.snapshot_wait
     return until if until > now else None
 

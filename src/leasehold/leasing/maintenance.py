@@ -177,7 +177,8 @@ class _Making:
             if mended is not None:
                 moves.append(_Move(lease, mended))
                 fresh = [pick for each in mended.values() for pick, _ in each.fresh]
-                view = view.booked(fresh, promised_window(lease.window.start, lease.window.end, now))
+                held = lease.held_window
+                view = view.booked(fresh, promised_window(held.start, held.end, now))
         return moves, fates
 
     def _mended(self, lease: Lease, view: Snapshot, now: datetime) -> dict[str, Mending] | None:
@@ -197,7 +198,7 @@ class _Making:
             if mending is None or (mending.flags.missing or 0) > (part.missing or 0):
                 return None
             mended[part.id] = mending
-            view = view.booked([pick for pick, _ in mending.fresh], window)
+            view = view.booked([pick for pick, _ in mending.fresh], part.ending.held(window))
         return mended or None
 
     def _check(self, fates: Sequence[Concerned]) -> None:
@@ -229,11 +230,12 @@ class _Making:
     def _move(self, connection: Connection, move: _Move, generation: int, now: datetime) -> Lease:
         """Write the other hosts of a lease, and return the saved lease."""
         lease, window = move.lease, promised_window(move.lease.window.start, move.lease.window.end, now)
+        endings = {part.id: part.ending for part in lease.reservations}
         for ident, mending in move.mended.items():
             over = (*mending.lost, *mending.dropped, *mending.back)
             end_allocations(connection, over, generation, now, Cause.MOVED, released=True)
             grants = [Grant(HOST_POOL, generation, ident, pick, mark) for pick, mark in mending.fresh]
-            insert_allocations(connection, lease.id, window, grants, Cause.MOVED)
+            insert_allocations(connection, lease.id, endings[ident].held(window), grants, Cause.MOVED)
         # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
         after = find_lease(connection, lease.id) or lease
         parts = {part.id: part for part in after.reservations}

@@ -153,7 +153,7 @@ class _Case:
 
     def _chosen(self, request: Any, picks: Sequence[Pick], promised: int, *, others: bool) -> Sequence[Pick]:
         """Return the picks and as much more as there is: first what the reservation lost and works again."""
-        view = self.pool.without([self.part.id]).booked(self._occupied(), self.terms.window)
+        view = self.pool.without([self.part.id]).booked(self._occupied(), self._window)
         vacated = (each for each in self.part.allocations if each.left_at is not None)
         lost = {each.resource_number for each in vacated if not each.swapped}
         working = {*self.terms.returning, *view.numbers[view.bookable()].tolist()} if lost else set()
@@ -163,6 +163,11 @@ class _Case:
         if others:
             picks = self._grown(request, picks, promised, view)
         return picks
+
+    @property
+    def _window(self) -> Window:
+        """The window in which it holds resources."""
+        return self.part.ending.held(self.terms.window)
 
     def _occupied(self) -> list[Pick]:
         """Return what it does not get: what was swapped away, and vacated hosts of slots.
@@ -181,7 +186,7 @@ class _Case:
         over = {each.resource_number for each in held_by(self.part, self.lease) if each.id in terms.over}
         staying = frozenset(over.intersection(pick.resource_number for pick in held))
         search = Search(
-            *(view, terms.window, terms.window.duration, held, firm, request, terms.margin, nothing, terms.check),
+            *(view, self._window, self._window.duration, held, firm, request, terms.margin, nothing, terms.check),
             staying=staying,
         )
         best, fits = picks, _slots(picks)

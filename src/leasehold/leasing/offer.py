@@ -149,7 +149,8 @@ class _Offer:
         """Return the next start at which the free resources differ; None if there is none."""
         terms = self.where.terms
         before = -(-terms.margin // _SECOND)
-        after = max(1, (terms.length + terms.margin) // _SECOND)
+        tail = max(part.ending.tail for part in self.where.asked)
+        after = max(1, (terms.length + tail + terms.margin) // _SECOND)
         changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in careful.values()]
         return min((change for change in changes if change is not None), default=None)
 

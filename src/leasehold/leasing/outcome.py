@@ -116,12 +116,17 @@ class _Completion:
         return seen if generation == seen.generation else find_lease(connection, seen.id, lock=True, gone=True)
 
     def _freed(self) -> dict[str, list[int]]:
-        """Return, by pool, the allocations to release: all of an ended reservation, else former and vacated ones."""
+        """Return, by pool, the allocations to release.
+
+        All of an ended reservation, and those on which nothing lives on; of any other, former and vacated ones.
+        """
         done = self._of(Result.DONE)
+        early = frozenset[int]().union(*(outcome.freed for outcome in self.outcomes))
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
             over = job.all_holdings if self.step.wanted is Wanted.ENDED else (*job.former, *job.left)
-            for holding in over if job.name in done else ():
+            ready = [each for each in over if job.name in done or each.allocation_id in early]
+            for holding in ready:
                 if holding.allocation_id not in self._occupied:
                     freed.setdefault(holding.resource.pool, []).append(holding.allocation_id)
         return freed
@@ -192,7 +197,8 @@ class _Completion:
             pauses.append(pause_after(attempts, first=first, most=settings.retry_most_seconds))
         if waiting and waiting == self.step.blocked.keys():
             pauses.append(max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
-        moments = (event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time)
+        moments = [event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time]
+        moments += [job.kept_until for job in self.step.jobs if job.kept_until is not None]
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])
 
 

@@ -21,6 +21,7 @@ from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
 from leasehold.model.allocation import Pick
+from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.states import EventType, ReservationStatus
 from leasehold.model.windows import to_minute
@@ -66,7 +67,7 @@ class Reallocation:
         lease, window, parts = self.lease, self.window, self.lease.reservations
         decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
-        shrinks = shrinks and all(self.amendment.request(part) == part.request for part in parts)
+        shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
         movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
         whole = not any(part.missing_resources for part in parts)
         if not shrinks or (not whole and window.end > self.now):
@@ -79,7 +80,8 @@ class Reallocation:
         for part, picks in zip(parts, decided, strict=True):
             pool = pool_of(part, self.service.types)
             if pool is not None:
-                rewriting = Rewriting(lease, part, window, self.generations[pool] + 1, self.now)
+                ending = self.amendment.ending(part)
+                rewriting = Rewriting(lease, part, window, self.generations[pool] + 1, self.now, ending)
                 rewrite(self.connection, rewriting, picks, pool)
         failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
         gets = zip(parts, decided, strict=True)
@@ -106,14 +108,15 @@ class Reallocation:
         own = [part.id for part in lease.reservations]
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
             others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
-            views = {pool: view.booked(self._kept_off(pool), ahead) for pool, view in others.items()}
+            longest = held_longest(ahead, map(self.amendment.ending, lease.reservations))
+            views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
             use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
             seconds = self.service.settings.leases.explanation_seconds
             offering = Offering(views, asked, terms, self._allowed, seconds, movable=movable, tells_disabled=tells)
             decided = offering.decide()
             for part, want, picks in zip(lease.reservations, asked, decided, strict=True):
-                check_left(left_by(part), picks, others[want.kind.pool], ahead)
+                check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(ahead))
             return decided
 
     def _asked(self, *, begun: bool) -> list[Asked]:
@@ -131,6 +134,7 @@ class Reallocation:
                 before=kind.load(part.request),
                 place=self.amendment.places.get(part.id),
                 hidden=self.amendment.hidden,
+                ending=self.amendment.ending(part),
             )
             for part, kind in zip(lease.reservations, kinds, strict=True)
         ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.sight import check_names, hidden_names
+from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
 from leasehold.resource_types.conditions import newly_named
+from leasehold.resource_types.ending import read_ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,11 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reservation as its plugin parsed it; `before` is the request that an amendment replaces."""
+    """One reservation as its plugin parsed it, and how it ends; `before` is the request that an amendment replaces."""
 
     type: ResourceType
     request: Any
     before: Any = None
+    ending: Ending = DELETED_AT_ONCE
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -80,10 +83,16 @@ def read_requests(
             conditions.add(read.type.kind.comparisons(read.request))
             check_names(sight, read.type.kind, read.new_names)
             request = read.type.driver.resolve(service.cloud, owner, read.request)
-            parts.append(Read(read.type, request, read.before))
+            parts.append(replace(read, request=request))
         except LeaseholdError as error:
             raise error.under(place(position)) from None
     return Reading(parts, hidden_names(service, sight, [(part.type.kind, part.all_names) for part in parts]))
+
+
+def ending_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], before: Ending) -> Ending:
+    """Return how a reservation of this type ends, by a request; raises the errors of `read_ending`."""
+    settings, has_servers = service.settings.leases, type_.driver.outlives
+    return read_ending(raw, before, settings, has_servers=has_servers, noun=type_.kind.noun)
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:

@@ -251,8 +251,8 @@ class _Work:
     def _instead(self, lease: Lease, part: Reservation, pool: Snapshot, now: datetime) -> Sequence[Pick]:
         """Return what the reservation gets: nothing that the lease holds or has ever vacated; raises NotEnoughError."""
         kind, held = self.chosen.type.kind, self.chosen.held
-        window = promised_window(lease.window.start, lease.window.end, now)
-        terms = self.service.terms(window, lease.window.duration)
+        window = part.ending.held(promised_window(lease.window.start, lease.window.end, now))
+        terms = self.service.terms(window, lease.window.duration + part.ending.tail)
         view = pool.booked([Pick(number) for number in sorted(_vacated(lease, held.pool))], window)
         request = kind.exactly(kind.load(part.request), held.slots)
         search: Search[Any] = Search(

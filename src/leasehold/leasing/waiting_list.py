@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def asked_of(service: Service, lease: Lease) -> list[Asked]:
     """Return what a lease asks for; raises MissingPluginError."""
     kinds = [(service.types.get(part.resource_type).kind, part) for part in lease.reservations]
-    return [Asked(kind, kind.load(part.request)) for kind, part in kinds]
+    return [Asked(kind, kind.load(part.request), ending=part.ending) for kind, part in kinds]
 
 
 def leases_ahead(service: Service, connection: Connection, lease: WaitingLease) -> Sequence[WaitingLease]:

@@ -109,7 +109,7 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
         if step.phase is Phase.START:
             _started(service, driver, job)
     except CloudTransientError as error:
-        return _waiting(service, job, error)
+        return replace(_waiting(service, job, error), freed=_freed(service, step, job))
     except CloudPermanentError as error:
         return Outcome(job.name, Result.REFUSED, f"The cloud refused: {error}")
     except MissingPluginError as error:
@@ -150,6 +150,18 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
             log.exception("A bug in %s: reservation %s still waits", job.reservation.resource_type, job.name)
     facts = error.facts if isinstance(error, LearnedError) else None
     return Outcome(job.name, Result.WAITING, f"Waiting for the cloud: {error}", facts)
+
+
+def _freed(service: Service, step: Step, job: Job[Any]) -> frozenset[int]:
+    """Return the allocations on which nothing lives on, of a reservation whose servers outlive the lease."""
+    if step.phase is not Phase.END or job.kept_until is None:
+        return frozenset()
+    try:
+        kept = service.types.get(job.reservation.resource_type).driver.kept(service.cloud, job)
+    except CloudError as error:
+        log.warning("What reservation %s needs no longer is released later: %s", job.name, error)
+        return frozenset()
+    return frozenset(holding.allocation_id for holding in job.all_holdings) - kept
 
 
 def _started(service: Service, driver: Driver[Any], job: Job[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.ending import held_longest
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
@@ -77,6 +78,11 @@ class Lease:
     def is_maintenance(self) -> bool:
         """Whether it is a maintenance window."""
         return any(part.resource_type == MAINTENANCE for part in self.reservations)
+
+    @property
+    def held_window(self) -> Window:
+        """The window in which it holds resources: servers of a reservation may live on after its end."""
+        return held_longest(self.window, (part.ending for part in self.reservations))
 
     def event(self, kind: EventType) -> Event | None:
         """Return the lease's event of this kind, if it has one."""

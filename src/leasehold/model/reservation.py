@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.states import ReservationStatus
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ class Reservation:
     on them.
 
     `missing` is how much of what was promised has no allocation any more, in the request's unit; None while
-    `missing_resources` is set means that it is not known. It counts only while the flag is set.
+    `missing_resources` is set means that it is not known. It counts only while the flag is set. `ending` says what
+    happens to its servers when the lease ends.
     """
 
     id: str
@@ -39,3 +41,4 @@ class Reservation:
     updated_at: datetime | None = None
     allocations: tuple[Allocation, ...] = ()
     missing: int | None = None
+    ending: Ending = DELETED_AT_ONCE

@@ -58,6 +58,10 @@ class Window:
         """The length of the window."""
         return self.end - self.start
 
+    def contains(self, other: Window) -> bool:
+        """Say whether the other window lies within this one."""
+        return self.start <= other.start and other.end <= self.end
+
     def widened(self, margin: timedelta) -> Window:
         """Return the window with `margin` added on both sides (feature C10, the cleaning margin)."""
         return Window(self.start - margin, self.end + margin) if margin else self

@@ -77,7 +77,8 @@ class Job(Generic[R]):
     host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed or were swapped, and are no
     longer used, but whose servers are not deleted before the reservation ends. `warned` is the time of the lease's
     warning if it is due and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the
-    warning began; None when that time is over.
+    warning began; None when that time is over. `kept_until` is until when no server is deleted after the end, and none
+    can be added; None when that time is over, and for a deleted lease.
     """
 
     project_id: str
@@ -89,6 +90,7 @@ class Job(Generic[R]):
     settings: CloudSettings = field(default_factory=CloudSettings)
     warned: datetime | None = None
     wait_until: datetime | None = None
+    kept_until: datetime | None = None
 
     @property
     def name(self) -> str:
@@ -127,6 +129,8 @@ class Driver(ABC, Generic[R]):
     """Whether a resource can be shared, and be moved into the reservation pool: `draw`, `share` and `reopen` are there.
 
     Such a type has a `task`."""
+    outlives: ClassVar[bool] = False
+    """Whether servers of a reservation may outlive its lease: `converge` minds `job.kept_until`, `kept` tells where."""
     swappable: ClassVar[bool] = False
     """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
 
@@ -274,6 +278,13 @@ class Driver(ABC, Generic[R]):
     def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
         """Return the allocation ids of `job.left` that cannot be released yet; called after `converge`."""
         return frozenset()
+
+    def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
+        """Return the allocation ids on whose resources servers live on after the end; the others are released.
+
+        Called after `converge` while `job.kept_until` lies ahead. Raises CloudError.
+        """
+        return frozenset(holding.allocation_id for holding in job.all_holdings)
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> None:
         """Do what the reservation requested for the time before its end.

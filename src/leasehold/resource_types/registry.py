@@ -152,6 +152,11 @@ class ResourceTypes:
             log.exception("A bug in %s: reservation %s could not be shown", reservation.resource_type, reservation.id)
             return {}
 
+    def outlives(self, reservation: Reservation) -> bool:
+        """Say whether servers of a reservation may outlive its lease; not if the plugin cannot be used."""
+        found = self.find(reservation.resource_type)
+        return found is not None and found.driver.outlives
+
     def schemas(self) -> Mapping[str, type[BaseModel]]:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""
         return {name: each.kind.schema for name, each in self.by_name.items()}

@@ -17,7 +17,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.strict import check_reservations
-from leasehold.api.versions import ETAGS, PAGES
+from leasehold.api.versions import ENDINGS, ETAGS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.ports import CloudTransientError
@@ -32,6 +32,7 @@ from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
+from leasehold.resource_types.ending import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -181,7 +182,7 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         start=start,
         end=end,
         before_end=before_end,
-        reservations=tuple(reservation.model_dump() for reservation in body.reservations or ()),
+        reservations=tuple(known(call, reservation.model_dump()) for reservation in body.reservations or ()),
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
         fingerprint=_fingerprint(body),
         heal_policy=chosen(body.heal_policy),
@@ -211,18 +212,27 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         start=moment("start_date", body.start_date),
         end=moment("end_date", body.end_date),
         before_end=moment("before_end_date", body.before_end_date),
-        reservations=None if body.reservations is None else tuple(map(_raw_change, body.reservations)),
+        reservations=None
+        if body.reservations is None
+        else tuple(_raw_change(call, each) for each in body.reservations),
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
         use_disabled=call.may_use_disabled(lease),
     )
 
 
-def _raw_change(change: ReservationChange) -> Mapping[str, Any]:
+def known(call: Call, reservation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a sent reservation without the keys that its version of the API does not have."""
+    if call.version >= ENDINGS:
+        return reservation
+    return {key: value for key, value in reservation.items() if key not in KEYS}
+
+
+def _raw_change(call: Call, change: ReservationChange) -> Mapping[str, Any]:
     """Return the change for its resource type; without a reservation id it raises the 400 of contract http-api §5.4."""
     if change.id is None:
         raise MissingParameterError("reservation ID")
-    return change.model_dump(exclude_unset=True)
+    return known(call, change.model_dump(exclude_unset=True))
 
 
 def idempotency_key(call: Call) -> str | None:

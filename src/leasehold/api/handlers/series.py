@@ -16,6 +16,7 @@ from leasehold.model.errors import InvalidDateError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.series import SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
+from leasehold.resource_types.ending import KEYS
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -72,7 +73,7 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
     """
     types = [each["resource_type"] for each in series.draft["reservations"]]
     for position, (sent, type_) in enumerate(zip(body.reservations or (), types, strict=False)):
-        check_reservation(sent, ("reservations", position), call.service.types.installed(type_))
+        check_reservation(sent, ("reservations", position), call.service.types.installed(type_), also=KEYS)
     now = call.service.now()
     changes = SeriesChanges(
         name=body.name,

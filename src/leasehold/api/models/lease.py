@@ -113,7 +113,7 @@ class OpenObject(BaseModel):
 
 
 class ReservationRequest(OpenObject):
-    """A requested reservation: its resource type reads the other keys."""
+    """A requested reservation: its resource type reads the other keys, and from 1.2 on those of how it ends."""
 
     resource_type: Annotated[str, Field(min_length=1, max_length=66)]
 
@@ -204,7 +204,10 @@ class EventAnswer(TypedDict):
 
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """The keys of every reservation; its resource type adds more."""
+    """The keys of every reservation, the last three from 1.2 on and where servers may outlive a lease.
+
+    Its resource type adds more.
+    """
 
     id: str
     lease_id: str
@@ -215,6 +218,9 @@ class ReservationAnswer(TypedDict):
     resources_changed: bool
     created_at: str | None
     updated_at: str | None
+    on_end: NotRequired[str]
+    grace_seconds: NotRequired[int]
+    recycle_seconds: NotRequired[int]
 
 
 class LeaseAnswer(TypedDict):

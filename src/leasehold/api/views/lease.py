@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
-from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
+from leasehold.api.versions import ENDINGS, HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
@@ -50,7 +50,7 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         "degraded": lease.degraded,
         "created_at": to_record(lease.created_at),
         "updated_at": to_record(lease.updated_at),
-        "reservations": [show_reservation(reservation, types) for reservation in lease.reservations],
+        "reservations": [show_reservation(reservation, types, version) for reservation in lease.reservations],
         "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
     }
     if version >= STATUS_REASON:
@@ -85,8 +85,8 @@ def _moment(event: Event) -> tuple[datetime, str]:
     return (event.time or _NEVER, event.type)
 
 
-def show_reservation(reservation: Reservation, types: ResourceTypes) -> ReservationAnswer:
-    """Return the common fields of the reservation, and those of its resource type."""
+def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
+    """Return the common fields of the reservation, and those of its resource type; from 1.2 on also how it ends."""
     common: ReservationAnswer = {
         "id": reservation.id,
         "lease_id": reservation.lease_id,
@@ -98,6 +98,11 @@ def show_reservation(reservation: Reservation, types: ResourceTypes) -> Reservat
         "created_at": to_record(reservation.created_at),
         "updated_at": to_record(reservation.updated_at),
     }
+    if version >= ENDINGS and types.outlives(reservation):
+        ending = reservation.ending
+        common["on_end"] = ending.on_end.value
+        common["grace_seconds"] = int(ending.grace.total_seconds())
+        common["recycle_seconds"] = int(ending.limit.total_seconds())
     return cast("ReservationAnswer", {**types.view(reservation), **common})
 
 

@@ -34,6 +34,7 @@ from leasehold.resource_types.host.enrolment import (
 from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
+from leasehold.resource_types.outliving import CLOSED, say_living
 from leasehold.resource_types.slots import aggregates
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class HostDriver(Driver[HostRequest]):
     movable = True
     shared = SHARED
     swappable = True
+    outlives = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
@@ -178,6 +180,13 @@ class HostDriver(Driver[HostRequest]):
         members = aggregate.hosts if aggregate else frozenset[str]()
         return frozenset(each.allocation_id for each in job.left if each.resource.attributes["service_name"] in members)
 
+    def kept(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+        """Return the allocations on hosts that are still in the aggregate."""
+        aggregate = cloud.aggregates.get(job.name)
+        members = aggregate.hosts if aggregate else frozenset[str]()
+        held = job.all_holdings
+        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in members)
+
     def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> None:
         """Do the end action that the reservation asks for with the servers on its hosts."""
         action = action_of(job)
@@ -273,9 +282,9 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str
         return
     provider = _provider_of(job, host)
     consumers = cloud.providers.claim_rest(provider)
-    _remove_servers(cloud, host, cloud.servers.on_host(host), kept)
+    _remove_servers(cloud, job, host, cloud.servers.on_host(host), kept)
     if consumers:
-        await_end(cloud, host, provider, consumers, lambda server: server.id not in kept)
+        await_end(cloud, host, provider, consumers, lambda each: job.kept_until is None and each.id not in kept)
     _give_back(cloud, job, host)
     cloud.providers.release_claims(provider)
 
@@ -297,9 +306,12 @@ def _expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     cloud.aggregates.remove_host(job.name, host)
 
 
-def _remove_servers(cloud: Cloud, host: str, servers: Sequence[Server], kept: Collection[str] = ()) -> None:
+def _remove_servers(
+    cloud: Cloud, job: Job[HostRequest], host: str, servers: Sequence[Server], kept: Collection[str] = ()
+) -> None:
+    """Delete servers but those in `kept`; none while servers live on. Raises CloudTransientError while any stays."""
     for server in servers:
-        if server.id not in kept:
+        if server.id not in kept and job.kept_until is None:
             cloud.servers.delete(server.id)
     left = cloud.servers.on_host(host) if servers else ()
     if left:
@@ -313,13 +325,15 @@ def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     if aggregate is not None:
         action = action_of(job)
         kept = frozenset[str]() if action is None else action.awaited(cloud, job, aggregate.hosts)
-        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts)]
-        do_all([*([] if action is None else [partial(action.say_waiting, job, kept)]), *steps])
+        living = _living(cloud, job, aggregate.hosts)
+        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts - living.keys())]
+        waits = [] if action is None else [partial(action.say_waiting, job, kept)]
+        do_all([*waits, partial(say_living, job, sum(living.values())), *steps])
     cloud.aggregates.delete(job.name)
     for_each(hosts - vacated, partial(_unclaim, cloud, job), patient=True)
     # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
     # released yet, so every server on it that is not preemptible belongs to this reservation.
-    for_each(hosts, lambda host: _remove_servers(cloud, host, _not_preemptible(cloud, host)), patient=True)
+    for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)), patient=True)
 
 
 def _provider_of(job: Job[HostRequest], host: str) -> str:
@@ -334,6 +348,15 @@ def _provider_of(job: Job[HostRequest], host: str) -> str:
 def _unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     """Release a claim that an attempt left when it broke off after it had moved the host, or before."""
     cloud.providers.release_claims(_provider_of(job, host))
+
+
+def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Mapping[str, int]:
+    """Return the number of servers that live on after the end, by host; the aggregate is closed to new ones first."""
+    if job.kept_until is None:
+        return {}
+    cloud.aggregates.ensure(job.name, f"{job.settings.zone_prefix}{job.name}", {job.settings.owner_key: CLOSED})
+    ours = sorted(_names(job.all_holdings).intersection(members))
+    return {host: number for host in ours if (number := len(cloud.servers.on_host(host)))}
 
 
 def _names(holdings: Sequence[Holding]) -> set[str]:

@@ -16,6 +16,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.late_boots import delete_late_boots
+from leasehold.resource_types.outliving import say_living
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
     TENANT_KEY,
@@ -42,6 +43,8 @@ R = TypeVar("R")
 class SlotsDriver(Driver[R]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
+    outlives = True
+
     def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
         """Delete late boots on the hosts."""
         clear_late_boots(cloud, job, records)
@@ -49,6 +52,12 @@ class SlotsDriver(Driver[R]):
     def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
         """Return the allocations on vacated hosts that still have servers of the reservation."""
         return occupied_slots(cloud, job)
+
+    def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+        """Return the allocations on hosts that have servers of the reservation."""
+        hosts = {server.service_host for server in cloud.servers.with_flavor(job.name)}
+        held = job.all_holdings
+        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in hosts)
 
     def objects(self, look: Look) -> Iterable[CloudObject]:
         """Yield aggregates, flavors, resource classes and server groups."""
@@ -174,6 +183,8 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> Non
 def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
+    if job.kept_until is not None:
+        _let_live(cloud, job)
     do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
     aggregate = cloud.aggregates.get(name)
     members = sorted(aggregate.hosts) if aggregate else []
@@ -190,6 +201,18 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
             partial(cloud.providers.delete_class, resource_class(name)),
         ]
     )
+
+
+def _let_live(cloud: Cloud, job: Job[Any]) -> None:
+    """Let no new servers in, withdraw from hosts without any, and raise CloudTransientError while some live on."""
+    cloud.flavors.revoke(job.name, job.project_id)
+    there = Counter(server.service_host for server in cloud.servers.with_flavor(job.name))
+    living = {host: number for host, number in there.items() if host is not None}
+    if living:
+        empty = [each.resource.attributes for each in job.all_holdings]
+        empty = [attributes for attributes in empty if attributes["service_name"] not in living]
+        steps = [partial(_withdraw, cloud, job, attributes) for attributes in empty]
+        do_all([partial(say_living, job, sum(living.values())), *steps])
 
 
 def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:

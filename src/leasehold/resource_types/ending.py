@@ -1,0 +1,78 @@
+"""Read how a reservation ends: the keys that every resource type with servers has, from microversion 1.2 on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from leasehold.model.ending import Ending, OnEnd
+from leasehold.model.errors import InvalidInputError, MissingParameterError
+from leasehold.resource_types.fields import RequestBody, Size, read
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.conf.settings import LeaseSettings
+
+
+class EndingBody(RequestBody):
+    """What happens to the servers of a reservation when its lease ends; from 1.2 on."""
+
+    on_end: Annotated[
+        OnEnd | None,
+        Field(
+            description="`delete`, the default: servers are deleted. `recycle`: they live on, and no new ones can be "
+            "booted, until they are gone or `recycle_seconds` have passed"
+        ),
+    ] = None
+    grace_seconds: Annotated[
+        Size | None, Field(description="Time after the end in which no server is deleted and none can be booted")
+    ] = None
+    recycle_seconds: Annotated[
+        Size | None, Field(description="How long servers may live on after the grace period; only with `recycle`")
+    ] = None
+
+
+KEYS = frozenset(EndingBody.model_fields)
+
+
+def read_ending(
+    raw: Mapping[str, Any], before: Ending, settings: LeaseSettings, *, has_servers: bool, noun: str
+) -> Ending:
+    """Return how a reservation ends, by the keys of a request; what it does not mention stays as `before`.
+
+    Raises InvalidInputError, and MissingParameterError for `recycle` without its time.
+    """
+    if KEYS.isdisjoint(raw):
+        return before
+    if not has_servers:
+        name = min(KEYS & raw.keys())
+        message = f"Reservations of {noun} have no servers that could outlive the lease; leave {name} out."
+        raise InvalidInputError(message, field=name)
+    asked = read(EndingBody, raw)
+    on_end = before.on_end if asked.on_end is None else asked.on_end
+    grace = _time(asked.grace_seconds, before.grace)
+    limit = _time(asked.recycle_seconds, before.limit if on_end is OnEnd.RECYCLE else timedelta(0))
+    _check(grace, settings.longest_grace, "grace_seconds", "longest_grace_seconds")
+    _check(limit, settings.longest_recycling, "recycle_seconds", "longest_recycle_seconds")
+    if on_end is OnEnd.RECYCLE and not limit:
+        raise MissingParameterError("recycle_seconds")
+    if on_end is not OnEnd.RECYCLE and limit:
+        message = "Only servers that are recycled live on: set on_end to 'recycle', or leave recycle_seconds out."
+        raise InvalidInputError(message, field="recycle_seconds")
+    return Ending(on_end, grace, limit)
+
+
+def _time(seconds: int | None, before: timedelta) -> timedelta:
+    return before if seconds is None else timedelta(seconds=seconds)
+
+
+def _check(asked: timedelta, most: timedelta, field: str, option: str) -> None:
+    if asked > most:
+        message = (
+            f"The value of {field} is {asked.total_seconds():.0f}, and this cloud allows {most.total_seconds():.0f} at "
+            f"most ({option}); ask for less, or for a later end_date."
+        )
+        raise InvalidInputError(message, field=field)

@@ -1,0 +1,22 @@
+"""Servers that outlive their lease: none is deleted and none can be added until `job.kept_until` (features E2, E4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudTransientError
+
+if TYPE_CHECKING:
+    from leasehold.resource_types.driver import Job
+
+CLOSED = "closed"
+"""The owner of a reservation's aggregate to which no server can be added any more: no project has this id."""
+
+
+def say_living(job: Job[Any], servers: int) -> None:
+    """Raise CloudTransientError with how many servers live on and until when, if there are any."""
+    if servers and job.kept_until is not None:
+        message = (
+            f"{servers} servers live on after the end of the lease, until {job.kept_until:%Y-%m-%d %H:%M} UTC at most"
+        )
+        raise CloudTransientError(message)

@@ -1,0 +1,66 @@
+"""What happens to servers when a lease ends, in the API: from microversion 1.2 on (features E2, E4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.api.test_leases import HOST, made, make
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Client
+
+ENDING = {"on_end": "recycle", "grace_seconds": 600, "recycle_seconds": 7200}
+
+
+@pytest.fixture
+def new(client: Client, host: str) -> Client:
+    assert host
+    return client.but(version="1.2")
+
+
+def shown(client: Client, lease: dict[str, Any], version: str) -> dict[str, Any]:
+    answer = client.but(version=version).ask("GET", f"/v1/leases/{lease['id']}")
+    part: dict[str, Any] = answer.json["lease"]["reservations"][0]
+    return {key: part[key] for key in ENDING if key in part}
+
+
+def test_a_reservation_says_how_it_ends(new: Client) -> None:
+    lease = made(new, reservations=[{**HOST, **ENDING}])
+    assert shown(new, lease, "1.2") == ENDING
+    assert shown(new, lease, "1.1") == {}
+    change = [{"id": lease["reservations"][0]["id"], "on_end": "delete"}]
+    new.ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+    assert shown(new, lease, "1.2") == {"on_end": "delete", "grace_seconds": 600, "recycle_seconds": 0}
+
+
+def test_servers_are_deleted_at_once_unless_asked_otherwise(new: Client) -> None:
+    lease = made(new, reservations=[HOST])
+    assert shown(new, lease, "1.2") == {"on_end": "delete", "grace_seconds": 0, "recycle_seconds": 0}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_older_versions_ignore_the_keys(new: Client, version: str) -> None:
+    lease = made(new.but(version=version), reservations=[{**HOST, "on_end": "no such word", "grace_seconds": []}])
+    assert shown(new, lease, "1.2") == {"on_end": "delete", "grace_seconds": 0, "recycle_seconds": 0}
+    change = [{"id": lease["reservations"][0]["id"], **ENDING}]
+    new.but(version=version).ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+    assert shown(new, lease, "1.2")["on_end"] == "delete"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"on_end": "keep"}, "on_end"),
+        ({"grace_seconds": "soon"}, "grace_seconds"),
+        ({"grace_seconds": 10**9}, "grace_seconds"),
+        ({"recycle_seconds": 60}, "recycle_seconds"),
+        ({"on_end": "recycle"}, "recycle_seconds"),
+    ],
+)
+def test_a_wrong_ending_is_refused_with_its_field(new: Client, wrong: dict[str, Any], field: str) -> None:
+    answer = make(new, reservations=[{**HOST, **wrong}])
+    assert answer.status_code == 400
+    assert answer.json["field"].endswith(field)
+    assert new.ask("GET", "/v1/leases").json["leases"] == []

@@ -155,6 +155,15 @@ MANAGER_OPTIONS = [
         help="Pause, in seconds, after each lease in an audit round, which limits the load of the cloud. A round has "
         "one pause for each lease.",
     ),
+    cfg.IntOpt(
+        "stuck_seconds",
+        default=int(DEFAULTS.stuck.total_seconds()),
+        min=60,
+        max=YEAR,
+        help="When a lease that is over cannot leave a host for so many seconds, because servers are not deleted, "
+        "leases that are to start there get other hosts, as for a failed host. The host stays closed until the servers "
+        "are gone.",
+    ),
 ]
 
 HOST_OPTIONS = [
@@ -241,6 +250,7 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         healing_interval=timedelta(minutes=host.healing_interval),
         failure_grace_seconds=None if host.failure_grace is None else float(host.failure_grace),
         audit_seconds=conf.manager.audit_seconds,
+        stuck=timedelta(seconds=conf.manager.stuck_seconds),
         audit_pause_seconds=conf.manager.audit_pause_seconds,
         metrics=metrics.read(conf),
         pool_seconds=host.pool_seconds,

@@ -124,7 +124,7 @@ class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
     `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `alarms` is how many
-    capacity alarms a project may have.
+    capacity alarms a project may have. A lease is `stuck` that cannot leave its hosts for so long after its end.
     """
 
     workers: int = 8
@@ -147,6 +147,7 @@ class ManagerSettings:
     warn_poll_seconds: float = 5.0
     alarm_seconds: float = 10.0
     alarms: int = 20
+    stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0
     pool_size: Size = NO_SIZE

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import or_, select
 
-from leasehold.db.tables import allocations, leases, reservations, resources
+from leasehold.db.tables import allocations, leases, reservations, resources, tasks
+from leasehold.db.task import LEASE
 from leasehold.model.segment import Cause
 from leasehold.model.windows import to_seconds
 
@@ -56,6 +57,22 @@ def leases_that_lost(connection: Connection, now: datetime, returning: Collectio
     rows = connection.execute(query)
     back = (row for row in rows if not row.disabled)
     return {row.lease_id for row in back if row.reservable or row.resource_number in returning}
+
+
+def stuck_resources(connection: Connection, since: datetime, soon: datetime) -> set[int]:
+    """Return the whole resources that should have been released before `since`, and are not.
+
+    The end of their leases is tried again before `soon`: an index finds those tasks among all.
+    """
+    query = (
+        select(allocations.c.resource_number)
+        .join(tasks, tasks.c.subject == allocations.c.lease_id)
+        .where(tasks.c.kind == LEASE, tasks.c.due_at <= soon)
+        .where(allocations.c.released_at.is_(None), allocations.c.left_at.is_(None), allocations.c.demand.is_(None))
+        .where(allocations.c.ends_at <= to_seconds(since), allocations.c.ends_at > allocations.c.starts_at)
+        .distinct()
+    )
+    return set(connection.execute(query).scalars())
 
 
 def leases_at_risk(connection: Connection, now: datetime) -> set[str]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.db.allocation import leases_on
-from leasehold.db.healing import lacking_leases, leases_that_lost, types_of
+from leasehold.db.healing import lacking_leases, leases_that_lost, stuck_resources, types_of
 from leasehold.db.lease import find_lease
 from leasehold.db.maintenance import windows_on
 from leasehold.db.outbox import put_event
@@ -26,7 +27,9 @@ from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.survey import allocations_beyond
+from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
+from leasehold.model.ending import held_longest
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.resource import HOST_POOL
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
+    from leasehold.model.windows import Window
 
 log = logging.getLogger(__name__)
 
@@ -63,12 +67,21 @@ _ENDING = frozenset({Phase.END, Phase.REMOVE, Phase.RELEASE})
 class Round:
     """What is known when healing begins.
 
-    The failed resources; those `returning`, which are not reservable yet; and those that have `changed` in the cloud.
+    The failed resources; those `returning`, which are not reservable yet; those that have `changed` in the cloud; and
+    those that are `stuck`: a lease that is over cannot leave them, so the next one does not wait for it.
     """
 
-    failed: Collection[int]
+    failed: AbstractSet[int]
     returning: Collection[int]
     changed: AbstractSet[int] = frozenset()
+    stuck: AbstractSet[int] = frozenset()
+
+
+def stuck_now(service: Service, connection: Connection) -> AbstractSet[int]:
+    """Return the resources that a lease which is over has not left within `[manager] stuck_seconds`."""
+    now, settings = service.now(), service.settings.manager
+    pause = timedelta(seconds=max(settings.retry_refused_seconds, settings.retry_most_seconds))
+    return stuck_resources(connection, now - settings.stuck, now + pause)
 
 
 def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
@@ -86,8 +99,8 @@ def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
     interval = service.settings.manager.healing_interval
     until = now + interval if interval else None
     with service.db.reading() as connection:
-        failed = failed_resources(connection).keys() - set(returning)
-        losing = leases_on(connection, failed, now, until) if failed else {}
+        failed, stuck = failed_resources(connection).keys() - set(returning), stuck_now(service, connection)
+        losing = leases_on(connection, failed | stuck, now, until) if failed or stuck else {}
         changed = changed_in_the_cloud(connection)
         over = allocations_beyond(service.types, connection, changed, now)
         losing.update(_begins(over, until))
@@ -96,7 +109,7 @@ def heal_leases(service: Service, returning: Collection[int] = ()) -> int:
         types = types_of(connection, {*losing, *lacking}) if losing or lacking else {}
     begins = {lease_id: min(found[lease_id] for found in (losing, lacking) if lease_id in found) for lease_id in types}
     affected = sorted(begins, key=lambda lease_id: (begins[lease_id], lease_id))
-    here = Round(failed, frozenset(returning), changed.keys())
+    here = Round(failed, frozenset(returning), changed.keys(), stuck)
     rounds = [(lease_id, True) for lease_id in affected if lease_id in again]
     rounds += [(lease_id, False) for lease_id in affected]
     healed = sum(
@@ -215,8 +228,9 @@ class Healing:
         settings, window = self.service.settings, promised_window(lease.window.start, lease.window.end, now)
         policy, here = self._policy_of(lease), self.round
         margin = settings.leases.cleaning_time
-        terms = HealTerms(here.failed, here.returning, policy, window, margin, self.only_back, over, self.check)
-        present, mended = dict(snapshots), {}
+        broken = here.failed | (frozenset() if lease.status is LeaseStatus.ACTIVE else here.stuck)
+        terms = HealTerms(broken, here.returning, policy, window, margin, self.only_back, over, self.check)
+        present, mended = _without_stuck(lease, snapshots, here.stuck, window), {}
         for part in lease.reservations:
             found = self.service.types.find(part.resource_type)
             if found is None or not found.kind.healed:
@@ -235,6 +249,18 @@ class Healing:
 def healable(lease: Lease, now: datetime) -> bool:
     """Say whether a lease may be healed: it is not over, and does not end."""
     return lease.status in HEALABLE and phase_of(lease, now) not in _ENDING
+
+
+def _without_stuck(
+    lease: Lease, snapshots: Mapping[str, Snapshot], stuck: AbstractSet[int], window: Window
+) -> dict[str, Snapshot]:
+    """Return the snapshots in which no stuck resource is free, for what a lease lasts and holds after its end."""
+    held = held_longest(window, (part.ending for part in lease.reservations))
+    found = {}
+    for pool, view in snapshots.items():
+        mine = stuck & set(view.numbers.tolist()) if stuck else stuck
+        found[pool] = view.booked([Pick(number) for number in sorted(mine)], held)
+    return found
 
 
 def _misses(lease: Lease) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease
 from leasehold.db.resource import changed_in_the_cloud, failed_resources
-from leasehold.leasing.heal import Healing, Round, healable
+from leasehold.leasing.heal import Healing, Round, healable, stuck_now
 from leasehold.leasing.lifecycle import is_over
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
@@ -49,7 +49,8 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
         lease = find_lease(connection, lease_id)
         if lease is None:
             raise NotFoundError("lease_id", lease_id)
-        here = Round(failed_resources(connection).keys(), frozenset(), changed_in_the_cloud(connection).keys())
+        failed, changed = failed_resources(connection).keys(), changed_in_the_cloud(connection).keys()
+        here = Round(failed, frozenset(), changed, stuck_now(service, connection))
     types = {part.resource_type for part in lease.reservations}
     healing = Healing(service, lease_id, types, here, policy=HealPolicy.REPLACE)
     healed = service.decide(_Work(service, healing, if_generation), _conditions(service, lease))

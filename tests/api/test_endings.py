@@ -64,3 +64,21 @@ def test_a_wrong_ending_is_refused_with_its_field(new: Client, wrong: dict[str, 
     assert answer.status_code == 400
     assert answer.json["field"].endswith(field)
     assert new.ask("GET", "/v1/leases").json["leases"] == []
+
+
+def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) -> None:
+    size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
+    asked = {"resource_type": "virtual:instance", **size, "before_end": "snapshot"}
+    old = made(new.but(version="1.1"), reservations=[asked])
+    assert "before_end" not in old["reservations"][0]
+    newer = made(new, reservations=[asked])
+    parts = [new.ask("GET", f"/v1/leases/{each['id']}").json["lease"]["reservations"][0] for each in (old, newer)]
+    assert [part["before_end"] for part in parts] == ["", "snapshot"]
+
+
+def test_hosts_keep_their_own_before_end_in_every_version(new: Client) -> None:
+    lease = made(new.but(version="1.0"), reservations=[{**HOST, "before_end": "snapshot"}])
+    assert lease["reservations"][0]["before_end"] == "snapshot"
+    change = [{"id": lease["reservations"][0]["id"], "before_end": ""}]
+    amended = new.but(version="1.0").ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+    assert amended.json["lease"]["reservations"][0]["before_end"] == ""

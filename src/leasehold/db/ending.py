@@ -16,11 +16,12 @@ def write_ending(ending: Ending) -> dict[str, Any] | None:
     if ending == DELETED_AT_ONCE:
         return None
     grace, limit = (int(each.total_seconds()) for each in (ending.grace, ending.limit))
-    return {"on_end": ending.on_end.value, "grace": grace, "limit": limit}
+    return {"on_end": ending.on_end.value, "grace": grace, "limit": limit, "before_end": str(ending.before_end)}
 
 
 def read_ending(value: Mapping[str, Any] | None) -> Ending:
     """Return the ending that `write_ending` wrote."""
     if value is None:
         return DELETED_AT_ONCE
-    return Ending(OnEnd(value["on_end"]), timedelta(seconds=value["grace"]), timedelta(seconds=value["limit"]))
+    grace, limit = timedelta(seconds=value["grace"]), timedelta(seconds=value["limit"])
+    return Ending(OnEnd(value["on_end"]), grace, limit, value["before_end"])

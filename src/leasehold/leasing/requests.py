@@ -90,7 +90,11 @@ def read_requests(
 
 
 def ending_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], before: Ending) -> Ending:
-    """Return how a reservation of this type ends, by a request; raises the errors of `read_ending`."""
+    """Return how a reservation of this type ends, by a request; raises the errors of `read_ending`.
+
+    Keys that the type's own request has are not looked at.
+    """
+    raw = {key: value for key, value in raw.items() if key not in type_.kind.schema.model_fields}
     settings, has_servers = service.settings.leases, type_.driver.outlives
     return read_ending(raw, before, settings, has_servers=has_servers, noun=type_.kind.noun)
 

@@ -1,4 +1,4 @@
-"""What a reservation of hosts may ask for before its end; `resource_types/host/end_actions.py` does it."""
+"""What a reservation may ask for before its end; `resource_types/end_actions.py` does it."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from leasehold.model.end_action import EndAction
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ class OnEnd(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a reservation ends: `grace` is added first, then `limit`, which only `recycle` has.
+    """How a reservation ends: `grace` comes first, then `limit`, which only `recycle` has.
+
+    `before_end` is what is done with its servers before that, a word of EndAction or of a newer version; reservations
+    of hosts have it in their request.
 
     In this time no server is deleted and none can be added. The calendar reserves it, so the promise to the next lease
     holds whatever happens; a resource without servers is free at once.
@@ -36,6 +40,7 @@ class Ending:
     on_end: OnEnd = OnEnd.DELETE
     grace: timedelta = timedelta(0)
     limit: timedelta = timedelta(0)
+    before_end: str = EndAction.NOTHING
 
     @property
     def tail(self) -> timedelta:

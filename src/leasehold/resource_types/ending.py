@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from leasehold.model.end_action import EndAction  # noqa: TC001 - pydantic reads the annotation
 from leasehold.model.ending import Ending, OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.resource_types.fields import RequestBody, Size, read
@@ -32,6 +33,10 @@ class EndingBody(RequestBody):
     ] = None
     recycle_seconds: Annotated[
         Size | None, Field(description="How long servers may live on after the grace period; only with `recycle`")
+    ] = None
+    before_end: Annotated[
+        EndAction | None,
+        Field(description="What is done before the end: nothing, or `snapshot`, an image of each server"),
     ] = None
 
 
@@ -62,7 +67,7 @@ def read_ending(
     if on_end is not OnEnd.RECYCLE and limit:
         message = "Only servers that are recycled live on: set on_end to 'recycle', or leave recycle_seconds out."
         raise InvalidInputError(message, field="recycle_seconds")
-    return Ending(on_end, grace, limit)
+    return Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
 
 
 def _time(seconds: int | None, before: timedelta) -> timedelta:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
@@ -14,7 +14,7 @@ from leasehold.cloud.ports import COMPLETE, FAILED, SAVING
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
-from tests.factory import hosts, run_for, run_manager, run_until
+from tests.factory import flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -91,6 +91,39 @@ def test_the_warning_is_told_when_it_comes_and_done_when_its_images_are_complete
     assert warning(world, lease) is EventStatus.DONE
     assert world.get(lease).status_reason is None
     assert told(world).count("lease.event.before_end_lease") == 1
+
+
+@pytest.mark.parametrize("asked", [instances(2), flavors(2)])
+def test_images_of_instances_are_made_before_the_end_and_waited_for(patient: World, asked: dict[str, Any]) -> None:
+    lease = patient.active({**asked, "before_end": "snapshot"}, end=3)
+    patient.boot(lease, name="one")
+    run_until(patient, patient.hour(2.5))
+    assert (statuses(patient, lease), warning(patient, lease)) == ([COMPLETE], EventStatus.DONE)
+    patient.amend(lease, end=4, before_end=3.5)
+    patient.boot(lease, name="two")
+    patient.cloud.images.take_to_upload(2400)
+    run_until(patient, patient.hour(4.1))
+    assert (patient.status(lease), there(patient)) == ("TERMINATING", {"one", "two"})
+    assert "2 images of servers are still being uploaded; the end waits until" in patient.reason(lease)
+    assert not audited(patient)
+    run_until(patient, patient.hour(4.5))
+    assert (patient.status(lease), there(patient), statuses(patient, lease)) == ("TERMINATED", set(), [COMPLETE] * 3)
+
+
+def test_images_of_instances_that_are_late_are_said_and_not_waited_for_longer(patient: World) -> None:
+    lease = patient.active(instances(before_end="snapshot"), end=3)
+    patient.boot(lease)
+    patient.cloud.images.take_to_upload(24 * 3600)
+    run_until(patient, patient.hour(3.6))
+    assert (patient.status(lease), there(patient)) == ("TERMINATED", set())
+    assert "without 1 of the images of its servers" in patient.reason(lease)
+
+
+def test_instances_have_images_only_if_they_are_asked_for(world: World) -> None:
+    lease = world.active(instances(), end=3)
+    world.boot(lease)
+    run_until(world, world.hour(3.1))
+    assert (world.status(lease), images(world, lease)) == ("TERMINATED", [])
 
 
 def test_an_image_that_fails_is_made_again_while_the_warning_stands(world: World) -> None:

@@ -10,11 +10,10 @@ from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
 from leasehold.model.end_action import DEFAULT, EndAction
 from leasehold.model.errors import InUseError, InvalidInputError
-from leasehold.resource_types.driver import Job
-from leasehold.resource_types.host.end_actions import ACTIONS, action_of
+from leasehold.resource_types.end_actions import ACTIONS, action_of
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from tests.unit.resource_types.kinds import HOSTS
-from tests.unit.resource_types.pool import host, hours, numbers, pool_of, reservation, search
+from tests.unit.resource_types.pool import host, hours, numbers, pool_of, search
 
 KIND = HostKind()
 THREE = [host(1), host(2), host(3)]
@@ -74,11 +73,6 @@ def test_a_host_that_does_not_match_the_new_properties_is_exchanged_only_while_p
 # ---------------------------------------------------------------- end actions
 
 
-def job(word: str, default: str = "") -> Job[HostRequest]:
-    part = reservation(KIND, HostRequest(1, 1, "", "", before_end=word))
-    return Job("demo", part, KIND, settings=CloudSettings(default_before_end=default))
-
-
 def test_a_request_takes_the_words_and_no_other() -> None:
     for word in (*EndAction, DEFAULT):
         assert request(before_end=word).before_end == word
@@ -97,11 +91,11 @@ def test_every_word_has_an_entry_and_only_nothing_does_nothing() -> None:
 
 @pytest.mark.parametrize("word", EndAction)
 def test_default_is_what_the_operator_has_configured(word: EndAction) -> None:
-    assert action_of(job(word)) is ACTIONS[word]
-    assert action_of(job(DEFAULT, default=word)) is ACTIONS[word]
+    assert action_of(word, CloudSettings()) is ACTIONS[word]
+    assert action_of(DEFAULT, CloudSettings(default_before_end=word)) is ACTIONS[word]
 
 
 def test_a_word_of_a_newer_version_is_left_to_its_manager() -> None:
     """An unknown word must not mean NOTHING: the servers would be deleted without the requested action."""
     with pytest.raises(CloudTransientError, match="'shelve'"):
-        action_of(job("shelve"))
+        action_of("shelve", CloudSettings())

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
+    from leasehold.resource_types.registry import ResourceType
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 LONGEST_KEY = 255
@@ -182,7 +183,10 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         start=start,
         end=end,
         before_end=before_end,
-        reservations=tuple(known(call, reservation.model_dump()) for reservation in body.reservations or ()),
+        reservations=tuple(
+            known(call, each.model_dump(), call.service.types.installed(each.resource_type))
+            for each in body.reservations or ()
+        ),
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
         fingerprint=_fingerprint(body),
         heal_policy=chosen(body.heal_policy),
@@ -214,25 +218,30 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         before_end=moment("before_end_date", body.before_end_date),
         reservations=None
         if body.reservations is None
-        else tuple(_raw_change(call, each) for each in body.reservations),
+        else tuple(_raw_change(call, lease, each) for each in body.reservations),
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
         use_disabled=call.may_use_disabled(lease),
     )
 
 
-def known(call: Call, reservation: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a sent reservation without the keys that its version of the API does not have."""
-    if call.version >= ENDINGS:
+def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None) -> Mapping[str, Any]:
+    """Return a sent reservation without the keys that its version of the API does not have.
+
+    `type_` is the type whose own keys it has in every version; None for one that a use case refuses.
+    """
+    if call.version >= ENDINGS or type_ is None:
         return reservation
-    return {key: value for key, value in reservation.items() if key not in KEYS}
+    newer = KEYS.difference(type_.kind.schema.model_fields)
+    return {key: value for key, value in reservation.items() if key not in newer}
 
 
-def _raw_change(call: Call, change: ReservationChange) -> Mapping[str, Any]:
+def _raw_change(call: Call, lease: Lease, change: ReservationChange) -> Mapping[str, Any]:
     """Return the change for its resource type; without a reservation id it raises the 400 of contract http-api §5.4."""
     if change.id is None:
         raise MissingParameterError("reservation ID")
-    return known(call, change.model_dump(exclude_unset=True))
+    type_ = next((part.resource_type for part in lease.reservations if part.id == change.id), "")
+    return known(call, change.model_dump(exclude_unset=True), call.service.types.installed(type_))
 
 
 def idempotency_key(call: Call) -> str | None:

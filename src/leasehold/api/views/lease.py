@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
 from leasehold.api.versions import ENDINGS, HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
@@ -98,12 +98,19 @@ def show_reservation(reservation: Reservation, types: ResourceTypes, version: Ve
         "created_at": to_record(reservation.created_at),
         "updated_at": to_record(reservation.updated_at),
     }
-    if version >= ENDINGS and types.outlives(reservation):
-        ending = reservation.ending
-        common["on_end"] = ending.on_end.value
-        common["grace_seconds"] = int(ending.grace.total_seconds())
-        common["recycle_seconds"] = int(ending.limit.total_seconds())
-    return cast("ReservationAnswer", {**types.view(reservation), **common})
+    ends = show_ending(reservation) if version >= ENDINGS and types.outlives(reservation) else {}
+    return cast("ReservationAnswer", {**ends, **types.view(reservation), **common})
+
+
+def show_ending(reservation: Reservation) -> dict[str, Any]:
+    """Return how a reservation ends; its own type may show `before_end` in place of this one."""
+    ending = reservation.ending
+    return {
+        "before_end": str(ending.before_end),
+        "on_end": ending.on_end.value,
+        "grace_seconds": int(ending.grace.total_seconds()),
+        "recycle_seconds": int(ending.limit.total_seconds()),
+    }
 
 
 def show_event(event: Event) -> EventAnswer:

@@ -14,10 +14,10 @@ from leasehold.model.membership import Membership
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
 from leasehold.resource_types.host.emptying import await_end, prove_empty
-from leasehold.resource_types.host.end_actions import action_of
 from leasehold.resource_types.host.enrolment import (
     SHARED,
     HostDescription,
@@ -189,10 +189,10 @@ class HostDriver(Driver[HostRequest]):
 
     def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> None:
         """Do the end action that the reservation asks for with the servers on its hosts."""
-        action = action_of(job)
+        action = action_of(job.request.before_end, job.settings)
         if action is not None:
             aggregate = cloud.aggregates.get(job.name)
-            action.warn(cloud, job, aggregate.hosts if aggregate else ())
+            action.warn(cloud, job, _servers_on(cloud, aggregate.hosts if aggregate else ()))
 
 
 def _binary(payload: Mapping[str, Any]) -> Any:
@@ -323,8 +323,9 @@ def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     aggregate = cloud.aggregates.get(job.name)
     hosts, vacated = _names(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
     if aggregate is not None:
-        action = action_of(job)
-        kept = frozenset[str]() if action is None else action.awaited(cloud, job, aggregate.hosts)
+        action = action_of(job.request.before_end, job.settings)
+        servers = [] if action is None else _servers_on(cloud, aggregate.hosts)
+        kept = frozenset[str]() if action is None else action.awaited(cloud, job, servers)
         living = _living(cloud, job, aggregate.hosts)
         steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts - living.keys())]
         waits = [] if action is None else [partial(action.say_waiting, job, kept)]
@@ -362,6 +363,10 @@ def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Ma
 def _names(holdings: Sequence[Holding]) -> set[str]:
     """Return the service hosts of the holdings, by which aggregates name hosts."""
     return {holding.resource.attributes["service_name"] for holding in holdings}
+
+
+def _servers_on(cloud: Cloud, hosts: Iterable[str]) -> list[Server]:
+    return [server for host in sorted(hosts) for server in cloud.servers.on_host(host)]
 
 
 def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:

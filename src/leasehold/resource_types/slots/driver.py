@@ -15,6 +15,7 @@ from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
 from leasehold.resource_types.slots.names import (
@@ -29,9 +30,9 @@ from leasehold.resource_types.slots.objects import objects_of_slots, remove_obje
 from leasehold.resource_types.slots.room import listed, make_room
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-    from leasehold.cloud.ports import Aggregate, Cloud, Flavor
+    from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
     from leasehold.resource_types.driver import Holding, Job
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -58,6 +59,12 @@ class SlotsDriver(Driver[R]):
         hosts = {server.service_host for server in cloud.servers.with_flavor(job.name)}
         held = job.all_holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in hosts)
+
+    def before_end(self, cloud: Cloud, job: Job[R]) -> None:
+        """Do the end action that the reservation asks for with its servers."""
+        action = action_of(job.reservation.ending.before_end, job.settings)
+        if action is not None:
+            action.warn(cloud, job, _booted(cloud, job))
 
     def objects(self, look: Look) -> Iterable[CloudObject]:
         """Yield aggregates, flavors, resource classes and server groups."""
@@ -163,8 +170,13 @@ def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
     )
 
 
-def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> None:
-    """Delete the servers with the reservation's flavor, on one host or all.
+def _booted(cloud: Cloud, job: Job[Any]) -> list[Server]:
+    """Return the servers of the reservation that are on a host."""
+    return [server for server in cloud.servers.with_flavor(job.name) if server.service_host is not None]
+
+
+def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: Collection[str] = ()) -> None:
+    """Delete the servers with the reservation's flavor, on one host or all, but those in `kept`.
 
     Raises CloudTransientError while any remain.
     """
@@ -172,7 +184,8 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> Non
     def ours() -> int:
         servers = [server for server in cloud.servers.with_flavor(job.name) if host in (None, server.service_host)]
         for server in servers:
-            cloud.servers.delete(server.id)
+            if server.id not in kept:
+                cloud.servers.delete(server.id)
         return len(servers)
 
     if ours() and (left := ours()):
@@ -183,9 +196,13 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None) -> Non
 def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
+    action = action_of(job.reservation.ending.before_end, job.settings)
+    kept = frozenset[str]() if action is None else action.awaited(cloud, job, _booted(cloud, job))
     if job.kept_until is not None:
         _let_live(cloud, job)
-    do_all([partial(cloud.flavors.revoke, name, job.project_id), partial(_remove_servers, cloud, job)])
+    waits = [] if action is None else [partial(action.say_waiting, job, kept)]
+    removes = partial(_remove_servers, cloud, job, kept=kept)
+    do_all([partial(cloud.flavors.revoke, name, job.project_id), *waits, removes])
     aggregate = cloud.aggregates.get(name)
     members = sorted(aggregate.hosts) if aggregate else []
     names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
@@ -206,8 +223,7 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
 def _let_live(cloud: Cloud, job: Job[Any]) -> None:
     """Let no new servers in, withdraw from hosts without any, and raise CloudTransientError while some live on."""
     cloud.flavors.revoke(job.name, job.project_id)
-    there = Counter(server.service_host for server in cloud.servers.with_flavor(job.name))
-    living = {host: number for host, number in there.items() if host is not None}
+    living = Counter(server.service_host for server in _booted(cloud, job))
     if living:
         empty = [each.resource.attributes for each in job.all_holdings]
         empty = [attributes for attributes in empty if attributes["service_name"] not in living]

@@ -7,7 +7,7 @@ warned again, and gets new images of its servers. The contract defines the name 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import FAILED, RESERVATION_OF_IMAGE, SAVING, CloudPermanentError, CloudTransientError
 from leasehold.resource_types.attempts import for_each
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Image, Server
     from leasehold.resource_types.driver import Job
-    from leasehold.resource_types.host.kind import HostRequest
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +29,9 @@ _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
 """The statuses of servers of which Nova makes images; an end does not wait for servers in other statuses."""
 
 
-def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> None:
+def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> None:
     """Start the missing images of the warning; raises CloudTransientError until all are complete."""
-    servers = [server for server in _on(cloud, hosts) if server.status not in _NEVER]
+    servers = [server for server in there if server.status not in _NEVER]
     for_each(_lacking(cloud, job, servers), lambda server: _take(cloud, job, servers, server), patient=True)
     saving = _saving(cloud.images.of_reservation(job.name)) & {server.id for server in servers}
     if saving:
@@ -40,7 +39,7 @@ def take_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> No
         raise CloudTransientError(message)
 
 
-def awaiting_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -> frozenset[str]:
+def awaiting_images(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> frozenset[str]:
     """Return the servers whose images the end still waits for; none when the wait is over.
 
     Images that the warning could not start are started now. Raises LearnedError, once, with the number of missing
@@ -48,7 +47,6 @@ def awaiting_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -
     """
     if UNSAVED in job.reservation.cloud:
         return frozenset()
-    servers = _on(cloud, hosts)
     waiting = _take_late(cloud, job, [server for server in servers if server.status in _COPIED])
     waiting |= _saving(cloud.images.of_reservation(job.name)) & {server.id for server in servers}
     if waiting and job.wait_until is not None:
@@ -63,25 +61,21 @@ def awaiting_images(cloud: Cloud, job: Job[HostRequest], hosts: Iterable[str]) -
     return frozenset()
 
 
-def say_waiting(job: Job[HostRequest], servers: Collection[str]) -> None:
+def say_waiting(job: Job[Any], servers: Collection[str]) -> None:
     """Raise CloudTransientError, with how many images the end waits for and until when, if there are such servers."""
     if servers:
         message = f"{len(servers)} images of servers are still being uploaded"
         raise CloudTransientError(message + (f"; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"))
 
 
-def _on(cloud: Cloud, hosts: Iterable[str]) -> list[Server]:
-    return [server for host in sorted(hosts) for server in cloud.servers.on_host(host)]
-
-
-def _metadata(job: Job[HostRequest]) -> dict[str, str]:
+def _metadata(job: Job[Any]) -> dict[str, str]:
     return {
         RESERVATION_OF_IMAGE: job.name,
         WARNING_OF_IMAGE: "" if job.warned is None else job.warned.isoformat(),
     }
 
 
-def _lacking(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
+def _lacking(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> list[str]:
     """Return the servers without an image of this warning, or with failed ones only."""
     metadata = _metadata(job)
     there = cloud.images.of_reservation(job.name) if servers else ()
@@ -89,7 +83,7 @@ def _lacking(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> 
     return [server.id for server in servers if server.id not in have]
 
 
-def _take(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server], server_id: str) -> None:
+def _take(cloud: Cloud, job: Job[Any], servers: Sequence[Server], server_id: str) -> None:
     """Start one image. A refusal raises CloudTransientError, because the server may be gone at the next try."""
     name = next(server.name for server in servers if server.id == server_id)
     try:
@@ -98,7 +92,7 @@ def _take(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server], server
         raise CloudTransientError(str(error)) from error
 
 
-def _take_late(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> frozenset[str]:
+def _take_late(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> frozenset[str]:
     """Start the images that the warning could not start, and return the servers whose image is refused now."""
     if job.warned is None or job.wait_until is None:
         return frozenset()
@@ -112,7 +106,7 @@ def _take_late(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -
     return frozenset(refused)
 
 
-def _without(cloud: Cloud, job: Job[HostRequest], servers: Sequence[Server]) -> list[str]:
+def _without(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> list[str]:
     """Return the servers without a complete image although one was started or due."""
     if job.warned is not None:
         metadata = _metadata(job)

@@ -6,23 +6,23 @@ The word of an action is in `model/end_action.py`. A lease that ends without wha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.end_action import DEFAULT, EndAction
-from leasehold.resource_types.host.images import awaiting_images, say_waiting, take_images
+from leasehold.resource_types.images import awaiting_images, say_waiting, take_images
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from leasehold.cloud.ports import Cloud
+    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.conf.settings import CloudSettings
     from leasehold.resource_types.driver import Job
-    from leasehold.resource_types.host.kind import HostRequest
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What one end action does with the servers on the reservation's hosts.
+    """What one end action does with the servers of a reservation.
 
     `warn` runs at the warning, and again until it raises no CloudTransientError. `awaited` runs at the end: it returns
     the servers that the end still waits for, and may start what the warning could not. When it gives up, it raises
@@ -30,9 +30,9 @@ class Action:
     awaited.
     """
 
-    warn: Callable[[Cloud, Job[HostRequest], Iterable[str]], None]
-    awaited: Callable[[Cloud, Job[HostRequest], Iterable[str]], frozenset[str]]
-    say_waiting: Callable[[Job[HostRequest], Collection[str]], None]
+    warn: Callable[[Cloud, Job[Any], Sequence[Server]], None]
+    awaited: Callable[[Cloud, Job[Any], Sequence[Server]], frozenset[str]]
+    say_waiting: Callable[[Job[Any], Collection[str]], None]
 
 
 ACTIONS: Mapping[EndAction, Action | None] = {
@@ -41,13 +41,12 @@ ACTIONS: Mapping[EndAction, Action | None] = {
 }
 
 
-def action_of(job: Job[HostRequest]) -> Action | None:
-    """Return the end action that the reservation asks for; None if it asks for nothing.
+def action_of(asked: str, settings: CloudSettings) -> Action | None:
+    """Return the end action that a reservation asks for by this word; None if it asks for nothing.
 
     Raises CloudTransientError for a word that only a newer version knows: its manager does the rest.
     """
-    asked = job.request.before_end
-    word = job.settings.default_before_end if asked == DEFAULT else asked
+    word = settings.default_before_end if asked == DEFAULT else asked
     if word not in set(EndAction):
         message = f"this version does not know the end action {word!r}; a newer manager carries it out"
         raise CloudTransientError(message)

@@ -48,6 +48,17 @@ def addresses(rng: random.Random) -> dict[str, Any]:
     return {"resource_type": "virtual:floatingip", "network_id": NETWORK_ID, "amount": rng.randint(1, 2)}
 
 
+def ending(rng: random.Random) -> dict[str, Any]:
+    """Return what becomes of the servers of a reservation: sometimes they live on for seconds."""
+    return rng.choice(
+        [
+            *[{}] * 8,
+            {"grace_seconds": rng.randint(1, 3)},
+            {"on_end": "recycle", "recycle_seconds": rng.randint(1, 4), "grace_seconds": rng.randint(0, 2)},
+        ]
+    )
+
+
 KINDS = {"hosts": hosts, "instances": instances, "flavors": flavors, "addresses": addresses}
 GROWS_BY = {
     "physical:host": "max",
@@ -133,7 +144,7 @@ class Known:
 def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
     """Return a lease request with a unique name, and its kind: mostly one reservation, sometimes two."""
     kinds = rng.sample(list(KINDS), 2 if rng.random() < 0.2 else 1)
-    parts = [KINDS[kind](rng) for kind in kinds]
+    parts = [KINDS[kind](rng) | (ending(rng) if kind != "addresses" else {}) for kind in kinds]
     span = times.draw(rng)
     where = "soon" if span.start < times.base else "ahead"
     kind = "several" if len(kinds) > 1 else kinds[0]
@@ -141,7 +152,7 @@ def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
     return f"create {type_ or f'{kind} {where}'}", {"name": uuid4().hex, "reservations": parts, **keys}
 
 
-AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink")
+AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink", "end otherwise")
 
 
 def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
@@ -155,6 +166,10 @@ def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict
         body |= known.span.moved(end=-by).body
     elif kind == "move":
         body |= known.span.moved(start=by, end=by).body
+    elif kind == "end otherwise":
+        part = rng.choice(known.parts)
+        whole = {"on_end": "delete", "grace_seconds": 0, **ending(rng)}
+        body["reservations"] = [{"id": part["id"], **(whole if "on_end" in part else {})}]
     else:
         part = rng.choice(known.parts)
         key = GROWS_BY[part["resource_type"]]

@@ -167,6 +167,16 @@ def _ending(world: World) -> None:
     world.amend(active(world), end=world.now())
 
 
+def _outlived(world: World) -> None:
+    """End a lease whose servers live on for half an hour: of hosts, instances and flavors; that time is over now."""
+    lease, half = active(world), {"grace_seconds": 1800}
+    world.amend(lease, end=world.now(), reservations=tuple({"id": part.id, **half} for part in lease.reservations[:3]))
+    run_manager(world)
+    there = sorted(server.name for server in world.cloud.servers.all() if server.status == "ACTIVE")
+    assert there == sorted(f"on-{part.resource_type}" for part in lease.reservations[:3]), there
+    world.clock.advance(hours=1)
+
+
 def _is(status: str) -> Callable[[World], bool]:
     def right(world: World) -> bool:
         lease = lease_of(world)
@@ -201,5 +211,6 @@ MANAGER_SCENES = (
     Scene("heal", _failed, _healed, 1, {"physical:host": {"polling_interval": 1, "failure_grace": 0}}),
     Scene("before_end", lambda world: active(world, before_end=0.5), _warned, 1),
     Scene("end", _ending, _is("TERMINATED"), 1),
+    Scene("outlived", _outlived, _is("TERMINATED"), 2),
     Scene("delete", lambda world: world.delete(active(world)), is_gone, 1),
 )

@@ -54,7 +54,7 @@ HISTORY: Mapping[Version, str] = {
   failed resources replaced now. A lease is `at_risk` while a resource of it has failed and it does not begin soon.
 * Leases have `reminder_seconds`: how long before their end their project is reminded of it.
 * `GET /v1/leases/{lease_id}/resources` shows the resources that a lease has: their health, their capacity, and what is
-  public about them.
+  public about them. Before the start, while others may take their place, owners see only how many there are.
 * `POST /v1/leases/{lease_id}/swap` swaps a host of a lease for another one.
 * `GET /v1/events` shows what happened to a project's leases, in order and after a cursor, and waits for it on
   request.

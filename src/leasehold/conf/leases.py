@@ -76,6 +76,14 @@ MANAGER_OPTIONS = [
         "`recycle`. Its resources are reserved for as long, and free earlier if the servers are gone. 0 allows no "
         "recycling.",
     ),
+    cfg.IntOpt(
+        "rebind_before_start_seconds",
+        default=int(LeaseSettings().rebind_before_start.total_seconds()),
+        min=1,
+        max=YEAR,
+        help="A lease that begins within this many seconds keeps its resources. One that begins later may get others "
+        "of the same kind, so that another request need not be refused (`[enforcement] max_rebinding_seconds`).",
+    ),
     cfg.StrOpt(
         "heal_policy",
         default=HealPolicy.REPLACE.value,
@@ -169,6 +177,13 @@ ENFORCEMENT_OPTIONS = [
         help="How many of these seconds the service may use to find out what it could grant instead of a refused "
         "request.",
     ),
+    cfg.FloatOpt(
+        "max_rebinding_seconds",
+        default=LeaseSettings().rebinding_seconds,
+        min=0.0,
+        help="How many of these seconds the service may use to find other resources for leases that have not started, "
+        "so that a request fits that would be refused otherwise. 0 switches this off.",
+    ),
     limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds.", most=MOST),
     limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds.", most=MOST),
     limit("max_reservations_per_lease", "Reservations that one lease may have.", _DEFAULTS.reservations),
@@ -195,11 +210,13 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         retry_pause=timedelta(seconds=conf.manager.lease_retry_seconds),
         waiting_order=conf.manager.waiting_order,
         heal_policy=HealPolicy(conf.manager.heal_policy),
+        rebind_before_start=timedelta(seconds=conf.manager.rebind_before_start_seconds),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
         max_duration_exempt_projects=frozenset(conf.enforcement.max_lease_duration_exempt_project_ids),
         enforcement_filters=tuple(conf.enforcement.enabled_filters),
         decision_seconds=conf.enforcement.max_decision_seconds,
         explanation_seconds=conf.enforcement.max_explanation_seconds,
+        rebinding_seconds=conf.enforcement.max_rebinding_seconds,
         limits=_read_limits(conf.enforcement),
         external=external.read(conf),
         longest_grace=timedelta(seconds=conf.manager.longest_grace_seconds),

@@ -73,9 +73,11 @@ class LeaseSettings:
     """The dates and the limits of leases (contract lifecycle §8, §10, §11).
 
     A decision may take `decision_seconds` while other decisions wait for it. It may use `explanation_seconds` of them
-    to find out what could be granted instead of a refused request. A lease that waits is tried again every
-    `retry_pause`, at most `retries` times. After its end, a request may let servers live on for a `longest_grace` and
-    then, if they are recycled, for `longest_recycling`.
+    to find out what could be granted instead of a refused request, and `rebinding_seconds` of them to find other
+    resources for leases that have not started; those that begin within `rebind_before_start` keep theirs. A lease that
+    waits is tried again every `retry_pause`, at most `retries` times.
+    After its end, a request may let servers live on for a `longest_grace` and then, if they are recycled, for
+    `longest_recycling`.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -89,6 +91,8 @@ class LeaseSettings:
     enforcement_filters: tuple[str, ...] = ()
     decision_seconds: float = 2.0
     explanation_seconds: float = 0.1
+    rebinding_seconds: float = 0.25
+    rebind_before_start: timedelta = timedelta(minutes=5)
     limits: LimitSettings = field(default_factory=LimitSettings)
     external: ExternalSettings = field(default_factory=ExternalSettings)
     longest_grace: timedelta = timedelta(days=1)

@@ -1,8 +1,9 @@
 """The unit of work: one transaction, run again as a whole after a lost race.
 
 Every transaction locks rows in `LOCK_ORDER`, which prevents deadlocks; it may write a row again that it has locked.
-Several pools are locked in `lock_order` (`db/pool.py`); no transaction locks one lease after another. `tests/locks.py`
-checks this in every test of a use case.
+Several pools are locked in `lock_order` (`db/pool.py`). Leases that make room for the one that a decision is about are
+locked after it, in the order of their ids: who locks several holds a pool of each. `tests/locks.py` checks the order of
+the tables and pools in every test of a use case.
 """
 
 from __future__ import annotations

@@ -204,11 +204,11 @@ class _Work:
         after = self.amendment.applied(lease, window, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
 
-        def approve(picks: Mapping[str, Sequence[Pick]]) -> None:
+        def approve(picks: Mapping[str, Sequence[Pick]], moved: object) -> None:
             times = [event.time for event in after.events]
             chosen = {part: sorted(each, key=lambda pick: pick.resource_number) for part, each in picks.items()}
             self.approval.require(
-                (after.window, times, chosen),
+                (after.window, times, chosen, moved),
                 lambda: ExternalView(self.service, connection).amendment(changes, lease, after, picks),
             )
 

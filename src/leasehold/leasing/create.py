@@ -23,6 +23,7 @@ from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import Read, conditions_of, ending_of, place_of, read_requests
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
@@ -163,11 +164,15 @@ class _Creation:
         def allowed(other: Window) -> bool:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
+        rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled)
             seconds, tells = settings.explanation_seconds, self.tells_disabled and waiting is None
             try:
-                decided = Offering(snapshots, self.asked, terms, allowed, seconds, tells_disabled=tells).decide()
+                offering = Offering(
+                    *(snapshots, self.asked, terms, allowed, seconds), tells_disabled=tells, rebinding=rebinding
+                )
+                decided = offering.decide()
             except NotEnoughError as refused:
                 if waiting is None:
                     raise
@@ -178,11 +183,12 @@ class _Creation:
             hurry_tries(connection, [first], now)
             return self._wait(connection, lease, waiting, BEHIND, generations, now, now + AFTER_YOU)
         self.approval.require(
-            (lease.window, [event.time for event in lease.events], [tuple(picks) for picks in decided]),
-            lambda: ExternalView(self.service, connection).creation(self.draft, lease, decided),
+            (lease.window, [event.time for event in lease.events], decided.key),
+            lambda: ExternalView(self.service, connection).creation(self.draft, lease, decided.picks),
         )
         insert_lease(connection, lease)
-        promise(connection, lease, self.asked, decided, generations, promised)
+        rebinding.write(decided.moves)
+        promise(connection, lease, self.asked, decided.picks, generations, promised)
         self._made(connection, lease, now, due=now)
         bump_pools(connection, generations)
         return lease

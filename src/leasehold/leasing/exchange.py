@@ -15,17 +15,19 @@ from leasehold.leasing.decide import promised_window
 from leasehold.leasing.flags import put_flag_event, with_flags
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.db.pool import LockedPools
     from leasehold.leasing.mending import Mending
+    from leasehold.model.allocation import Allocation, Pick
     from leasehold.model.event_log import LeaseNews
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.segment import Cause
+    from leasehold.model.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,46 @@ class Exchange:
         return after
 
     def _move(self, lease: Lease, part: Reservation, mending: Mending, pool: str) -> None:
-        connection, generation, now = self.connection, self.generations[pool] + 1, self.now
+        window = part.ending.held(promised_window(lease.window.start, lease.window.end, self.now))
+        change = Change(pool, self.generations[pool] + 1, self.now, self.cause)
         if mending.lost and mending.started:
-            leave_allocations(connection, mending.lost, generation, now, self.cause)
+            leave_allocations(self.connection, mending.lost, change.generation, self.now, self.cause)
         elif mending.lost:
-            end_allocations(connection, mending.lost, generation, now, self.cause, released=True, left=True)
+            end_allocations(
+                self.connection, mending.lost, change.generation, self.now, self.cause, released=True, left=True
+            )
         over = (*mending.dropped, *mending.back)
-        if over:
-            end_allocations(connection, over, generation, now, self.cause, released=True)
-        window = promised_window(lease.window.start, lease.window.end, now)
-        grants = [Grant(pool, generation, part.id, pick, substitute) for pick, substitute in mending.fresh]
-        insert_allocations(connection, lease.id, part.ending.held(window), grants, self.cause)
+        replace_allocations(self.connection, change, Held(lease.id, part.id, window), over, mending.fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of allocations of a pool, which then has this generation: when, and why."""
+
+    pool: str
+    generation: int
+    now: datetime
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A reservation of a lease, and the window of what it gets."""
+
+    lease_id: str
+    reservation_id: str
+    window: Window
+
+
+def replace_allocations(
+    connection: Connection,
+    change: Change,
+    held: Held,
+    over: Sequence[Allocation],
+    fresh: Sequence[tuple[Pick, bool]],
+) -> None:
+    """End allocations that nobody has used, and give the reservation others: each pick with whether it substitutes."""
+    if over:
+        end_allocations(connection, over, change.generation, change.now, change.cause, released=True)
+    grants = [Grant(change.pool, change.generation, held.reservation_id, pick, mark) for pick, mark in fresh]
+    insert_allocations(connection, held.lease_id, held.window, grants, change.cause)

@@ -26,6 +26,8 @@ from leasehold.leasing.decide import promised_window
 from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.mending_room import made_room
+from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import allocations_beyond
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
@@ -38,7 +40,7 @@ from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from leasehold.db.pool import LockedPools
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.mending import Mending
+    from leasehold.leasing.rebinding_search import Move
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
@@ -176,8 +179,8 @@ class Healing:
         lease, now = find_lease(connection, self.lease_id, lock=True), self.service.now()
         if lease is None or not healable(lease, now):
             return None
-        mended = self.decided(evaluated, connection, generations, lease, now)
-        after = self.write(connection, generations, lease, mended, now)
+        healed = self.decided(evaluated, connection, generations, lease, now)
+        after = self.write(connection, generations, lease, healed, now)
         if self._policy_of(lease) is HealPolicy.ASK and _misses(after) and not _misses(lease):
             answer = {"answer": f"POST /v1/leases/{lease.id}/heal"}
             put_event(connection, LeaseNews.HEAL_QUESTION, after, now, answer)
@@ -190,47 +193,52 @@ class Healing:
 
     def decided(
         self, evaluated: Evaluated, connection: Connection, generations: LockedPools, lease: Lease, now: datetime
-    ) -> dict[str, Mending]:
-        """Return what changes, by reservation, for a lease that is locked after its pools."""
+    ) -> Healed:
+        """Return what changes for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             views = _beside_windows(connection, lease, snapshots)
-            return self._mended(lease, views, now, {each.id for each in over})
+            rebinding = Rebinding(self.service, connection, generations, now, own=lease.id)
+            return self._mended(lease, views, rebinding, {each.id for each in over})
 
     def write(
         self,
         connection: Connection,
         generations: LockedPools,
         lease: Lease,
-        mended: Mapping[str, Mending],
+        healed: Healed,
         now: datetime,
     ) -> Lease:
         """Write what changes and return the lease as it is then; the same lease if nothing does."""
         pools = {
             part.id: self.service.types.get(part.resource_type).kind.pool
             for part in lease.reservations
-            if part.id in mended
+            if part.id in healed.mended
         }
+        Rebinding(self.service, connection, generations, now, own=lease.id).write(healed.moves)
         exchange = Exchange(connection, generations, now, Cause.HEALED, LeaseNews.HEALED)
-        return exchange.write(lease, mended, pools)
+        return exchange.write(lease, healed.mended, pools)
 
     def _policy_of(self, lease: Lease) -> HealPolicy:
         return self.policy or lease.heal_policy or self.service.settings.leases.heal_policy
 
     def _mended(
-        self, lease: Lease, snapshots: Mapping[str, Snapshot], now: datetime, over: Collection[int]
-    ) -> dict[str, Mending]:
-        """Return what changes, by reservation; none gets what an earlier one of the lease has got.
+        self, lease: Lease, snapshots: Mapping[str, Snapshot], rebinding: Rebinding, over: Collection[int]
+    ) -> Healed:
+        """Return what changes; no reservation gets what an earlier one of the lease has got.
 
-        `over` is what no longer fits on its resource. `now` is the snapshots': at a later time, hosts that wait for
-        their release would look free.
+        `over` is what no longer fits on its resource. The moment is the snapshots': at a later time, hosts that wait
+        for their release would look free.
         """
-        settings, window = self.service.settings, promised_window(lease.window.start, lease.window.end, now)
+        settings = self.service.settings
+        window = promised_window(lease.window.start, lease.window.end, rebinding.now)
         policy, here = self._policy_of(lease), self.round
         margin = settings.leases.cleaning_time
         broken = here.failed | (frozenset() if lease.status is LeaseStatus.ACTIVE else here.stuck)
         terms = HealTerms(broken, here.returning, policy, window, margin, self.only_back, over, self.check)
-        present, mended = _without_stuck(lease, snapshots, here.stuck, window), {}
+        present = _without_stuck(lease, snapshots, here.stuck, window)
+        mended: dict[str, Mending] = {}
+        moves: list[Move] = []
         for part in lease.reservations:
             found = self.service.types.find(part.resource_type)
             if found is None or not found.kind.healed:
@@ -238,12 +246,24 @@ class Healing:
             pool = found.kind.pool
             try:
                 mended[part.id] = mend(lease, part, found.kind, present[pool], terms)
+                made = made_room(rebinding, lease, part, mended[part.id], present, terms)
+                if made is not None:
+                    mended[part.id], present[pool] = made.mending, made.view
+                    moves += made.moves
             except PluginBugError:
                 log.exception(_BUG, part.resource_type, part.id, lease.id)
                 continue
             fresh = [pick for pick, _ in mended[part.id].fresh]
             present[pool] = present[pool].booked(fresh, part.ending.held(window))
-        return mended
+        return Healed(mended, moves)
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """What changes for the reservations of a lease, by their ids, and which other leases make room for it."""
+
+    mended: Mapping[str, Mending]
+    moves: Sequence[Move]
 
 
 def healable(lease: Lease, now: datetime) -> bool:

@@ -88,9 +88,10 @@ class _Work:
         # The time runs only now: the wait for the locks was other decisions'.
         budget = Budget(self.service.settings.leases.decision_seconds, self.service.steady)
         healing = replace(self.healing, check=budget.check)
-        mended = healing.decided(evaluated, connection, generations, lease, now)
-        if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended.values()):
+        healed = healing.decided(evaluated, connection, generations, lease, now)
+        mended = healed.mended.values()
+        if not any(each.lost or each.flags.missing_resources or each.fresh for each in mended):
             raise NothingToHealError
-        if not any(each.fresh for each in mended.values()):
+        if not any(each.fresh for each in mended):
             raise NoReplacementError
-        return healing.write(connection, generations, lease, mended, now)
+        return healing.write(connection, generations, lease, healed, now)

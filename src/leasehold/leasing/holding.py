@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.property import private_keys
 from leasehold.db.resource import resources_by_number
+from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.caller import Sight
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
     from leasehold.resource_types.kind import Kind
 
@@ -24,7 +27,8 @@ class Holding:
     """An allocation with its resource.
 
     `named` says whether the caller may know which resource it is; `attributes` and `properties` are those that the
-    caller may see.
+    caller may see. `bound` False means that the lease may still get another one unseen: then the caller sees nothing of
+    it, and all slots of a reservation are in one holding.
     """
 
     allocation: Allocation
@@ -32,6 +36,7 @@ class Holding:
     named: bool
     attributes: Mapping[str, Any]
     properties: Mapping[str, str]
+    bound: bool = True
 
 
 def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, Sequence[Holding]]:
@@ -45,10 +50,34 @@ def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, 
         resources = resources_by_number(connection, numbers)
         if resources and not sight.private:
             private = private_keys(connection, {each.type for each in resources.values()})
-    return {
-        ident: [_holding(service, held, resources[held.resource_number], private, sight) for held in part]
-        for ident, part in unreleased.items()
-    }
+    now, found = service.now(), {}
+    for part in lease.reservations:
+        shown = [
+            _holding(service, each, resources[each.resource_number], private, sight) for each in unreleased[part.id]
+        ]
+        found[part.id] = shown if sight.hosts or not may_move(service, lease, part, now) else _unbound(shown)
+    return found
+
+
+def may_move(service: Service, lease: Lease, part: Reservation, now: datetime) -> bool:
+    """Say whether late binding may give a reservation other resources (feature A9); `db/rebinding.py` asks the same."""
+    leases, found = service.settings.leases, service.types.find(part.resource_type)
+    if not leases.rebinding_seconds or found is None or found.kind.public or not found.kind.healed:
+        return False
+    flagged = lease.degraded or lease.at_risk or part.missing_resources or part.resources_changed
+    return lease.status is LeaseStatus.PENDING and not flagged and lease.window.start > now + leases.rebind_before_start
+
+
+def _unbound(shown: Sequence[Holding]) -> list[Holding]:
+    """Return the holdings as they are whichever resources they are: whole ones each alone, and all slots together."""
+    blank = [replace(each, attributes={}, properties={}, bound=False) for each in shown]
+    whole = [each for each in blank if each.allocation.demand is None]
+    slots = [each for each in blank if each.allocation.demand is not None]
+    if slots:
+        first = slots[0]
+        total = sum(each.allocation.slots for each in slots)
+        whole.append(replace(first, allocation=replace(first.allocation, slots=total)))
+    return whole
 
 
 def _holding(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold.db.allocation import Grant, end_allocations, insert_allocations
+from leasehold.db.allocation import Grant, insert_allocations
 from leasehold.db.lease import each_lease, find_lease, insert_lease, save_lease
 from leasehold.db.maintenance import leases_within
 from leasehold.db.outbox import put_event
@@ -22,6 +22,7 @@ from leasehold.leasing.allocations import held_by
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.decide import promised_window
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.exchange import Change, Held, replace_allocations
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
 from leasehold.leasing.survey import any_broken
@@ -231,11 +232,11 @@ class _Making:
         """Write the other hosts of a lease, and return the saved lease."""
         lease, window = move.lease, promised_window(move.lease.window.start, move.lease.window.end, now)
         endings = {part.id: part.ending for part in lease.reservations}
+        change = Change(HOST_POOL, generation, now, Cause.MOVED)
         for ident, mending in move.mended.items():
             over = (*mending.lost, *mending.dropped, *mending.back)
-            end_allocations(connection, over, generation, now, Cause.MOVED, released=True)
-            grants = [Grant(HOST_POOL, generation, ident, pick, mark) for pick, mark in mending.fresh]
-            insert_allocations(connection, lease.id, endings[ident].held(window), grants, Cause.MOVED)
+            held = Held(lease.id, ident, endings[ident].held(window))
+            replace_allocations(connection, change, held, over, mending.fresh)
         # The allocations are read again, so that the lease is saved even if no flag changes, as healing does.
         after = find_lease(connection, lease.id) or lease
         parts = {part.id: part for part in after.reservations}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.allocations import held_by, left_by
+from leasehold.leasing.decide import Asked
 from leasehold.leasing.flags import Flags, changed
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
@@ -93,6 +94,35 @@ def started(lease: Lease, part: Reservation) -> bool:
     return part.status is ReservationStatus.ACTIVE or lease.reached(EventType.START)
 
 
+def view_of(part: Reservation, pool: Snapshot, window: Window) -> Snapshot:
+    """Return the pool as a reservation finds it, without its own allocations and what it does not get.
+
+    That is what was swapped away, and vacated hosts of slots: these may have servers that no allocation counts. A whole
+    host may be taken back together with its servers.
+    """
+    swapped = {each.resource_number for each in part.allocations if each.swapped}
+    slots = {each.resource_number for each in left_by(part) if each.demand is not None}
+    return pool.without([part.id]).booked([Pick(number) for number in sorted(swapped | slots)], window)
+
+
+def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) -> Asked | None:
+    """Return all that the reservation was promised, as a decision that keeps what it has; None if it lacks nothing.
+
+    Raises PluginBugError.
+    """
+    if not mending.flags.missing:
+        return None
+    given_up = {each.id for each in (*mending.lost, *mending.dropped)}
+    kept = [each.pick for each in held_by(part, lease) if each.id not in given_up]
+    has = (*kept, *(pick for pick, _ in mending.fresh))
+    try:
+        request = kind.load(part.request)
+        whole = kind.exactly(request, _slots(has) + mending.flags.missing)
+    except Exception as error:
+        raise PluginBugError from error
+    return Asked(kind, whole, held=has, firm=mending.started, before=request, ending=part.ending)
+
+
 @dataclass(frozen=True, slots=True)
 class _Case:
     """One reservation under these terms."""
@@ -118,7 +148,7 @@ class _Case:
         picks: Sequence[Pick] = [each.pick for each in kept]
         if _slots(picks) < promised:
             picks = self._chosen(request, picks, promised, others=replaces and not self.terms.only_back)
-        dropped, fresh = _difference(kept, picks)
+        dropped, fresh = difference(kept, picks)
         if dropped and touched:
             raise PluginBugError from ValueError("it gives up resources in use")
         marked = self._marked(fresh)
@@ -153,7 +183,7 @@ class _Case:
 
     def _chosen(self, request: Any, picks: Sequence[Pick], promised: int, *, others: bool) -> Sequence[Pick]:
         """Return the picks and as much more as there is: first what the reservation lost and works again."""
-        view = self.pool.without([self.part.id]).booked(self._occupied(), self._window)
+        view = view_of(self.part, self.pool, self._window)
         vacated = (each for each in self.part.allocations if each.left_at is not None)
         lost = {each.resource_number for each in vacated if not each.swapped}
         working = {*self.terms.returning, *view.numbers[view.bookable()].tolist()} if lost else set()
@@ -168,15 +198,6 @@ class _Case:
     def _window(self) -> Window:
         """The window in which it holds resources."""
         return self.part.ending.held(self.terms.window)
-
-    def _occupied(self) -> list[Pick]:
-        """Return what it does not get: what was swapped away, and vacated hosts of slots.
-
-        The latter may have servers that no allocation counts. A whole host may be taken back together with its servers.
-        """
-        swapped = {each.resource_number for each in self.part.allocations if each.swapped}
-        slots = {each.resource_number for each in left_by(self.part) if each.demand is not None}
-        return [Pick(number) for number in sorted(swapped | slots)]
 
     def _grown(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:
         """Return the picks plus as much of the promised amount as the resources in the view can take."""
@@ -255,7 +276,7 @@ def _by_number(taken: Iterable[Allocation | Pick]) -> Counter[int]:
     return found
 
 
-def _difference(kept: Sequence[Allocation], picks: Sequence[Pick]) -> tuple[list[Allocation], list[Pick]]:
+def difference(kept: Sequence[Allocation], picks: Sequence[Pick]) -> tuple[list[Allocation], list[Pick]]:
     """Return the kept allocations that the picks do without, and what the picks add, resource by resource."""
     have, wanted = _by_number(kept), _by_number(picks)
     less = {number for number, slots in have.items() if wanted[number] < slots}

@@ -12,7 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from leasehold.leasing.decide import RefusedError, allocate, decide
-from leasehold.model.errors import LeaseholdError, TakesTooLongError
+from leasehold.leasing.rebinding_search import Room
+from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.fields import MOST
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
-    from leasehold.model.allocation import Pick
+    from leasehold.leasing.rebinding import Rebinding
 
 _SECOND: Final = timedelta(seconds=1)
 MINUTE: Final = 60
@@ -36,7 +37,7 @@ class Offering:
 
     `movable` says that the lease may have another window. `allowed` returns whether enforcement allows a window.
     `seconds` limits the search for an offer. `tells_disabled` says that the caller may learn that disabled resources
-    would have been enough.
+    would have been enough. `rebinding` may make room before the lease is refused; what is offered is found without it.
     """
 
     snapshots: Mapping[str, Snapshot]
@@ -46,20 +47,35 @@ class Offering:
     seconds: float
     movable: bool = True
     tells_disabled: bool = False
+    rebinding: Rebinding | None = None
 
-    def decide(self) -> list[Sequence[Pick]]:
+    def decide(self) -> Room:
         """Return the picks of every reservation; raises what `leasehold.leasing.decide.decide` raises.
 
         A refusal becomes NotEnoughError with an offer.
         """
         try:
-            return decide(self.snapshots, self.asked, self.terms)
+            return Room(decide(self.snapshots, self.asked, self.terms))
         except RefusedError as refused:
             position, refusal = refused.position, refused.refusal
+        except InUseError:
+            # What an active reservation keeps is promised to others in the new window.
+            room = self._room(next((part.kind.pool for part in self.asked if part.firm and part.held), None))
+            if room is None:
+                raise
+            return room
+        room = self._room(self.asked[position].kind.pool)
+        if room is not None:
+            return room
         terms = replace(self.terms, budget=self.terms.budget.part(self.seconds))
         explained = _Offer(replace(self, terms=terms), position).added_to(refusal)
         asked = self.asked[position]
         raise asked.blame(asked.kind.not_enough(explained))
+
+    def _room(self, pool: str | None) -> Room | None:
+        if self.rebinding is None or pool is None:
+            return None
+        return self.rebinding.room(self.snapshots, self.asked, self.terms, pool)
 
 
 @dataclass(frozen=True, slots=True)

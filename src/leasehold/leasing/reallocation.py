@@ -20,6 +20,8 @@ from leasehold.leasing.allocations import (
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.rebinding import Rebinding
+from leasehold.leasing.rebinding_search import Room
 from leasehold.model.allocation import Pick
 from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 class Reallocation:
     """The lease as read under its lock (taken after the pools' locks), and its new `window`.
 
-    `approve` gets the picks of each reservation, by its id, before they are written; it raises to keep them from that.
+    `approve` gets the picks of each reservation, by its id, and what moves for them (`Room.moved`), before they are
+    written; it raises to keep them from that.
     """
 
     service: Service
@@ -56,7 +59,7 @@ class Reallocation:
     lease: Lease
     window: Window
     now: datetime
-    approve: Callable[[Mapping[str, Sequence[Pick]]], None]
+    approve: Callable[[Mapping[str, Sequence[Pick]], object], None]
 
     def promise(self) -> dict[str, Flags]:
         """Decide what each reservation gets in the new window, and write the changed allocations.
@@ -65,18 +68,21 @@ class Reallocation:
         reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self.lease.reservations
-        decided: Sequence[Sequence[Pick]] = [[held.pick for held in held_by(part, lease)] for part in parts]
+        room = Room([[held.pick for held in held_by(part, lease)] for part in parts])
+        rebinding = Rebinding(self.service, self.connection, self.generations, self.now, own=lease.id)
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
         shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
         movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)
         whole = not any(part.missing_resources for part in parts)
         if not shrinks or (not whole and window.end > self.now):
             try:
-                decided, whole = self._decide(movable=movable), True
+                room, whole = self._decide(rebinding, movable=movable), True
             except LeaseholdError:
                 if not shrinks:
                     raise
-        self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)})
+        decided = room.picks
+        self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)}, room.moved)
+        rebinding.write(room.moves)
         for part, picks in zip(parts, decided, strict=True):
             pool = pool_of(part, self.service.types)
             if pool is not None:
@@ -101,7 +107,7 @@ class Reallocation:
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 
-    def _decide(self, *, movable: bool) -> Sequence[Sequence[Pick]]:
+    def _decide(self, rebinding: Rebinding, *, movable: bool) -> Room:
         lease, calendars = self.lease, self.service.calendars
         ahead = promised_window(self.window.start, self.window.end, self.now)
         asked = self._asked(begun=ahead.start <= self.now)
@@ -113,11 +119,16 @@ class Reallocation:
             use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
             seconds = self.service.settings.leases.explanation_seconds
-            offering = Offering(views, asked, terms, self._allowed, seconds, movable=movable, tells_disabled=tells)
-            decided = offering.decide()
-            for part, want, picks in zip(lease.reservations, asked, decided, strict=True):
+            offering = Offering(
+                *(views, asked, terms, self._allowed, seconds),
+                movable=movable,
+                tells_disabled=tells,
+                rebinding=rebinding,
+            )
+            room = offering.decide()
+            for part, want, picks in zip(lease.reservations, asked, room.picks, strict=True):
                 check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(ahead))
-            return decided
+            return room
 
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return the request of each reservation for the decision; `begun` says that the new window has begun."""

@@ -235,12 +235,15 @@ class _Work:
         pool = self.chosen.held.pool
         generations = lock_pools(connection, {pool})
         lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
-        # The same generation means the same allocations, but for those on vacated hosts that were released since.
+        # The same generation means the same allocations, but for those on vacated hosts that were released since, and
+        # for those of a lease that has not started and made room for another one.
         if lease is None or lease.generation != self.seen.generation:
             raise _ChangedMeanwhileError
         _check_at_rest(lease, now)
         part = next(each for each in lease.reservations if each.id == self.chosen.part.id)
         held = self.chosen.held
+        if held.id not in {each.id for each in held_by(part, lease)}:
+            raise _ChangedMeanwhileError
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             picks = self._instead(lease, part, snapshots[pool], now)
         flags, fresh = self._flags(connection, lease, part, now), [(pick, False) for pick in picks]

@@ -22,6 +22,8 @@ from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.decide import RefusedError, decide, promised_window
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.rebinding import Rebinding
+from leasehold.leasing.rebinding_search import Room
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock
 from leasehold.model.draft import LeaseDraft
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.decide import Asked
     from leasehold.leasing.service import Service
-    from leasehold.model.allocation import Pick
     from leasehold.model.lease import Lease
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
@@ -108,33 +109,41 @@ class _Try:
             finish_task(connection, self.claim, now)
             return True
         ahead = promised_window(self.window.start, self.window.end, now)
+        rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            decided = self._decided(snapshots, ahead)
+            decided = self._decided(snapshots, ahead, rebinding)
             budget = self.service.terms(ahead, self.window.duration).budget
             first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
         if first is not None:
             raise _NotGrantedError(BEHIND, first)
         self.approval.require(
-            (self.window, [tuple(picks) for picks in decided]),
-            lambda: ExternalView(self.service, connection).creation(_draft_of(self.service, moved), moved, decided),
+            (self.window, decided.key),
+            lambda: ExternalView(self.service, connection).creation(
+                _draft_of(self.service, moved), moved, decided.picks
+            ),
         )
         rungs = self.service.settings.manager.warn_before_end
         after = armed(granted(moved, waiting), now, rungs)
-        promise(connection, after, self.asked, decided, generations, ahead)
+        rebinding.write(decided.moves)
+        promise(connection, after, self.asked, decided.picks, generations, ahead)
         after = save_lease(connection, lease, after, now)
         finish_task(connection, self.claim, now)
         put_event(connection, LeaseNews.GRANTED, after, now)
         bump_pools(connection, LockedPools({name: generations.states[name] for name in waiting.pools}))
         return True
 
-    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window) -> list[Sequence[Pick]]:
+    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window, rebinding: Rebinding) -> Room:
+        use_disabled = _waiting_of(self.seen).use_disabled
+        terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
         try:
-            use_disabled = _waiting_of(self.seen).use_disabled
-            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
-            return decide(snapshots, self.asked, terms)
+            return Room(decide(snapshots, self.asked, terms))
         except RefusedError as error:
-            kind = self.asked[error.position].kind
-            raise _NotGrantedError(kind.not_enough(error.refusal).message) from None
+            refused = error
+        kind = self.asked[refused.position].kind
+        room = rebinding.room(snapshots, self.asked, terms, kind.pool)
+        if room is None:
+            raise _NotGrantedError(kind.not_enough(refused.refusal).message)
+        return room
 
 
 def _write(

@@ -37,7 +37,7 @@ class Cause(StrEnum):
     SWAPPED = "swapped"
     """Begins or ends: somebody asked for another resource in place of this one."""
     MOVED = "moved"
-    """Begins: a maintenance window took the place of another resource, before the lease began."""
+    """Begins: a maintenance window or another lease took the place of another resource, before the lease began."""
     ENDED = "ended"
     """Ends: it reached the end that was agreed."""
     ENDED_EARLY = "ended_early"

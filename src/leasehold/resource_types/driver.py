@@ -53,7 +53,10 @@ class LearnedError(CloudTransientError):
 
 
 class Wanted(StrEnum):
-    """The state that the cloud should have for a reservation."""
+    """The state that the cloud should have for a reservation.
+
+    PREPARED touches none of its resources: until the start, others may take their place.
+    """
 
     PREPARED = "prepared"
     ACTIVE = "active"

@@ -14,13 +14,15 @@ class HoldingAnswer(TypedDict):
 
     `id` and `name` are null for callers who may not list hosts, unless the type is public. `resource_type` is the one
     that the resource is enrolled as. `left`: the reservation vacated it, and may still have servers on it.
-    `substitute`: healing chose it while the reservation was active. The dates are those of this resource.
+    `substitute`: healing chose it while the reservation was active. The dates are those of this resource. Before the
+    start, while another resource may still take its place, `health` is null, and capacity, attributes and properties
+    are empty for callers who may not list hosts; all slots of a reservation are then in one answer.
     """
 
     id: str | None
     name: str | None
     resource_type: str
-    health: str
+    health: str | None
     left: bool
     substitute: bool
     slots: int

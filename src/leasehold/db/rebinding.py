@@ -1,0 +1,87 @@
+"""Which reservations have some resources and have not started (feature A9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from leasehold.db.allocation import as_allocation
+from leasehold.db.tables import allocations, leases, reservations
+from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Unstarted:
+    """A reservation that has not started, with its request as stored and all that it holds."""
+
+    id: str
+    lease_id: str
+    resource_type: str
+    request: Mapping[str, Any]
+    held: tuple[Allocation, ...] = field(default=())
+
+
+def unstarted_on(
+    connection: Connection, numbers: Collection[int], window: Window, after: datetime, most: int
+) -> list[Unstarted]:
+    """Return reservations that have one of these resources in the window and begin after a moment, soonest first.
+
+    One statement, and at most `most` reservations. Those that miss something, have got something else, or are at risk
+    are left out, and so are those with an allocation that was vacated or never ended with the others.
+    """
+    start, end = window.seconds
+    there = (
+        select(allocations.c.reservation_id)
+        .where(
+            allocations.c.resource_number.in_(numbers),
+            allocations.c.ends_at > start,
+            allocations.c.starts_at < end,
+            allocations.c.starts_at > to_seconds(after),
+            allocations.c.ends_at > allocations.c.starts_at,
+            allocations.c.released_at.is_(None),
+        )
+        .group_by(allocations.c.reservation_id)
+        .order_by(func.min(allocations.c.starts_at), allocations.c.reservation_id)
+        .limit(most)
+        .subquery()
+    )
+    query = (
+        select(allocations, reservations.c.resource_type, reservations.c.request)
+        .join(there, there.c.reservation_id == allocations.c.reservation_id)
+        .join(reservations, reservations.c.id == allocations.c.reservation_id)
+        .join(leases, leases.c.id == allocations.c.lease_id)
+        .where(
+            allocations.c.released_at.is_(None),
+            leases.c.status == LeaseStatus.PENDING,
+            leases.c.deleted_at.is_(None),
+            leases.c.degraded.is_(False),
+            func.coalesce(leases.c.at_risk, False).is_(False),
+            leases.c.start_at > after,
+            reservations.c.status == ReservationStatus.PENDING,
+            reservations.c.missing_resources.is_(False),
+            reservations.c.resources_changed.is_(False),
+        )
+        .order_by(allocations.c.reservation_id, allocations.c.id)
+    )
+    found = []
+    for _, group in groupby(connection.execute(query), attrgetter("reservation_id")):
+        rows = list(group)
+        held = tuple(map(as_allocation, rows))
+        if all(each.left_at is None and not each.substitute and each.window == held[0].window for each in held):
+            first = rows[0]
+            found.append(Unstarted(first.reservation_id, first.lease_id, first.resource_type, first.request, held))
+    return sorted(found, key=lambda each: (each.held[0].window.start, each.id))

@@ -1,4 +1,6 @@
-"""Draws the plots from measured or stored rows: lines over growing sizes, and the used share of each budget."""
+"""Draws the plots from measured or stored rows: lines over growing sizes, courses over time,
+and the used share of each budget.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from bench.row import Row
+    from bench.row import Course, Row
 
 mpl.use("Agg")  # Pictures in files; there may be no screen.
 
@@ -76,6 +78,10 @@ PLOTS: Final[Mapping[str, Plot]] = {
     "claims": Plot("Leases started, MariaDB", "managers", "leases a second", "linear", "linear", times=True),
 }
 """By name, as in `Point.plot`."""
+COURSES: Final[Mapping[str, str]] = {"month": "The hosts in a simulated month"}
+"""The titles of the plots over time, by name, as in `Course.plot`."""
+LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#EEEEEE")
+ABOVE: Final = "#000000"
 
 
 def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
@@ -91,6 +97,11 @@ def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
         if any(len(points) > 1 for points in lines.values()):
             drawn[f"{name}.png"] = plot.title
             _draw_lines(plot, lines).savefig(folder / f"{name}.png")
+    for name, title in COURSES.items():
+        courses = [row.course for row in rows if row.course is not None and row.course.plot == name]
+        if courses:
+            drawn[f"{name}.png"] = title
+            _draw_courses(title, courses).savefig(folder / f"{name}.png")
     return drawn
 
 
@@ -101,6 +112,32 @@ def _lines(rows: Sequence[Row], plot: str) -> dict[str, list[tuple[float, Row]]]
         if row.point is not None and row.point.plot == plot:
             lines[row.point.line].append((row.point.x, row))
     return {line: sorted(points, key=lambda point: point[0]) for line, points in lines.items()}
+
+
+def _draw_courses(title: str, courses: Sequence[Course]) -> Figure:
+    """Draw the layers on each other, hour by hour; the last course is a line of its own below them."""
+    *layers, line = courses
+    figure = Figure(figsize=(9.0, 5.2), dpi=110, layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(4, 1))
+    days = [hour / 24 for hour in range(len(line.hourly))]
+    for axes in (upper, lower):
+        axes.set_xlim(0, max(days))
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        axes.tick_params(labelsize=8.5)
+    values, names = [each.hourly for each in layers], [each.layer for each in layers]
+    upper.stackplot(days, *values, labels=names, colors=LAYER_COLOURS, step="post", linewidth=0)
+    upper.set_ylim(0, max(map(sum, zip(*values, strict=True))))
+    upper.set_ylabel("hosts")
+    upper.set_title(title)
+    upper.legend(
+        frameon=False, fontsize=8, ncols=len(names), loc="upper center", bbox_to_anchor=(0.5, -0.02), borderaxespad=0
+    )
+    lower.step(days, line.hourly, where="post", color=ABOVE, linewidth=0.9)
+    lower.set_ylim(bottom=0)
+    lower.set_ylabel(line.layer)
+    lower.set_xlabel("day")
+    return figure
 
 
 def _draw_lines(plot: Plot, lines: Mapping[str, list[tuple[float, Row]]]) -> Figure:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from bench.row import Point, Row
+from bench.row import Course, Point, Row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,12 +65,20 @@ def _as_fields(row: Row) -> dict[str, Any]:
     fields = {**asdict(row), "verdict": row.verdict}
     for name in ("measured", "budget", "baseline"):
         if fields[name] is not None:
-            fields[name] = float(f"{fields[name]:.5g}")
+            fields[name] = _shortened(fields[name])
+    if row.course is not None:
+        fields["course"]["hourly"] = list(map(_shortened, row.course.hourly))
     return {name: value for name, value in fields.items() if value is not None and value is not False and value != ""}
+
+
+def _shortened(value: float) -> float:
+    return float(f"{value:.5g}")
 
 
 def _as_row(fields: dict[str, Any]) -> Row:
     kept = {name: value for name, value in fields.items() if name != "verdict"}
     if "point" in kept:
         kept["point"] = Point(**kept["point"])
+    if "course" in kept:
+        kept["course"] = Course(**{**kept["course"], "hourly": tuple(kept["course"]["hourly"])})
     return Row(**{"unit": "", **kept})

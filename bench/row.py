@@ -15,11 +15,21 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """How a figure went over time: its value in each hour, and the layer of the plot that shows them."""
+
+    plot: str
+    layer: str
+    hourly: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One measured figure, in `unit`.
 
     `budget` is its maximum, or with `exact` its required value; a row without one is for comparison. `baseline` is the
-    figure that it compares with, in the same unit, and `against` names that. `point` is its position on a plot.
+    figure that it compares with, in the same unit, and `against` names that. `point` is its position on a plot,
+    `course` how it went over time.
     """
 
     name: str
@@ -30,6 +40,7 @@ class Row:
     against: str = ""
     exact: bool = False
     point: Point | None = None
+    course: Course | None = None
 
     @property
     def verdict(self) -> str:

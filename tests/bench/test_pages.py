@@ -9,7 +9,7 @@ import pytest
 from bench import plots, results
 from bench.reasons import NONE_YET, REASONS, stale
 from bench.record import Group, Record
-from bench.row import Point, Row
+from bench.row import Course, Point, Row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +23,11 @@ MISSED = Row(
 KEPT = Row("calendar, 200,000 allocations: decision, instances, p99", 1.5, "ms", 2.0)
 EXACT = Row("15 simultaneous requests: granted", 15, "", 15, exact=True)
 SMALLER = Row("list 100 leases, MariaDB, p50", 18.0, "ms", point=Point("list", "GET", 100))
+COURSES = [
+    Row("hosts used", 50.0, "%", course=Course("month", "used", (1.0, 2.5, 2.0))),
+    Row("hosts free", 50.0, "%", course=Course("month", "free", (3.0, 1.5, 2.0))),
+    Row("leases that wait", 0.33, "at a time", course=Course("month", "leases that wait", (0.0, 1.0, 0.0))),
+]
 PNG = b"\x89PNG\r\n"
 
 
@@ -38,7 +43,7 @@ def run_of(*rows: Row) -> Record:
 
 
 def test_a_run_is_read_as_it_was_kept(tmp_path: Path) -> None:
-    run = run_of(MISSED, KEPT, EXACT, SMALLER, Row("nothing", 0.0, ""))
+    run = run_of(MISSED, KEPT, EXACT, SMALLER, *COURSES, Row("nothing", 0.0, ""))
     run.write(tmp_path / "out" / "run.json")
     assert Record.read(tmp_path / "out" / "run.json") == run
 
@@ -63,9 +68,9 @@ def test_a_row_that_nobody_has_explained_says_so(page: Path) -> None:
 
 
 def test_every_plot_on_the_page_is_there(page: Path) -> None:
-    results.write_page(run_of(MISSED, KEPT, EXACT, SMALLER))
+    results.write_page(run_of(MISSED, KEPT, EXACT, SMALLER, *COURSES))
     pictures = sorted(path.name for path in (page.parent / "plots").iterdir())
-    assert pictures == ["budgets.png", "list.png"]
+    assert pictures == ["budgets.png", "list.png", "month.png"]
     for name in pictures:
         assert f"(plots/{name})" in page.read_text()
         assert (page.parent / "plots" / name).read_bytes().startswith(PNG)

@@ -1,0 +1,132 @@
+"""The people: they ask for leases, boot servers on them, change them and give them back, by the API and the cloud."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.model.resource import HOST
+from leasehold.model.states import LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench.simulation.plan import Wish
+    from bench.simulation.site import Site
+
+BOOTS_AFTER: Final = timedelta(seconds=40)
+GRANTED: Final = "granted at once"
+KEPT: Final = "kept"
+REFUSED: Final = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lease that somebody has, as it was granted or as it started; or one that waits, which is `kept`."""
+
+    wish: Wish
+    id: str
+    granted: datetime
+    start: datetime
+    end: datetime
+    parts: tuple[str, ...]
+    kept: bool = False
+
+    @staticmethod
+    def written(moment: datetime) -> str:
+        """Return a moment as the API reads it, in whole seconds."""
+        return moment.replace(microsecond=0).isoformat()
+
+
+@dataclass
+class People:
+    """What was asked for and what became of it: `answers` counts by way or ending and by answer.
+
+    `busy` says of each lease that has started until when the work lasts for which it was made.
+    """
+
+    site: Site
+    held: dict[str, Held] = field(default_factory=dict)
+    answers: Counter[tuple[str, str]] = field(default_factory=Counter)
+    booted: Counter[str] = field(default_factory=Counter)
+    busy: dict[str, datetime] = field(default_factory=dict)
+
+    def ask_for(self, wish: Wish) -> None:
+        """Ask for a lease, or for a series of leases."""
+        now = self.site.now()
+        start = now + timedelta(seconds=wish.lead or 0)
+        dates = {
+            "start_date": "now" if wish.lead is None else Held.written(start),
+            "end_date": Held.written(start + timedelta(seconds=wish.length)),
+        }
+        if wish.deadline is not None:
+            dates["deadline"] = Held.written(now + timedelta(seconds=wish.deadline))
+        body = {"name": f"job-{wish.job}", **dates, "reservations": [wish.reservation], **wish.fields}
+        path = "/series" if wish.is_series else "/leases"
+        answer = self.site.expect(self._send(wish, "POST", path, body), 201, 409)
+        if answer.status_code != 201:
+            self.answers[wish.way, REFUSED] += 1
+        elif wish.is_series:
+            self._take_series(wish, answer.json["series"])
+        else:
+            self._take(wish, answer.json["lease"])
+
+    def _take_series(self, wish: Wish, series: Mapping[str, Any]) -> None:
+        for each in series["occurrences"]:
+            if each["lease_id"] is None:
+                self.answers[wish.way, REFUSED] += 1
+            else:
+                self._take(wish, self._send(wish, "GET", f"/leases/{each['lease_id']}").json["lease"])
+
+    def _take(self, wish: Wish, lease: Mapping[str, Any]) -> None:
+        """Note a lease that was granted, or that waits; plan what is done about it before it starts."""
+        waits = lease["status"] == LeaseStatus.IN_PROGRESS
+        self.answers[wish.way, KEPT if waits else GRANTED] += 1
+        held = self._held(wish, lease, kept=waits)
+        self.held[held.id] = held
+        if wish.ending.ahead and not waits:
+            self._plan(held)
+
+    def _held(self, wish: Wish, lease: Mapping[str, Any], *, kept: bool) -> Held:
+        start, end = (datetime.fromisoformat(f"{lease[f'{side}_date']}Z") for side in ("start", "end"))
+        parts = tuple(each["id"] for each in lease["reservations"])
+        return Held(wish, lease["id"], self.site.now(), start, end, parts, kept)
+
+    def started(self, lease_id: str, start: datetime, end: datetime) -> None:
+        """Boot servers on a lease that has become active, and plan how it ends."""
+        held = self.held.get(lease_id)
+        if held is None:
+            return
+        held = replace(held, start=start, end=end)
+        self.busy[lease_id] = self.site.now() + timedelta(seconds=held.wish.ran)
+        self.site.agenda.at(self.site.now() + BOOTS_AFTER, partial(self._boot, held))
+        if not held.wish.ending.ahead:
+            self._plan(held)
+
+    def _plan(self, held: Held) -> None:
+        moment = held.wish.ending.when(held)
+        if moment is not None:
+            self.site.agenda.at(max(moment, self.site.now()), partial(self._act, held))
+
+    def _act(self, held: Held) -> None:
+        ending = held.wish.ending
+        method, body = ("DELETE", None) if ending.body is None else ("PUT", ending.body(held))
+        answer = self.site.expect(self._send(held.wish, method, f"/leases/{held.id}", body), 200, 204, 404, 409)
+        self.answers[ending.name, "done" if answer.status_code < 300 else REFUSED] += 1
+
+    def _boot(self, held: Held) -> None:
+        """Boot a server on each reservation of a lease, if it is still active."""
+        lease = self._send(held.wish, "GET", f"/leases/{held.id}")
+        if lease.status_code != 200 or lease.json["lease"]["status"] != LeaseStatus.ACTIVE:
+            return
+        whole = held.wish.reservation["resource_type"] == HOST
+        for part in held.parts:
+            flavor, hints = ("m1.small", [part]) if whole else (part, [])
+            server = self.site.world.cloud.servers.boot(f"job-{held.wish.job}", held.wish.project, flavor, hints)
+            self.booted[server.status] += 1
+
+    def _send(self, wish: Wish, method: str, path: str, body: Any = None) -> Any:
+        return self.site.ask((f"user-{wish.user}", wish.project, "member,reader"), method, path, body)

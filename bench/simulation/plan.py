@@ -1,0 +1,140 @@
+"""From a trace to what people ask for: the type of each lease, its resources, its dates, and how it will end.
+
+Everything follows from the job and the seed, so the same trace and seed give the same wishes. A further type of lease
+is an entry of `WAYS`, with how many of a hundred requests are of it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from bench.deployment import HOST, INSTANCE
+from bench.simulation.endings import Ending, draw_ending
+from leasehold.model.lease_type import LeaseType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from bench.replay import Ask
+
+MINUTE: Final = 60
+HOUR: Final = 3600
+DAY: Final = 24 * HOUR
+SHORTEST: Final = 5 * MINUTE
+"""No lease is shorter: jobs of some seconds would be over before their people have booted a server."""
+PROJECTS: Final = 12
+LEADS: Final = (HOUR, 6 * HOUR, DAY, 2 * DAY)
+"""How long before their start people book scheduled leases."""
+SMALL: Final = 2
+"""Jobs of so many hosts may as well run on instances, or come every day."""
+SERIES: Final = "series"
+RULES: Final = ("FREQ=DAILY;COUNT=4", "FREQ=WEEKLY;COUNT=3")
+BROAD: Final = 24
+"""Courses and other series take at most so many hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody asks for at a moment, in seconds of the trace.
+
+    The lease starts `lead` seconds later, or, without one, `now`; it lasts `length` seconds. `ran` is how long the work
+    takes for which it is made. `fields` are further fields of the request, `deadline` counts from the moment.
+    """
+
+    job: int
+    user: int
+    way: str
+    moment: int
+    length: int
+    ran: int
+    reservation: Mapping[str, Any]
+    ending: Ending
+    lead: int | None = None
+    deadline: int | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def project(self) -> str:
+        """The project of the user, who is always in the same."""
+        return f"project-{self.user % PROJECTS}"
+
+    @property
+    def is_series(self) -> bool:
+        """Whether it is a recurrence rule that is asked for, instead of one lease."""
+        return self.way == SERIES
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to get a lease: how many of a hundred requests go it, and what it adds to a wish."""
+
+    share: int
+    add: Callable[[random.Random], Mapping[str, Any]]
+
+
+def _ahead(rng: random.Random) -> int:
+    return rng.choice(LEADS) + rng.randrange(30 * MINUTE)
+
+
+def _scheduled(rng: random.Random) -> Mapping[str, Any]:
+    return {"lead": _ahead(rng)}
+
+
+def _immediate(_rng: random.Random) -> Mapping[str, Any]:
+    return {"fields": {"type": LeaseType.IMMEDIATE.value}}
+
+
+def _retry(rng: random.Random) -> Mapping[str, Any]:
+    fields = {"type": LeaseType.RETRY.value, "retries": rng.randint(3, 12), "retry_seconds": rng.randint(60, 300)}
+    return {"fields": fields}
+
+
+def _waitlist(rng: random.Random) -> Mapping[str, Any]:
+    return {"fields": {"type": LeaseType.WAITLIST.value}, "deadline": rng.randint(2, 36) * HOUR}
+
+
+def _series(rng: random.Random) -> Mapping[str, Any]:
+    return {"lead": _ahead(rng), "fields": {"rule": rng.choice(RULES)}}
+
+
+WAYS: Final[Mapping[str, Way]] = {
+    LeaseType.SCHEDULED.value: Way(33, _scheduled),
+    LeaseType.IMMEDIATE.value: Way(25, _immediate),
+    LeaseType.RETRY.value: Way(20, _retry),
+    LeaseType.WAITLIST.value: Way(20, _waitlist),
+    SERIES: Way(2, _series),
+}
+"""By the word for it in reports; the shares add up to a hundred."""
+
+
+def plan(asks: Iterable[tuple[Ask, int]], seed: int) -> Iterator[Wish]:
+    """Yield the wishes of jobs, each with how long it ran, in the order of the jobs."""
+    for ask, ran in asks:
+        yield _wish(ask, ran, random.Random(f"{seed}-{ask.job}"))
+
+
+def _wish(ask: Ask, ran: int, rng: random.Random) -> Wish:
+    (way,) = rng.choices(list(WAYS), weights=[each.share for each in WAYS.values()])
+    length = max(ask.length, SHORTEST)
+    hosts = min(ask.hosts, BROAD) if way == SERIES else ask.hosts
+    return Wish(
+        job=ask.job,
+        user=ask.user,
+        way=way,
+        moment=ask.start,
+        length=length,
+        ran=min(max(ran, SHORTEST // 2), length),
+        reservation=_reservation(hosts, rng),
+        ending=draw_ending(rng, granted_ahead="lead" in (added := WAYS[way].add(rng))),
+        **added,
+    )
+
+
+def _reservation(hosts: int, rng: random.Random) -> Mapping[str, Any]:
+    """Return what a job of this size runs on: whole hosts, or for some small ones instances."""
+    if hosts <= SMALL and rng.random() < 0.3:
+        return {**INSTANCE, "amount": rng.randint(1, 8 * hosts)}
+    least = max(1, hosts - hosts // 4) if rng.random() < 0.3 else hosts
+    return {**HOST, "min": least, "max": hosts}

@@ -1,0 +1,81 @@
+"""The hosts at one moment: how many are used, promised, out of service and free; sampled, and averaged over hours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy import BigInteger, bindparam, func, or_, select
+
+from leasehold.cloud.sandbox.tables import hypervisors
+from leasehold.db.maintenance import maintenance_reservations
+from leasehold.db.tables import allocations, leases, resources
+from leasehold.model.resource import HOST
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bench.simulation.people import People
+    from bench.simulation.site import Site
+
+USED, IDLE, OUT, FREE, WAITING = "used", "promised, not used", "out of service", "free", "leases that wait"
+STATES: Final = (USED, IDLE, OUT, FREE)
+"""Each host is in one of these."""
+SAMPLES: Final = 6
+"""In each hour."""
+_NOW: Final = bindparam("now", type_=BigInteger)
+_PROMISED = (
+    select(resources.c.reference, allocations.c.reservation_id, allocations.c.lease_id)
+    .join(allocations, allocations.c.resource_number == resources.c.number)
+    .where(
+        resources.c.type == HOST,
+        allocations.c.starts_at <= _NOW,
+        allocations.c.ends_at > _NOW,
+        allocations.c.released_at.is_(None),
+        allocations.c.left_at.is_(None),
+    )
+)
+_OUT = (
+    select(resources.c.reference)
+    .join(hypervisors, hypervisors.c.hypervisor_hostname == resources.c.reference)
+    .where(resources.c.type == HOST, or_(hypervisors.c.up.is_(False), resources.c.disabled.is_(True)))
+)
+_WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since.is_not(None))
+
+
+@dataclass
+class Utilisation:
+    """Samples of a site, `SAMPLES` in an hour, each with the number of hosts in each state and of leases that wait.
+
+    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back.
+    """
+
+    site: Site
+    people: People
+    samples: list[Mapping[str, float]] = field(default_factory=list)
+
+    def sample(self) -> None:
+        """Look at the hosts now."""
+        with self.site.world.service.db.reading() as connection:
+            operators = maintenance_reservations(connection)
+            promised = connection.execute(_PROMISED, {"now": to_seconds(self.site.now())}).all()
+            out = set(connection.execute(_OUT).scalars())
+            waiting = connection.execute(_WAITING).scalar_one()
+        out |= {row.reference for row in promised if row.reservation_id in operators}
+        now, busy = self.site.now(), self.people.busy
+        used = {row.reference for row in promised if row.lease_id in busy and now < busy[row.lease_id]} - out
+        idle = {row.reference for row in promised} - out - used
+        free = len(self.site.hosts) - len(out) - len(used) - len(idle)
+        counted = {USED: len(used), IDLE: len(idle), OUT: len(out), FREE: free, WAITING: waiting}
+        self.samples.append(counted)
+
+    def hourly(self, state: str) -> list[float]:
+        """Return the mean of each hour."""
+        values = [each[state] for each in self.samples]
+        hours = [values[first : first + SAMPLES] for first in range(0, len(values), SAMPLES)]
+        return [sum(hour) / len(hour) for hour in hours]
+
+    def mean(self, state: str) -> float:
+        """Return the mean of all samples, as a share of the hosts."""
+        return sum(each[state] for each in self.samples) / len(self.samples) / len(self.site.hosts)

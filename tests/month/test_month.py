@@ -1,0 +1,108 @@
+"""A piece of the simulated month: nobody's lease starts late because of another one, and every audit is empty.
+
+The whole month is `make bench only=month`. To look into a failure: `python -m bench.simulation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.deployment import HOST
+from bench.month import rows_of
+from bench.simulation.endings import ENDINGS
+from bench.simulation.hosts import TROUBLES
+from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
+from bench.simulation.people import GRANTED, KEPT, REFUSED
+from bench.simulation.plan import HOUR, WAYS, Wish
+from bench.simulation.simulation import Simulation, simulate
+from bench.simulation.site import SETTINGS, open_site
+from bench.simulation.source import generated
+from bench.simulation.utilisation import SAMPLES, STATES
+from leasehold.conf.settings import LeaseSettings
+
+if TYPE_CHECKING:
+    from bench.simulation.simulation import Report
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+SEED = 6
+HOSTS = 24
+HOURS = 30
+PIECE = generated(seed=SEED, jobs=160, hosts=HOSTS, days=HOURS / 24)
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return simulate(PIECE, SEED, timedelta(hours=HOURS))
+
+
+def test_no_lease_starts_late_and_no_audit_finds_anything(report: Report) -> None:
+    assert report.problems == [], f"seed {SEED}"
+    assert report.audits == HOURS
+
+
+def test_all_types_of_leases_start_wait_and_are_refused(report: Report) -> None:
+    started = {way for (way, what), count in report.watch.counts.items() if what == STARTED and count}
+    assert started >= set(WAYS), report.watch.counts
+    answers, counts = report.people.answers, report.watch.counts
+    for way in ("retry", "waitlist"):
+        assert min(answers[way, GRANTED], answers[way, KEPT]) >= 5, answers
+        assert counts[way, GRANTED_AFTER_WAITING], counts
+        assert counts[way, FAILED_TRY] >= 10, counts
+    assert counts["retry", GAVE_UP], counts
+    for way in ("scheduled", "immediate"):
+        assert answers[way, REFUSED], answers
+    waited = sum(counts[way, GRANTED_AFTER_WAITING] for way in WAYS)
+    assert len(report.watch.waited) == waited
+
+
+def test_people_and_hosts_do_all_that_they_may_do(report: Report) -> None:
+    done = {name for name, answer in report.people.answers if answer == "done"}
+    assert done >= {each.name for each in ENDINGS if each.share > 10 and each.name != "as promised"}, done
+    assert done & {each.name for each in ENDINGS if each.ahead}, done
+    assert report.people.booted["ACTIVE"] >= 70, report.people.booted
+    assert report.hosts.happened.keys() <= {*TROUBLES, *(f"{name}, refused" for name in TROUBLES)}
+    assert report.hosts.happened["host failed"], report.hosts.happened
+    assert report.news["lease.healed"], report.news
+
+
+def test_each_host_is_in_one_state_at_a_time(report: Report) -> None:
+    samples = report.utilisation.samples
+    assert len(samples) == HOURS * SAMPLES
+    assert {sum(each[state] for state in STATES) for each in samples} == {HOSTS}
+    assert sum(report.utilisation.mean(state) for state in STATES) == pytest.approx(1)
+    assert len(report.utilisation.hourly("used")) == HOURS
+
+
+def test_the_figures_say_what_was_seen(report: Report) -> None:
+    rows = {row.name: row for row in rows_of(report)}
+    assert rows["month: leases that started late"].verdict == "kept"
+    assert rows[f"month: findings of {HOURS} hourly audits"].verdict == "kept"
+    assert rows["month: host failed"].measured == report.hosts.happened["host failed"]
+    assert rows["month: hosts used, on average"].course is not None
+
+
+def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None:
+    hasty = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(0)))
+    (as_promised,) = (each for each in ENDINGS if each.name == "as promised")
+    first = Wish(1, 1, "scheduled", 0, 2 * HOUR, HOUR, {**HOST, "min": 1, "max": 1}, as_promised, lead=HOUR)
+    second = replace(first, job=2, moment=60, lead=first.length + HOUR - 60)
+    with open_site(1, settings=hasty) as site:
+        site.agenda.at(site.now() + timedelta(hours=2.5), lambda: site.world.cloud.servers.take_to_delete(300))
+        report = Simulation(site, [first, second], timedelta(hours=4), SEED).run()
+    (late,) = report.watch.late
+    assert (late.name, late.by >= timedelta(minutes=4)) == ("job-2", True)
+    assert "previous lease to leave" in str(late)
+    assert report.problems == [str(late)]
+
+
+def test_the_same_seed_gives_the_same_course() -> None:
+    source = generated(seed=3, jobs=20, hosts=4, days=0.1)
+    one, other = (simulate(source, 3, timedelta(hours=3)) for _ in range(2))
+    assert one.people.answers == other.people.answers
+    assert one.watch.counts == other.watch.counts
+    assert one.utilisation.samples == other.utilisation.samples

@@ -107,6 +107,12 @@ WAYS: Final[Mapping[str, Way]] = {
     SERIES: Way(2, _series),
 }
 """By the word for it in reports; the shares add up to a hundred."""
+AFTERWARDS: Final[Mapping[str, tuple[int, Mapping[str, Any]]]] = {
+    "deleted": (70, {}),
+    "grace": (15, {"grace_seconds": 15 * MINUTE}),
+    "recycled": (15, {"on_end": "recycle", "grace_seconds": 5 * MINUTE, "recycle_seconds": HOUR}),
+}
+"""What becomes of servers at the end of a lease: of a hundred leases so many, and the keys of their reservation."""
 
 
 def plan(asks: Iterable[tuple[Ask, int]], seed: int) -> Iterator[Wish]:
@@ -126,7 +132,7 @@ def _wish(ask: Ask, ran: int, rng: random.Random) -> Wish:
         moment=ask.start,
         length=length,
         ran=min(max(ran, SHORTEST // 2), length),
-        reservation=_reservation(hosts, rng),
+        reservation={**_reservation(hosts, rng), **_afterwards(rng)},
         ending=draw_ending(rng, granted_ahead="lead" in (added := WAYS[way].add(rng))),
         **added,
     )
@@ -138,3 +144,9 @@ def _reservation(hosts: int, rng: random.Random) -> Mapping[str, Any]:
         return {**INSTANCE, "amount": rng.randint(1, 8 * hosts)}
     least = max(1, hosts - hosts // 4) if rng.random() < 0.3 else hosts
     return {**HOST, "min": least, "max": hosts}
+
+
+def _afterwards(rng: random.Random) -> Mapping[str, Any]:
+    """Return how long the servers of a job may outlive its lease: mostly not at all."""
+    (chosen,) = rng.choices(list(AFTERWARDS), weights=[share for share, _ in AFTERWARDS.values()])
+    return AFTERWARDS[chosen][1]

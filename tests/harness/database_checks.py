@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.harness.record_checks import check_begun_after_creation, record_problems
 from tests.harness.said import said_by
-from tests.harness.tables import Row, Tables, seconds
+from tests.harness.tables import Row, Tables, moment, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -251,7 +251,7 @@ def _check_places(tables: Tables, part: Row, held: Sequence[Row]) -> None:
 
 
 def _check_work(tables: Tables, lease: Row, now: datetime) -> None:
-    """An unfinished lease has a scheduled task, due no later than its next start or end event."""
+    """An unfinished lease has a scheduled task, due no later than its next start or end event; or its next try."""
     (task,) = [row for row in tables["tasks"] if (row.kind, row.subject) == ("lease", lease.id)]
     moments = [
         row.time
@@ -262,6 +262,9 @@ def _check_work(tables: Tables, lease: Row, now: datetime) -> None:
     ]
     if lease.status == "DELETING":
         moments.append(now)
+    if lease.status == "IN_PROGRESS":
+        # What it asked for may begin before it is tried again.
+        moments = [moment(lease.waiting[name]) for name in ("next_try", "deadline") if lease.waiting[name]]
     if not moments:
         return
     assert task.due_at is not None, (lease, task)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bench import (
+    binding,
     burst,
     bystander,
     claims,
@@ -91,6 +92,7 @@ BENCHMARKS = {
     "lists": Benchmark(lists.run, 420),
     "month": Benchmark(month.run, 1_000),
     "start": Benchmark(start.run, 10),
+    "binding": Benchmark(binding.run, 240),
     "upstream": Benchmark(upstream.run, 50),
     "cloud": Benchmark(cloud.run, 75),
 }

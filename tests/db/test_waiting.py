@@ -16,7 +16,8 @@ from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
-from leasehold.db.waiting import AT_ONCE, SOON, hurry_waiting, mark_waiting, read_waiting, waiting_for
+from leasehold.db.waiting import AT_ONCE, MOST, SOON, hurry_waiting, mark_waiting, next_clean, read_waiting, waiting_for
+from leasehold.leasing import queries
 from leasehold.leasing.calendars import Calendars
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
@@ -26,7 +27,7 @@ from leasehold.model.transitions import Trigger, move
 from leasehold.model.tries import granted
 from leasehold.model.waiting import Waiting
 from tests.db.examples import NOW, at_once, lease
-from tests.factory import Clock, hosts, open_service, run_for
+from tests.factory import Clock, hosts, open_service, run_for, run_manager
 from tests.stateful.audit import audit
 
 if TYPE_CHECKING:
@@ -159,6 +160,10 @@ def world(engine: Engine) -> Iterator[World]:
     made = open_service(engine.url.render_as_string(hide_password=False), clock=Clock())
     made.enrol("cmp-01", "cmp-02")
     yield made
+    # The next test gets empty tables of ours, but the same sandbox.
+    for each in queries.list_leases(made.service, None):
+        made.delete(each)
+    run_manager(made)
     made.engine.dispose()
 
 
@@ -189,3 +194,32 @@ def test_many_managers_grant_each_host_once_and_in_order(world: World) -> None:
     run_for(world, seconds=5)
     assert [world.status(each) for each in line] == ["ACTIVE", "ACTIVE", *["IN_PROGRESS"] * 6]
     audit(world)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["amend", "delete"])
+def test_what_leases_have_left_is_clean_when_the_time_for_it_is_over(world: World, how: str) -> None:
+    cleaning, until = timedelta(minutes=10), world.hour(2) + timedelta(minutes=10)
+    short, _long = world.active(hosts(), end=4), world.lease(hosts(), end=6)
+    run_for(world, hours=2)
+    world.amend(short, end=2) if how == "amend" else world.delete(short)
+    run_for(world, minutes=3)
+
+    def clean(pool: str) -> datetime | None:
+        waiting = Waiting(world.now(), until, MINUTE, frozenset({pool}), retries=1)
+        with world.service.db.reading() as connection:
+            return next_clean(connection, waiting, cleaning, world.now())
+
+    assert (clean(HOST_POOL), clean(FLOATING_IP_POOL)) == (until, None)
+    ask = partial(world.lease, hosts(2), start=3, end=4, type=LeaseType.WAITLIST, deadline=world.hour(9))
+    for number in range(MOST + 1):
+        assert clean(HOST_POOL) == (until if number < AT_ONCE else until + SOON if number < MOST else None)
+        ask()
+        world.clock.advance(microseconds=1)
+    for each in queries.list_leases(world.service, None):
+        if each.waits:
+            world.delete(each)
+    world.clock.set(until - timedelta(microseconds=1))
+    assert clean(HOST_POOL) == until
+    world.clock.set(until)
+    assert clean(HOST_POOL) is None

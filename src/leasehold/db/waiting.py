@@ -10,13 +10,14 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, func, or_, select, update
+from sqlalchemy import BigInteger, bindparam, func, or_, select, update
 
 from leasehold.db.pool import lock_order
-from leasehold.db.tables import leases, pools, tasks
+from leasehold.db.tables import allocations, leases, pools, resources, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus
 from leasehold.model.waiting import Waiting, WaitingLease
+from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -47,6 +48,17 @@ _HURRY = (
     )
     .values(due_at=bindparam("due"))
 )
+_FIRST_END = (
+    select(func.min(allocations.c.ends_at))
+    # From the resources, because of the index of allocations over these columns.
+    .join(resources, resources.c.number == allocations.c.resource_number)
+    .where(
+        resources.c.pool.in_(bindparam("pools", expanding=True)),
+        allocations.c.ends_at > bindparam("after", type_=BigInteger),
+        allocations.c.ends_at <= bindparam("until", type_=BigInteger),
+    )
+)
+_LONGER = select(func.count()).select_from(leases).where(leases.c.waiting_since < bindparam("since"))
 _MARK = update(pools).where(pools.c.name == bindparam("pool")).values(waiting=bindparam("flag"))
 
 
@@ -138,6 +150,23 @@ def hurry_tries(connection: Connection, lease_ids: Sequence[str], due: datetime)
     """Make the tasks of these leases due at a moment, unless they are due before; also those that run at present."""
     if lease_ids:
         connection.execute(_HURRY, {"ids": sorted(lease_ids), "due": due})
+
+
+def next_clean(connection: Connection, waiting: Waiting, cleaning: timedelta, now: datetime) -> datetime | None:
+    """Return when to try a lease because the next resources that ended leases had are clean; None: nothing is cleaned.
+
+    They were released before, mostly, and all who wait were tried in vain. What servers have held after the end of
+    their lease is not looked for, because no index finds it. As with `hurry_waiting` the `AT_ONCE` that
+    have waited longest come first, and those beyond `MOST` wait for their pause.
+    """
+    ahead = connection.execute(_LONGER, {"since": waiting.since}).scalar_one()
+    if ahead >= MOST:
+        return None
+    values = {"after": to_seconds(now - cleaning), "until": to_seconds(now), "pools": sorted(waiting.pools)}
+    end: int | None = connection.execute(_FIRST_END, values).scalar_one()
+    if end is None:
+        return None
+    return from_seconds(end) + cleaning + (timedelta(0) if ahead < AT_ONCE else SOON)
 
 
 def _mark(connection: Connection, names: Collection[str], *, flag: bool) -> None:

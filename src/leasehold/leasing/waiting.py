@@ -15,7 +15,7 @@ from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import LockedPools, bump_pools, lock_pools
 from leasehold.db.task import due_anew, finish_task, still_ours
-from leasehold.db.waiting import hurry_tries
+from leasehold.db.waiting import hurry_tries, next_clean
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
@@ -170,8 +170,10 @@ def _write(
         after = refused(lease, waiting, now, error.message, passed_over=True)
     after = save_lease(connection, lease, after, now)
     if after.waits:
-        # Something may have become free since it was tried.
-        due = min(_waiting_of(after).due, due_anew(connection, claim) or _waiting_of(after).due)
+        cleaning, waiting = service.settings.leases.cleaning_time, _waiting_of(after)
+        # Something may have become free since it was tried, or will be when it is clean.
+        clean = next_clean(connection, waiting, cleaning, now) if cleaning else None
+        due = min(waiting.due, due_anew(connection, claim) or waiting.due, clean or waiting.due)
         finish_task(connection, claim, due, error=after.status_reason)
     else:
         put_event(connection, LeaseNews.TIMED_OUT, after, now)

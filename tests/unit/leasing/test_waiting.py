@@ -251,6 +251,26 @@ def test_a_new_host_and_a_lease_that_ends_early_free_something(world: World) -> 
     assert world.status(lines[1]) == "ACTIVE"
 
 
+@pytest.mark.parametrize("how", ["ended early", "deleted", "over"])
+def test_what_is_clean_again_is_granted_at_that_moment(world: World, how: str) -> None:
+    """The pause of a minute between two tries does not matter, and the tries in between are not counted."""
+    cleaning = timedelta(minutes=10, seconds=30)
+    careful = world.with_settings(leases=LeaseSettings(cleaning_time=cleaning))
+    first = careful.active(ALL, start=0, end=1 if how == "over" else 3)
+    run_for(careful, minutes=40)
+    waiting = waitlist(careful, ALL, start=2 / 3, end=5 / 3)
+    run_for(careful, minutes=20)
+    if how == "ended early":
+        careful.amend(first, end=1)
+    elif how == "deleted":
+        careful.delete(first)
+    run_until(careful, careful.hour(1) + cleaning - timedelta(seconds=1))
+    assert careful.status(waiting) == "IN_PROGRESS"
+    run_for(careful, seconds=1)
+    assert careful.status(waiting) == "ACTIVE"
+    assert careful.get(waiting).window.start == careful.hour(1) + cleaning
+
+
 def test_a_host_that_works_again_is_given_to_who_waits(world: World) -> None:
     world.fail("cmp-01")
     world.lease(hosts(4), end=9)

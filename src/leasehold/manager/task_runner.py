@@ -161,6 +161,11 @@ def _freed(service: Service, step: Step, job: Job[Any]) -> frozenset[int]:
     except CloudError as error:
         log.warning("What reservation %s needs no longer is released later: %s", job.name, error)
         return frozenset()
+    except ClaimLostError:
+        raise
+    except Exception:
+        log.exception("A bug in %s: all of reservation %s is kept", job.reservation.resource_type, job.name)
+        return frozenset()
     return frozenset(holding.allocation_id for holding in job.all_holdings) - kept
 
 

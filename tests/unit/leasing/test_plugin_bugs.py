@@ -175,3 +175,13 @@ def test_a_repair_that_breaks_off_leaves_the_others_to_be_done(world: World, cap
     assert "RuntimeError" in caplog.text
     run_manager(world)
     assert "cmp-02" in world.members("freepool")
+
+
+def test_a_bug_in_what_is_kept_keeps_everything_until_its_time_is_over(world: World) -> None:
+    slots = broken(world, FlavorKind(), buggy(FlavorDriver, "kept"))
+    lease = slots.active(flavors(2, grace_seconds=1800), end=1)
+    slots.boot(lease)
+    run_until(slots, slots.hour(1.25))
+    assert (slots.status(lease), len(slots.servers()), bool(slots.holds(lease))) == ("TERMINATING", 1, True)
+    run_until(slots, slots.hour(1.5))
+    assert (slots.status(lease), slots.servers()) == ("TERMINATED", set())

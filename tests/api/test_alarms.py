@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from tests.api.conftest import Client, Clock
 
+pytestmark = pytest.mark.slow
+
 PATH = "/v1/alarms"
 OF_RACK = {
     "resource_type": "physical:host",

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 NAMES = ("cmp-01", "cmp-02")
 SECRET = "key-of-the-cage"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Server
 
+pytestmark = pytest.mark.slow
+
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 
 

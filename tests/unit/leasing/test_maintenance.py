@@ -32,6 +32,8 @@ from tests.stateful.audit import audit, audit_cloud, dump
 if TYPE_CHECKING:
     from leasehold.model.lease import Lease
 
+pytestmark = pytest.mark.slow
+
 
 def on(label: str) -> str:
     return f'["==", "$hypervisor_hostname", "{label}"]'

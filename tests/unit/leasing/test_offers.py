@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from leasehold.model.refusal import Refusal
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 LAST = 20
 """Promises lie within so many minutes."""
 NOBODY = "00000000-0000-0000-0000-00000000000f"

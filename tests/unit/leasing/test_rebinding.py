@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from leasehold.model.lease import Lease
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:

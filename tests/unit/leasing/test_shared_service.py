@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Hypervisor, Hypervisors
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = "cmp-01", "cmp-02"
 
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from tests.factory import World
 
+pytestmark = pytest.mark.slow
+
 GRACE = 90
 BIG = '["in", "$hypervisor_hostname", "cmp-01", "cmp-02"]'
 

@@ -15,6 +15,8 @@ from leasehold.model.errors import InvalidInputError
 from leasehold.model.recurrence import HORIZON, MOST_OCCURRENCES, moved, occurrences, read_zone
 from leasehold.model.windows import Window
 
+pytestmark = pytest.mark.slow
+
 MONDAY = datetime(2031, 5, 5, 7, tzinfo=UTC)
 HOURS = timedelta(hours=2)
 BERLIN = read_zone("Europe/Berlin")

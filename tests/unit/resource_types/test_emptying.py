@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from leasehold.resource_types.driver import Job
 
+pytestmark = pytest.mark.slow
+
 ACTIVE, ENDED = Wanted.ACTIVE, Wanted.ENDED
 HOSTS = TYPES.get("physical:host")
 NUMBER, HOST, PROVIDER = 3, "cmp-03", "cmp-03.example"

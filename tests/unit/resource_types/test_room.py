@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.driver import Job
     from tests.unit.resource_types.scene import Scene
 
+pytestmark = pytest.mark.slow
+
 ACTIVE = Wanted.ACTIVE
 SIZE = 4
 """The host has 16 VCPUs, enough for four slots of this size or for four preemptible servers of `m1.large`."""

@@ -9,15 +9,13 @@ from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
+from leasehold.cloud.ports import CloudTransientError, StrangersError
 from leasehold.model.membership import Membership
-from leasehold.model.states import ReservationStatus
-from leasehold.resource_types.attempts import do_all, for_each
+from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
-from leasehold.resource_types.host.emptying import await_end, prove_empty
 from leasehold.resource_types.host.enrolment import (
     SHARED,
     HostDescription,
@@ -32,20 +30,20 @@ from leasehold.resource_types.host.enrolment import (
     shared_error,
 )
 from leasehold.resource_types.host.kind import HostRequest
+from leasehold.resource_types.host.moving import dissolve, leave, names_of, occupy, on_the_way, servers_on, unclaim
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
-from leasehold.resource_types.outliving import CLOSED, say_living
 from leasehold.resource_types.slots import aggregates
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from leasehold.cloud.ports import Aggregate, Cloud, Server
+    from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import Holding, Job
+    from leasehold.resource_types.driver import Job
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -154,17 +152,17 @@ class HostDriver(Driver[HostRequest]):
     def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
         if wanted is Wanted.ENDED:
-            _dissolve(cloud, job)
+            dissolve(cloud, job)
             return {}
         settings = job.settings
         zone = f"{settings.zone_prefix}{job.name}"
         aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
         if wanted is Wanted.ACTIVE:
-            hosts = _names(job.holdings)
-            arriving = hosts - (aggregate.hosts - _on_the_way(cloud, job, aggregate))
-            steps = [partial(_occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
-            steps += [partial(_release, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
-            steps += [partial(_unclaim, cloud, job, host) for host in sorted(_names(job.former) - aggregate.hosts)]
+            hosts = names_of(job.holdings)
+            arriving = hosts - (aggregate.hosts - on_the_way(cloud, job, aggregate))
+            steps = [partial(occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
+            steps += [partial(leave, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
+            steps += [partial(unclaim, cloud, job, host) for host in sorted(names_of(job.former) - aggregate.hosts)]
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
@@ -192,182 +190,10 @@ class HostDriver(Driver[HostRequest]):
         action = action_of(job.request.before_end, job.settings)
         if action is not None:
             aggregate = cloud.aggregates.get(job.name)
-            action.warn(cloud, job, _servers_on(cloud, aggregate.hosts if aggregate else ()))
+            action.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
 
 
 def _binary(payload: Mapping[str, Any]) -> Any:
     """Return which program the service is; None if the payload does not say, as for one that is not versioned."""
     data = payload.get("nova_object.data")
     return data.get("binary") if isinstance(data, dict) else None
-
-
-def _on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> frozenset[str]:
-    """Return the members that may not have been moved completely: an earlier attempt may have failed at any call.
-
-    Until the start has succeeded, these are all members; later, those that are still in the free pool.
-    """
-    if job.reservation.status is ReservationStatus.PENDING or not aggregate.hosts:
-        return aggregate.hosts
-    pool = cloud.aggregates.get(job.settings.freepool)
-    return pool.hosts if pool else frozenset()
-
-
-def _release(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Take a host out of the reservation, unless it is a vacated host with servers."""
-    if host not in _names(job.left):
-        _vacate(cloud, job, host)
-    elif not cloud.servers.on_host(host):
-        _give_back(cloud, job, host)
-
-
-def _occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[str]) -> None:
-    """Move a host from the free pool into the aggregate.
-
-    It is added to the reservation's aggregate first: a host in no pool would accept servers of any project (contract
-    nova-filter §3, row 9), and one in two pools accepts no preemptible server (row 7). So the claim is released before
-    the host leaves the free pool: an attempt that breaks off leaves a host that is still on the way (`_on_the_way`).
-    """
-    there, claims = _sweep_preemptible(cloud, host), job.settings.expect_preemptibles
-    provider = _provider_of(job, host)
-    if host not in members:
-        _refuse_strangers(job, host, there)
-        if claims:
-            prove_empty(cloud, host, provider, lambda server: server.preemptible)
-        _add(cloud, job, host, provider if claims else None)
-    if claims:
-        cloud.providers.release_claims(provider)
-    cloud.aggregates.remove_host(job.settings.freepool, host)
-    if not claims:
-        _sweep_preemptible(cloud, host)
-
-
-def _add(cloud: Cloud, job: Job[HostRequest], host: str, claimed: str | None) -> None:
-    """Add a host to the aggregate; a refusal releases the claim, because the lease may get another host instead."""
-    try:
-        cloud.aggregates.add_host(job.name, host)
-    except CloudPermanentError:
-        if claimed is not None:
-            cloud.providers.release_claims(claimed)
-        raise
-
-
-def _refuse_strangers(job: Job[HostRequest], host: str, servers: Sequence[Server]) -> None:
-    """Raise StrangersError for leftover servers; for an active reservation, its project's servers do not count."""
-    running = job.reservation.status is ReservationStatus.ACTIVE
-    strangers = [each for each in servers if not (running and each.project_id == job.project_id)]
-    if strangers:
-        own = sum(each.project_id == job.project_id for each in strangers)
-        what = f"{len(strangers)} servers that are not this lease's are still on one of its hosts"
-        message = f"{what}: {own} of this project, {len(strangers) - own} of others"
-        raise StrangersError(message, host, strangers)
-
-
-def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
-    """Delete the preemptible servers of a host, and return the others."""
-    there = cloud.servers.on_host(host)
-    for server in there:
-        if server.preemptible:
-            cloud.servers.delete(server.id)
-    return [server for server in there if not server.preemptible]
-
-
-def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str] = ()) -> None:
-    """Delete the reservation's servers on a host, then move it back to the free pool.
-
-    A host that was never allocated to the reservation was added by hand: its servers are not the reservation's, and the
-    audit decides whether it belongs in the free pool. The servers in `kept` stay, and so does their host.
-    """
-    if host not in _names(job.all_holdings):
-        _expel(cloud, job, host)
-        return
-    provider = _provider_of(job, host)
-    consumers = cloud.providers.claim_rest(provider)
-    _remove_servers(cloud, job, host, cloud.servers.on_host(host), kept)
-    if consumers:
-        await_end(cloud, host, provider, consumers, lambda each: job.kept_until is None and each.id not in kept)
-    _give_back(cloud, job, host)
-    cloud.providers.release_claims(provider)
-
-
-def _give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Move an empty host from the aggregate into the free pool; it is never in neither, open to any project."""
-    cloud.aggregates.add_host(job.settings.freepool, host)
-    cloud.aggregates.remove_host(job.name, host)
-
-
-def _expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Take a foreign host out of the aggregate; raises CloudPermanentError while it has servers."""
-    if cloud.servers.on_host(host):
-        message = (
-            f"host {host} was put into aggregate {job.name} by hand, and servers run on it: "
-            "move them away, or take the host out"
-        )
-        raise CloudPermanentError(message)
-    cloud.aggregates.remove_host(job.name, host)
-
-
-def _remove_servers(
-    cloud: Cloud, job: Job[HostRequest], host: str, servers: Sequence[Server], kept: Collection[str] = ()
-) -> None:
-    """Delete servers but those in `kept`; none while servers live on. Raises CloudTransientError while any stays."""
-    for server in servers:
-        if server.id not in kept and job.kept_until is None:
-            cloud.servers.delete(server.id)
-    left = cloud.servers.on_host(host) if servers else ()
-    if left:
-        message = f"{len(left)} servers on {host} are still being removed"
-        raise CloudTransientError(message)
-
-
-def _dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
-    aggregate = cloud.aggregates.get(job.name)
-    hosts, vacated = _names(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
-    if aggregate is not None:
-        action = action_of(job.request.before_end, job.settings)
-        servers = [] if action is None else _servers_on(cloud, aggregate.hosts)
-        kept = frozenset[str]() if action is None else action.awaited(cloud, job, servers)
-        living = _living(cloud, job, aggregate.hosts)
-        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts - living.keys())]
-        waits = [] if action is None else [partial(action.say_waiting, job, kept)]
-        do_all([*waits, partial(say_living, job, sum(living.values())), *steps])
-    cloud.aggregates.delete(job.name)
-    for_each(hosts - vacated, partial(_unclaim, cloud, job), patient=True)
-    # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
-    # released yet, so every server on it that is not preemptible belongs to this reservation.
-    for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)), patient=True)
-
-
-def _provider_of(job: Job[HostRequest], host: str) -> str:
-    """Return the provider of a host that the reservation has or had."""
-    return next(
-        str(held.resource.attributes["hypervisor_hostname"])
-        for held in job.all_holdings
-        if held.resource.attributes["service_name"] == host
-    )
-
-
-def _unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Release a claim that an attempt left when it broke off after it had moved the host, or before."""
-    cloud.providers.release_claims(_provider_of(job, host))
-
-
-def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Mapping[str, int]:
-    """Return the number of servers that live on after the end, by host; the aggregate is closed to new ones first."""
-    if job.kept_until is None:
-        return {}
-    cloud.aggregates.ensure(job.name, f"{job.settings.zone_prefix}{job.name}", {job.settings.owner_key: CLOSED})
-    ours = sorted(_names(job.all_holdings).intersection(members))
-    return {host: number for host in ours if (number := len(cloud.servers.on_host(host)))}
-
-
-def _names(holdings: Sequence[Holding]) -> set[str]:
-    """Return the service hosts of the holdings, by which aggregates name hosts."""
-    return {holding.resource.attributes["service_name"] for holding in holdings}
-
-
-def _servers_on(cloud: Cloud, hosts: Iterable[str]) -> list[Server]:
-    return [server for host in sorted(hosts) for server in cloud.servers.on_host(host)]
-
-
-def _not_preemptible(cloud: Cloud, host: str) -> list[Server]:
-    return [server for server in cloud.servers.on_host(host) if not server.preemptible]

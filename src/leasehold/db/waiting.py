@@ -155,8 +155,7 @@ def hurry_tries(connection: Connection, lease_ids: Sequence[str], due: datetime)
 def next_clean(connection: Connection, waiting: Waiting, cleaning: timedelta, now: datetime) -> datetime | None:
     """Return when to try a lease because the next resources that ended leases had are clean; None: nothing is cleaned.
 
-    They were released before, mostly, and all who wait were tried in vain. What servers have held after the end of
-    their lease is not looked for, because no index finds it. As with `hurry_waiting` the `AT_ONCE` that
+    They were released before, mostly, and all who wait were tried in vain. As with `hurry_waiting` the `AT_ONCE` that
     have waited longest come first, and those beyond `MOST` wait for their pause.
     """
     ahead = connection.execute(_LONGER, {"since": waiting.since}).scalar_one()

@@ -271,6 +271,22 @@ def test_what_is_clean_again_is_granted_at_that_moment(world: World, how: str) -
     assert careful.get(waiting).window.start == careful.hour(1) + cleaning
 
 
+def test_what_servers_leave_after_the_end_is_clean_later(world: World) -> None:
+    cleaning = timedelta(minutes=10, seconds=30)
+    careful = world.with_settings(leases=LeaseSettings(cleaning_time=cleaning))
+    first = careful.active(hosts(5, grace_seconds=3600), end=1)
+    server = careful.boot(first)
+    run_for(careful, minutes=40)
+    waiting = waitlist(careful, ALL, start=2 / 3, end=5 / 3)
+    run_for(careful, minutes=30)
+    careful.cloud.servers.delete(server.id)
+    run_for(careful, minutes=5)
+    (left,) = {each.window.end for each in careful.part(first).allocations if each.window.end > careful.hour(1)}
+    assert careful.hour(1.15) < left <= careful.now()
+    run_until(careful, left + cleaning)
+    assert careful.get(waiting).window.start == left + cleaning
+
+
 def test_a_host_that_works_again_is_given_to_who_waits(world: World) -> None:
     world.fail("cmp-01")
     world.lease(hosts(4), end=9)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from openstack.exceptions import NotFoundException
 
 from leasehold import conf
 from leasehold.cloud.openstack.cloud import openstack_cloud
@@ -62,7 +63,8 @@ def test_no_server_lands_on_a_host_that_a_lease_is_getting(
                 wait_for(lambda: bool(ports.providers.claimed({name})), within=WITHIN)
                 wait_for(lambda: "are on their way to it" in leasehold.manager_log(), within=WITHIN)
                 scheduler.close()
-            assert alt.outcome(too_late) == "ERROR"
+            # It may be faster than the claim of what the first server has left: then it is deleted on its way.
+            assert outcome_or_gone(alt, too_late) in ("ERROR", "gone")
             compute.close()
         demo.lease_with_status(lease["id"], "ACTIVE", within=2 * WITHIN)
         assert ports.servers.on_host(name) == []
@@ -73,6 +75,14 @@ def test_no_server_lands_on_a_host_that_a_lease_is_getting(
         assert not ports.providers.claimed({name})
         alt.sdk.compute.delete_server(too_late)
         admin.blazar.host.delete(host["id"])
+
+
+def outcome_or_gone(person: Person, server_id: str) -> str:
+    """Return what becomes of a boot; `gone` if somebody deletes the server first."""
+    try:
+        return person.outcome(server_id)
+    except NotFoundException:
+        return "gone"
 
 
 @pytest.fixture(autouse=True)

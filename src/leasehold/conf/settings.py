@@ -91,7 +91,7 @@ class LeaseSettings:
     enforcement_filters: tuple[str, ...] = ()
     decision_seconds: float = 2.0
     explanation_seconds: float = 0.1
-    rebinding_seconds: float = 0.25
+    rebinding_seconds: float = 0.1
     rebind_before_start: timedelta = timedelta(minutes=5)
     limits: LimitSettings = field(default_factory=LimitSettings)
     external: ExternalSettings = field(default_factory=ExternalSettings)

@@ -43,8 +43,8 @@ LEASES = 8
 SLOW_CALLS = Fault("*", latency_ms=150)
 """Slow calls keep a claim live long enough to detect that another manager takes it."""
 A_MOMENT = timedelta(seconds=0.5)
-MANAGERS_START = timedelta(seconds=12)
-"""Two of them, one after the other, on a busy machine; a lease whose window is over by then would end in ERROR."""
+LEAD = timedelta(seconds=5)
+"""Creating the leases takes that long on a busy machine; one whose window is over by then would end in ERROR."""
 LOOK_EVERY = 0.02
 LOST = "is left to another manager"
 GAP = "The clock of this machine is"
@@ -65,8 +65,9 @@ class Machine:
 
 @dataclass(slots=True)
 class Course:
-    """The true time at which each lease was first seen in each status, and the managers' logs."""
+    """The `wanted` leases, the true time at which each was first seen in each status, and the managers' logs."""
 
+    wanted: Sequence[LeaseDraft]
     seen: dict[str, dict[str, datetime]] = field(default_factory=dict)
     logs: list[str] = field(default_factory=list)
 
@@ -82,10 +83,10 @@ class Course:
         """Return whether all leases ended; a lease whose whole window a clock skipped ends in ERROR."""
         return all(statuses.keys() & {"TERMINATED", "ERROR"} for statuses in self.seen.values())
 
-    def off(self, wanted: Sequence[LeaseDraft]) -> list[str]:
+    def off(self) -> list[str]:
         """Return the leases that began or ended too early, or so late that they waited for a wrong clock."""
         found = []
-        for draft in wanted:
+        for draft in self.wanted:
             moments = {"ACTIVE": draft.start, "TERMINATED": draft.end}
             for status, moment in moments.items():
                 seen = self.seen[draft.name].get(status)
@@ -108,23 +109,22 @@ def wishes(dice: random.Random, begin: datetime, spans: Sequence[int]) -> list[L
 def run(
     stage: Stage,
     machines: Sequence[Machine],
-    wanted: Sequence[LeaseDraft],
+    spans: Sequence[int],
     steps: Sequence[Sequence[int]],
-    begin: datetime | None = None,
 ) -> Course:
-    """Let one manager per machine run these leases; each step sets the clock offset of each machine.
+    """Let one manager per machine run leases that begin after `spans`; each step sets the clock offset of each machine.
 
-    The steps begin at `begin`, or as soon as the managers run.
+    The leases are created when the managers run, and the steps begin when the leases do.
     """
-    for draft in wanted:
-        create_lease(stage.world.service, DEMO, draft)
-    stage.world.cloud.faults.set(SLOW_CALLS)
-    course, end = Course(), time.monotonic() + RIGHT_WITHIN
-    dice = random.Random(len(steps))  # noqa: S311  repeatable, not secret
+    dice = random.Random(SEED)  # noqa: S311  repeatable, not secret
     with ExitStack() as stack:
         managers = start_managers(stack, stage, machines, steps[0])
-        if begin is not None:
-            watch(stage, course, time.monotonic() + (begin - datetime.now(UTC)).total_seconds())
+        begin = datetime.now(UTC).replace(microsecond=0) + LEAD
+        course, end = Course(wishes(dice, begin, spans)), time.monotonic() + RIGHT_WITHIN
+        for draft in course.wanted:
+            create_lease(stage.world.service, DEMO, draft)
+        stage.world.cloud.faults.set(SLOW_CALLS)
+        watch(stage, course, time.monotonic() + (begin - datetime.now(UTC)).total_seconds())
         for step in steps:
             for machine, seconds in zip(machines, step, strict=True):
                 machine.set(seconds)
@@ -167,10 +167,8 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path, databases: Databases) 
 def test_wrong_clocks_and_clocks_that_are_set_change_nothing(stage: Stage) -> None:
     dice = random.Random(SEED)  # noqa: S311  repeatable, not secret
     steps = [(WRONG, -WRONG), *([dice.choice((-WRONG, 0, WRONG)) for _ in range(2)] for _ in range(STEPS))]
-    begin = datetime.now(UTC).replace(microsecond=0) + MANAGERS_START
-    wanted = wishes(dice, begin, (0,))
-    course = run(stage, [Machine(stage.folder / name) for name in ("fast", "slow")], wanted, steps, begin)
-    assert course.off(wanted) == [], f"seed {SEED}"
+    course = run(stage, [Machine(stage.folder / name) for name in ("fast", "slow")], (0,), steps)
+    assert course.off() == [], f"seed {SEED}"
     assert not any(LOST in log for log in course.logs), course.logs
     assert all(GAP in log for log in course.logs), course.logs
     stage.check()
@@ -191,12 +189,10 @@ def test_an_api_whose_clock_is_wrong_grants_leases_for_the_present(stage: Stage,
 
 def test_on_sqlite_everything_comes_right_after_the_one_clock_was_set(tmp_path: Path) -> None:
     """Some leases are due before the jump, some only while the clock is ahead."""
-    dice = random.Random(SEED)  # noqa: S311  repeatable, not secret
     with new_stage(f"sqlite:///{tmp_path}/leasehold.db", tmp_path) as stage:
         machine = Machine(tmp_path / "machine")
         steps = [(0, 0), (WRONG, WRONG), (0, 0), (WRONG, WRONG), (0, 0), (2 * WRONG, 2 * WRONG)]
-        wanted = wishes(dice, datetime.now(UTC).replace(microsecond=0), (0, WRONG))
-        course = run(stage, [machine, machine], wanted, steps)
+        course = run(stage, [machine, machine], (0, WRONG), steps)
         assert course.over()
         stage.clock.behind = -timedelta(seconds=2 * WRONG)
         stage.check()

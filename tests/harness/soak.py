@@ -138,18 +138,20 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
             people.stop.set()
         disturber.make_good()
 
-    report = storm(
-        [url],
-        apis=2,
-        managers=2,
-        seed=seed,
-        clients=CLIENTS + 1,
-        times=Times(soon=0.5, stays=0.15, retry=0.05),
-        visit=people.visit,
-        meanwhile=disturb,
-    )
-    wrong = list(misplaced_servers(read_tables(url), cloud.servers.all(), people.running))
-    engine.dispose()
+    try:
+        report = storm(
+            [url],
+            apis=2,
+            managers=2,
+            seed=seed,
+            clients=CLIENTS + 1,
+            times=Times(soon=0.5, stays=0.15, retry=0.05),
+            visit=people.visit,
+            meanwhile=disturb,
+        )
+        wrong = list(misplaced_servers(read_tables(url), cloud.servers.all(), people.running))
+    finally:
+        engine.dispose()
     missing = [*(REQUESTS - report.verbs()), *(kind for kind in USUAL if not people.done[kind])]
     if missing:
         wrong.append(f"this never happened: {missing}\n{report.table()}")

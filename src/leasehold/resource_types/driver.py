@@ -285,7 +285,8 @@ class Driver(ABC, Generic[R]):
     def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
         """Return the allocation ids on whose resources servers live on after the end; the others are released.
 
-        Called after `converge` while `job.kept_until` lies ahead. Raises CloudError.
+        A resource on which a call of `converge` failed is kept too, because nobody would repeat the call. Called after
+        `converge` while `job.kept_until` lies ahead. Raises CloudError.
         """
         return frozenset(holding.allocation_id for holding in job.all_holdings)
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.cloud.ports import Inventory
+from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError, NotEnoughError
 from leasehold.model.states import LeaseStatus
+from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.unit.leasing.looking import findings, in_database
 
@@ -135,6 +138,48 @@ def test_slots_without_servers_are_free_at_once(one: World) -> None:
     run_for(one, minutes=2)
     assert one.status(lease) == "TERMINATED"
     assert fits(one, hosts(), 1.5, 2)
+
+
+@pytest.mark.parametrize("booted", [False, True])
+@pytest.mark.parametrize(
+    ("asked", "verb"),
+    [
+        (instances(2, affinity=False, **RECYCLE), "providers.remove_inventory"),
+        (instances(2, affinity=False, **RECYCLE), "aggregates.remove_host"),
+        (instances(2, affinity=False, **RECYCLE), "servers.with_flavor"),
+        (hosts(2, **RECYCLE), "aggregates.add_host"),
+        (hosts(2, **RECYCLE), "aggregates.remove_host"),
+        (hosts(2, **RECYCLE), "servers.*"),
+    ],
+)
+def test_a_host_is_released_only_when_all_its_calls_succeeded(
+    world: World, asked: Mapping[str, Any], verb: str, *, booted: bool
+) -> None:
+    lease = world.active(asked, end=1)
+    if booted:
+        world.boot(lease)
+    held = set(world.holds(lease))
+    world.cloud.faults.set(Fault(verb, error="before"))
+    run_until(world, world.hour(1.1))
+    assert (world.status(lease), set(world.holds(lease))) == ("TERMINATING", held)
+    world.cloud.faults.clear()
+    run_until(world, world.hour(1.5))
+    assert len(world.holds(lease)) == int(booted)
+    run_until(world, world.hour(3.5))
+    assert (world.status(lease), world.reason(lease)) == ("TERMINATED", "")
+    assert not [*in_database(world), *findings(world)]
+
+
+def test_an_end_removes_inventories_that_a_late_call_has_left(world: World) -> None:
+    lease = world.active(instances(1), end=1)
+    (part,) = lease.reservations
+    (held,) = world.holds(lease)
+    other = next(host.label for host in world.listed() if host.label != held)
+    world.cloud.providers.set_inventory(child_provider(other), resource_class(part.id), Inventory(total=1, max_unit=1))
+    run_until(world, world.hour(1.1))
+    assert (world.status(lease), world.reason(lease)) == ("TERMINATED", "")
+    assert resource_class(part.id) not in world.cloud.providers.classes()
+    assert not [*in_database(world), *findings(world)]
 
 
 def test_a_lease_that_nobody_used_ends_at_its_end(world: World) -> None:

@@ -18,6 +18,7 @@ from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
+from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
     TENANT_KEY,
@@ -55,10 +56,8 @@ class SlotsDriver(Driver[R]):
         return occupied_slots(cloud, job)
 
     def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
-        """Return the allocations on hosts that have servers of the reservation."""
-        hosts = {server.service_host for server in cloud.servers.with_flavor(job.name)}
-        held = job.all_holdings
-        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in hosts)
+        """Return the allocations on hosts that have servers or a cloud object of the reservation."""
+        return kept_slots(cloud, job)
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> None:
         """Do the end action that the reservation asks for with its servers."""
@@ -161,13 +160,28 @@ def _leave(cloud: Cloud, job: Job[Any], left: Holding) -> None:
 def occupied_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
     """Return the allocation ids on vacated hosts that still have servers: there the inventory still exists."""
     live = {holding.resource.number for holding in job.holdings}
-    wanted = resource_class(job.name)
     return frozenset(
-        left.allocation_id
-        for left in job.left
-        if left.resource.number not in live
-        and wanted in cloud.providers.inventories(child_provider(left.resource.attributes["hypervisor_hostname"]))
+        left.allocation_id for left in job.left if left.resource.number not in live and _offered(cloud, job, left)
     )
+
+
+def kept_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
+    """Return the allocations on hosts that have servers of the reservation, or from which it is not withdrawn yet."""
+    aggregate = cloud.aggregates.get(job.name)
+    used = {server.service_host for server in cloud.servers.with_flavor(job.name)} | (
+        aggregate.hosts if aggregate else set()
+    )
+    return frozenset(
+        held.allocation_id
+        for held in job.all_holdings
+        if held.resource.attributes["service_name"] in used or _offered(cloud, job, held)
+    )
+
+
+def _offered(cloud: Cloud, job: Job[Any], held: Holding) -> bool:
+    """Say whether the reservation has an inventory on the host."""
+    provider = child_provider(held.resource.attributes["hypervisor_hostname"])
+    return resource_class(job.name) in cloud.providers.inventories(provider)
 
 
 def _booted(cloud: Cloud, job: Job[Any]) -> list[Server]:
@@ -215,7 +229,7 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
             *(partial(cloud.providers.remove_inventory, provider, resource_class(name)) for provider in providers),
             *([partial(cloud.server_groups.delete, group)] if group and cloud.server_groups else ()),
             partial(cloud.flavors.delete, name),
-            partial(cloud.providers.delete_class, resource_class(name)),
+            partial(remove_class, cloud.providers, resource_class(name)),
         ]
     )
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from leasehold.resource_types.driver import MARK, mark_of
 from leasehold.resource_types.look import RESERVATION_ID, CloudObject
 from leasehold.resource_types.slots import aggregates
-from leasehold.resource_types.slots.names import FLAVOR_KEY, child_provider, reservation_of, resource_class
+from leasehold.resource_types.slots.classes import remove_class
+from leasehold.resource_types.slots.names import FLAVOR_KEY, reservation_of, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,13 +54,6 @@ def remove_object(look: Look, thing: CloudObject) -> None:
     elif thing.sort == FLAVOR:
         look.cloud.flavors.delete(thing.key)
     elif thing.sort == CLASS:
-        _remove_class(look, thing.key)
+        remove_class(look.cloud.providers, thing.key)
     elif look.cloud.server_groups is not None:
         look.cloud.server_groups.delete(thing.key)
-
-
-def _remove_class(look: Look, name: str) -> None:
-    for provider in sorted(look.observation.providers):
-        if provider.startswith(child_provider("")):
-            look.cloud.providers.remove_inventory(provider, name)
-    look.cloud.providers.delete_class(name)

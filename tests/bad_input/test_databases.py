@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.bad_input.values import Place
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 EXAMPLES = 10
 HALF_A_PAIR = "\ud800"

@@ -43,7 +43,7 @@ def main() -> int:
         report = simulate(source, args.seed, timedelta(days=args.days), database_url=url)
     print(as_lines(list(rows_of(report))))
     answers = Counter({", ".join(name): count for name, count in report.people.answers.items()})
-    for counts in (answers, report.people.booted, report.hosts.happened, report.news):
+    for counts in (answers, report.people.booted, report.others.booted, report.hosts.happened, report.news):
         print(*(f"{counts[name]:>7,}  {name}" for name in sorted(counts)), "", sep="\n")
     print(*report.problems, sep="\n")
     return 1 if report.problems else 0

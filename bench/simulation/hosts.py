@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.simulation.people import Held
 from bench.simulation.site import ADMIN
+from leasehold.model.membership import Membership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,15 +81,23 @@ def _disable(hosts: Hosts) -> bool:
 
 
 def _maintain(hosts: Hosts) -> bool:
-    """Let an operator plan a maintenance window of a rack, a day ahead, and sometimes call it off."""
+    """Let an operator plan a maintenance window of a rack, a day ahead, and sometimes call it off.
+
+    Nothing is promised on the shared hosts of the rack, so they are left out.
+    """
     site, size = hosts.site, max(1, len(hosts.site.hosts) // 24)
     first = hosts.rng.randrange(len(site.hosts) - size + 1)
+    listed = site.expect(site.ask(ADMIN, "GET", "/os-hosts"), 200).json["hosts"]
+    pooled = {each["id"] for each in listed if each["pool"] == Membership.RESERVATION}
+    rack = [hosts.ids[name] for name in site.hosts[first : first + size]]
+    if not pooled.intersection(rack):
+        return False
     start = site.now() + timedelta(hours=24)
     body = {
         "name": "firmware",
         "start_date": Held.written(start),
         "end_date": Held.written(start + timedelta(hours=hosts.rng.randint(1, 6))),
-        "hosts": [hosts.ids[name] for name in site.hosts[first : first + size]],
+        "hosts": [ident for ident in rack if ident in pooled],
         "on_conflict": hosts.rng.choice(["refuse", "move", "warn"]),
     }
     answer = site.expect(site.ask(ADMIN, "POST", "/maintenances", body), 201, 409)

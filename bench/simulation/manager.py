@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from leasehold.db.task import claim_tasks, next_due
 from leasehold.leasing.heal import heal_leases
+from leasehold.leasing.pool_size import follow
 from leasehold.leasing.reminder import remind
 from leasehold.leasing.risk import tell_risks
 from leasehold.manager.monitor import check_once
@@ -39,6 +40,7 @@ class Manager:
         settings = self._service.settings.manager
         self._every(settings.health_seconds, self._check_hosts)
         self._every(settings.warn_poll_seconds, lambda: remind(self._service))
+        self._every(settings.pool_seconds, lambda: follow(self._service))
 
     def next_due(self) -> datetime | None:
         """Return when the next task is due."""

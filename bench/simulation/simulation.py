@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from bench.simulation.hosts import troubles_of
 from bench.simulation.lateness import Watch
 from bench.simulation.manager import Manager
+from bench.simulation.others import others_of
 from bench.simulation.people import People
 from bench.simulation.site import ADMIN, SETTINGS, SLOWEST_DELETION, open_site
 from bench.simulation.utilisation import SAMPLES, Utilisation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from bench.simulation.hosts import Hosts
+    from bench.simulation.others import Others
     from bench.simulation.plan import Wish
     from bench.simulation.site import Site
     from bench.simulation.source import Source
@@ -39,6 +41,8 @@ HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
 KEPT: Final = timedelta(days=2)
 """How long leases that are over stay in the database; the record of what was held stays for good."""
+A_SHARED_ONE_TO: Final = 6
+"""There is one shared host for so many hosts of the trace, beside them."""
 AT_ONCE: Final = Pace(wait=lambda _seconds: None)
 
 
@@ -51,6 +55,7 @@ class Report:
     people: People
     watch: Watch
     hosts: Hosts
+    others: Others
     utilisation: Utilisation
     audits: int = 0
     findings: list[str] = field(default_factory=list)
@@ -75,7 +80,7 @@ def simulate(
 
     Without the URL of an empty database it is an SQLite file. The same source, seed and length give the same course.
     """
-    with open_site(source.hosts, database_url, settings) as site:
+    with open_site(source.hosts, database_url, settings, source.hosts // A_SHARED_ONE_TO) as site:
         return Simulation(site, source.wishes(seed), length, seed).run()
 
 
@@ -88,7 +93,9 @@ class Simulation:
         self._end = self._begun + length
         people = People(site)
         watch = Watch(site, people)
-        self.report = Report(people, watch, troubles_of(site, seed, self._end), Utilisation(site, people))
+        hosts, others = troubles_of(site, seed, self._end), others_of(site, seed, self._end)
+        self.report = Report(people, watch, hosts, others, Utilisation(site, people))
+        self.report.others.begin()
         self._manager = Manager(site, watch.after_task)
         self._cursor, self._rng = "latest", random.Random(f"deletions-{seed}")
         for wish in wishes:

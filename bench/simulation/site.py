@@ -18,6 +18,8 @@ from bench.deployment import host_specs
 from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed as planting
 from leasehold.conf.settings import ApiSettings, LeaseSettings, ManagerSettings, Settings
+from leasehold.model.membership import Membership
+from leasehold.model.pool_size import Size
 from tests.factory import make_service
 from tests.web import LocalClient
 
@@ -37,11 +39,18 @@ is less than the cleaning time, as operators have to choose it (docs/operators).
 SETTINGS: Final = Settings(
     leases=LeaseSettings(cleaning_time=CLEANING),
     manager=ManagerSettings(
-        health_seconds=300.0, failure_grace_seconds=120.0, warn_poll_seconds=300.0, reread_seconds=86_400.0
+        health_seconds=300.0,
+        failure_grace_seconds=120.0,
+        warn_poll_seconds=300.0,
+        reread_seconds=86_400.0,
+        pool_seconds=900.0,
+        pool_size=Size(floor=4, ceiling=None, lead=timedelta(hours=1)),
     ),
 )
-"""Those of an operator who has set the cleaning time. The periodic rounds are rarer than by default: they are most
-of the work of a simulated quiet night."""
+"""Those of an operator who has set the cleaning time, and lets hosts be drawn for leases that wait.
+
+The periodic rounds are rarer than by default: they are most of the work of a simulated quiet night.
+"""
 ADMIN: Final = ("admin", "operators", "admin,member,reader")
 
 
@@ -72,11 +81,12 @@ class Agenda:
 
 @dataclass(frozen=True)
 class Site:
-    """The world of the tests, an API on it, and the agenda."""
+    """The world of the tests, an API on it, and the agenda. Of the hosts, the last `shared` are shared at first."""
 
     world: World
     web: LocalClient
     hosts: tuple[str, ...]
+    shared: int = 0
     agenda: Agenda = field(default_factory=Agenda)
 
     def now(self) -> datetime:
@@ -99,16 +109,23 @@ class Site:
 
 
 @contextmanager
-def open_site(hosts: int, database_url: str | None = None, settings: Settings = SETTINGS) -> Iterator[Site]:
-    """Yield a site with this many equal hosts, enrolled; without the URL of an empty database, on a new SQLite file."""
+def open_site(
+    hosts: int, database_url: str | None = None, settings: Settings = SETTINGS, shared: int = 0
+) -> Iterator[Site]:
+    """Yield a site with this many equal hosts, enrolled, and further `shared` ones.
+
+    Without the URL of an empty database it is on a new SQLite file.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="leasehold-simulation-") as folder,
         make_service(database_url or Path(folder), settings=settings) as world,
     ):
-        specs = host_specs(hosts)
+        specs = host_specs(hosts + shared)
         planting.add_hosts(world.engine, specs)
         api = ApiSettings(auth_strategy="none", delete_wait_seconds=0.0)
-        site = Site(world, LocalClient(make_app(world.service, api)), tuple(each.hypervisor_hostname for each in specs))
-        for name in site.hosts:
-            site.expect(site.ask(ADMIN, "POST", "/os-hosts", {"name": name}), 201)
+        names = tuple(each.hypervisor_hostname for each in specs)
+        site = Site(world, LocalClient(make_app(world.service, api)), names, shared)
+        for number, name in enumerate(names):
+            pool = Membership.RESERVATION if number < hosts else Membership.SHARED
+            site.expect(site.ask(ADMIN, "POST", "/os-hosts", {"name": name, "pool": pool}), 201)
         yield site

@@ -10,6 +10,7 @@ from sqlalchemy import BigInteger, bindparam, func, or_, select
 from leasehold.cloud.sandbox.tables import hypervisors
 from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.tables import allocations, leases, resources
+from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 from leasehold.model.windows import to_seconds
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from bench.simulation.people import People
     from bench.simulation.site import Site
 
-USED, IDLE, OUT, FREE, WAITING = "used", "promised, not used", "out of service", "free", "leases that wait"
-STATES: Final = (USED, IDLE, OUT, FREE)
+USED, IDLE, OUT, SHARED, FREE = "used", "promised, not used", "out of service", "shared", "free"
+WAITING: Final = "leases that wait"
+STATES: Final = (USED, IDLE, OUT, SHARED, FREE)
 """Each host is in one of these."""
 SAMPLES: Final = 6
 """In each hour."""
@@ -41,6 +43,9 @@ _OUT = (
     .join(hypervisors, hypervisors.c.hypervisor_hostname == resources.c.reference)
     .where(resources.c.type == HOST, or_(hypervisors.c.up.is_(False), resources.c.disabled.is_(True)))
 )
+_SHARED = select(resources.c.reference).where(
+    resources.c.type == HOST, resources.c.membership != Membership.RESERVATION.value
+)
 _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since.is_not(None))
 
 
@@ -48,7 +53,8 @@ _WAITING = select(func.count()).select_from(leases).where(leases.c.waiting_since
 class Utilisation:
     """Samples of a site, `SAMPLES` in an hour, each with the number of hosts in each state and of leases that wait.
 
-    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back.
+    A host is used as long as somebody works on it; it stays promised until the lease ends or is given back. The hosts
+    on their way between the pools count as shared.
     """
 
     site: Site
@@ -61,13 +67,15 @@ class Utilisation:
             operators = maintenance_reservations(connection)
             promised = connection.execute(_PROMISED, {"now": to_seconds(self.site.now())}).all()
             out = set(connection.execute(_OUT).scalars())
+            shared = set(connection.execute(_SHARED).scalars())
             waiting = connection.execute(_WAITING).scalar_one()
         out |= {row.reference for row in promised if row.reservation_id in operators}
         now, busy = self.site.now(), self.people.busy
         used = {row.reference for row in promised if row.lease_id in busy and now < busy[row.lease_id]} - out
         idle = {row.reference for row in promised} - out - used
-        free = len(self.site.hosts) - len(out) - len(used) - len(idle)
-        counted = {USED: len(used), IDLE: len(idle), OUT: len(out), FREE: free, WAITING: waiting}
+        shared -= out
+        free = len(self.site.hosts) - len(out) - len(used) - len(idle) - len(shared)
+        counted = {USED: len(used), IDLE: len(idle), OUT: len(out), SHARED: len(shared), FREE: free, WAITING: waiting}
         self.samples.append(counted)
 
     def hourly(self, state: str) -> list[float]:

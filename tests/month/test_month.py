@@ -18,10 +18,10 @@ from bench.simulation.hosts import TROUBLES
 from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
 from bench.simulation.people import GRANTED, KEPT, REFUSED
 from bench.simulation.plan import HOUR, WAYS, Wish
-from bench.simulation.simulation import Simulation, simulate
+from bench.simulation.simulation import A_SHARED_ONE_TO, Simulation, simulate
 from bench.simulation.site import SETTINGS, open_site
 from bench.simulation.source import generated
-from bench.simulation.utilisation import SAMPLES, STATES
+from bench.simulation.utilisation import SAMPLES, SHARED, STATES
 from leasehold.conf.settings import LeaseSettings
 
 if TYPE_CHECKING:
@@ -70,10 +70,16 @@ def test_people_and_hosts_do_all_that_they_may_do(report: Report) -> None:
     assert report.news["lease.healed"], report.news
 
 
+def test_hosts_are_drawn_for_leases_that_wait_and_given_back(report: Report) -> None:
+    assert min(report.news["resource.drawn"], report.news["resource.given_back"]) >= 5, report.news
+    assert report.others.booted["ACTIVE"] >= 10, report.others.booted
+    assert report.utilisation.mean(SHARED) > 0
+
+
 def test_each_host_is_in_one_state_at_a_time(report: Report) -> None:
     samples = report.utilisation.samples
     assert len(samples) == HOURS * SAMPLES
-    assert {sum(each[state] for state in STATES) for each in samples} == {HOSTS}
+    assert {sum(each[state] for state in STATES) for each in samples} == {HOSTS + HOSTS // A_SHARED_ONE_TO}
     assert sum(report.utilisation.mean(state) for state in STATES) == pytest.approx(1)
     assert len(report.utilisation.hourly("used")) == HOURS
 

@@ -198,7 +198,7 @@ class Healing:
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             views = _beside_windows(connection, lease, snapshots)
-            rebinding = Rebinding(self.service, connection, generations, now, own=lease.id)
+            rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 
     def write(
@@ -215,7 +215,7 @@ class Healing:
             for part in lease.reservations
             if part.id in healed.mended
         }
-        Rebinding(self.service, connection, generations, now, own=lease.id).write(healed.moves)
+        Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id})).write(healed.moves)
         exchange = Exchange(connection, generations, now, Cause.HEALED, LeaseNews.HEALED)
         return exchange.write(lease, healed.mended, pools)
 
@@ -250,6 +250,7 @@ class Healing:
                 if made is not None:
                     mended[part.id], present[pool] = made.mending, made.view
                     moves += made.moves
+                    rebinding = rebinding.without(made.moves)
             except PluginBugError:
                 log.exception(_BUG, part.resource_type, part.id, lease.id)
                 continue

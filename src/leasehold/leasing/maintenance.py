@@ -24,14 +24,14 @@ from leasehold.leasing.decide import promised_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.exchange import Change, Held, replace_allocations
 from leasehold.leasing.flags import put_flag_event, with_flags
-from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.maintenance_plan import Moved, Planning
+from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import any_broken
 from leasehold.metrics.decision import decision
 from leasehold.model.allocation import Pick
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidInputError, MaintenanceConflictError, NotFoundError
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.maintenance import Concerned, Fate
 from leasehold.model.reservation import Reservation
@@ -41,7 +41,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.resource_types.maintenance.kind import MaintenanceKind, MaintenanceRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -101,14 +101,6 @@ def delete_maintenance(service: Service, ident: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
-    """A lease that gets other hosts: what changes for its reservations, by their ids."""
-
-    lease: Lease
-    mended: Mapping[str, Mending]
-
-
-@dataclass(frozen=True, slots=True)
 class _Making:
     """The transaction, which may have to run more than once."""
 
@@ -129,8 +121,10 @@ class _Making:
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             self._check_enrolled(snapshots[HOST_POOL])
             view = snapshots[HOST_POOL].booked(self._picks, ahead)
-            moves, fates = self._plan(there, view, ahead, now)
+            rebinding = Rebinding(self.service, connection, generations, now, frozenset(each.id for each in there))
+            moves, fates = self._plan(there, view, ahead, rebinding)
         self._check(fates)
+        rebinding.write([move for each in moves for move in each.room])
         moved = [self._move(connection, each, generations[HOST_POOL] + 1, now) for each in moves]
         warned = [each.lease for each in fates if each.fate is Fate.STARTED]
         lease = self._lease(window, moved, warned, now)
@@ -162,45 +156,12 @@ class _Making:
     # ------------------------------------------------------------ deciding
 
     def _plan(
-        self, there: Sequence[Lease], view: Snapshot, ahead: Window, now: datetime
-    ) -> tuple[list[_Move], list[Concerned]]:
+        self, there: Sequence[Lease], view: Snapshot, ahead: Window, rebinding: Rebinding
+    ) -> tuple[list[Moved], list[Concerned]]:
         """Return how the leases move, and what becomes of each; `view` has the window booked."""
-        moves: list[_Move] = []
-        fates: list[Concerned] = []
         budget = self.service.terms(ahead, ahead.duration).budget
-        for lease in there:
-            budget.check()
-            if not lease.is_maintenance and _has_started(lease):
-                fates.append(Concerned(lease, Fate.STARTED))
-                continue
-            mended = None if lease.is_maintenance else self._mended(lease, view, now)
-            fates.append(Concerned(lease, Fate.STUCK if mended is None else Fate.MOVES))
-            if mended is not None:
-                moves.append(_Move(lease, mended))
-                fresh = [pick for each in mended.values() for pick, _ in each.fresh]
-                held = lease.held_window
-                view = view.booked(fresh, promised_window(held.start, held.end, now))
-        return moves, fates
-
-    def _mended(self, lease: Lease, view: Snapshot, now: datetime) -> dict[str, Mending] | None:
-        """Return what changes for the reservations of a lease, None if one would have less than it has now."""
-        window = promised_window(lease.window.start, lease.window.end, now)
-        margin = self.service.settings.leases.cleaning_time
-        terms = HealTerms(self._numbers, frozenset(), HealPolicy.REPLACE, window, margin)
-        mended: dict[str, Mending] = {}
-        for part in lease.reservations:
-            if not any(held.resource_number in self._numbers for held in held_by(part, lease)):
-                continue
-            found = self.service.types.find(part.resource_type)
-            try:
-                mending = None if found is None else mend(lease, part, found.kind, view, terms)
-            except PluginBugError:
-                mending = None
-            if mending is None or (mending.flags.missing or 0) > (part.missing or 0):
-                return None
-            mended[part.id] = mending
-            view = view.booked([pick for pick, _ in mending.fresh], part.ending.held(window))
-        return mended or None
+        looking = budget.part(self.service.settings.leases.rebinding_seconds)
+        return Planning(self._numbers, ahead, rebinding, budget, looking).plan(there, view)
 
     def _check(self, fates: Sequence[Concerned]) -> None:
         """Raise MaintenanceConflictError unless each lease may have its fate."""
@@ -228,7 +189,7 @@ class _Making:
 
     # ------------------------------------------------------------ writing
 
-    def _move(self, connection: Connection, move: _Move, generation: int, now: datetime) -> Lease:
+    def _move(self, connection: Connection, move: Moved, generation: int, now: datetime) -> Lease:
         """Write the other hosts of a lease, and return the saved lease."""
         lease, window = move.lease, promised_window(move.lease.window.start, move.lease.window.end, now)
         endings = {part.id: part.ending for part in lease.reservations}
@@ -278,7 +239,7 @@ class _Making:
         self,
         connection: Connection,
         lease: Lease,
-        moves: Sequence[_Move],
+        moves: Sequence[Moved],
         moved: Sequence[Lease],
         warned: Sequence[Lease],
         now: datetime,
@@ -297,11 +258,6 @@ class _Making:
         for each in moved:
             hurry_task(connection, LEASE, each.id, now)
         add_task(connection, LEASE, lease.id, now, lease.project_id)
-
-
-def _has_started(lease: Lease) -> bool:
-    """Say whether the start of a lease has begun: then its hosts may be in use."""
-    return lease.status is not LeaseStatus.PENDING or lease.reached(EventType.START)
 
 
 def request_of(lease: Lease) -> MaintenanceRequest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.leasing.mending import lacking, mend, view_of
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.mending import HealTerms, Mending
     from leasehold.leasing.rebinding import Rebinding
     from leasehold.leasing.rebinding_search import Move
+    from leasehold.model.budget import Budget
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
@@ -34,10 +35,12 @@ def made_room(
     mending: Mending,
     present: Mapping[str, Snapshot],
     terms: HealTerms,
+    budget: Budget | None = None,
 ) -> MadeRoom | None:
     """Return how a reservation gets all that it misses after this mending; None if nobody can make room for it.
 
-    `present` are the snapshots that the mending was decided on. Raises PluginBugError.
+    `present` are the snapshots that the mending was decided on. `budget` bounds the search in addition. Raises
+    PluginBugError.
     """
     service = rebinding.service
     kind = service.types.get(part.resource_type).kind
@@ -46,7 +49,8 @@ def made_room(
         return None
     pool = present[kind.pool]
     views = {**present, kind.pool: view_of(part, pool, part.ending.held(terms.window))}
-    room = rebinding.room(views, [asked], service.terms(terms.window, lease.window.duration), kind.pool)
+    asks = service.terms(terms.window, lease.window.duration)
+    room = rebinding.room(views, [asked], asks if budget is None else replace(asks, budget=budget), kind.pool)
     if room is None:
         return None
     pool = pool.without([move.of.id for move in room.moves])

@@ -69,7 +69,7 @@ class Reallocation:
         """
         lease, window, parts = self.lease, self.window, self.lease.reservations
         room = Room([[held.pick for held in held_by(part, lease)] for part in parts])
-        rebinding = Rebinding(self.service, self.connection, self.generations, self.now, own=lease.id)
+        rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
         shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
         movable = not shrinks and not lease.reached(EventType.START) and lease.window.start >= to_minute(self.now)

@@ -56,14 +56,19 @@ MOST_MOVABLE = 300
 class Rebinding:
     """The transaction of a decision, which has locked these pools; `now` is the snapshots'.
 
-    `own` is the lease that is decided about, if it exists already; it does not move.
+    The leases in `stay` do not move: the one that is decided about, if it exists already, and those of which the
+    decision has moved some reservation before, because their allocations are not written yet.
     """
 
     service: Service
     connection: Connection
     generations: LockedPools
     now: datetime
-    own: str | None = None
+    stay: frozenset[str] = frozenset()
+
+    def without(self, moves: Sequence[Move]) -> Rebinding:
+        """Return the same for a further part of the decision, which leaves the leases that move already alone."""
+        return replace(self, stay=self.stay | {move.of.lease_id for move in moves})
 
     def room(self, snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms, pool: str) -> Room | None:
         """Return how a lease fits of which a reservation was refused in this pool; None: it stays refused.
@@ -100,7 +105,7 @@ class Rebinding:
 
     def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Movable]:
         found = unstarted_on(self.connection, numbers, window, self._soon, MOST_MOVABLE)
-        movable = (self._as_movable(each) for each in found if each.lease_id != self.own)
+        movable = (self._as_movable(each) for each in found if each.lease_id not in self.stay)
         return [each for each in movable if each is not None and each.kind.pool == pool]
 
     def _as_movable(self, each: Unstarted) -> Movable | None:

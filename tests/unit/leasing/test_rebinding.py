@@ -10,9 +10,11 @@ import pytest
 from sqlalchemy import select, update
 
 from leasehold.db.tables import leases, outbox, reservations
+from leasehold.leasing.maintenance import request_of
 from leasehold.leasing.swap import swap_resource
+from leasehold.manager.monitor import check_once
 from leasehold.model.draft import SwapWish
-from leasehold.model.errors import InUseError, InvalidInputError, NotEnoughError
+from leasehold.model.errors import InUseError, InvalidInputError, MaintenanceConflictError, NotEnoughError
 from leasehold.model.lease_type import LeaseType
 from tests.approver import approving
 from tests.counts.meter import Meter
@@ -204,6 +206,53 @@ def test_healing_gets_room_by_moves(world: World) -> None:
     assert len(world.holds(long)) == 1
     assert lost not in world.holds(long)
     assert [replace_allocations(world.get(each)) for each in both] == seen
+    audit(world)
+
+
+def test_others_make_room_for_leases_that_leave_a_host(world: World) -> None:
+    world.enrol("cmp-06")
+    blocker = world.lease(hosts(), start=0, end=4)
+    first, second = fragmented(world)
+    label = next(iter(world.holds(blocker)))
+    seen = [replace_allocations(world.get(each)) for each in (first, second)]
+    told = [events(world, each) for each in (first, second)]
+    window = world.maintain(label, start=0, end=5, on_conflict="move")
+    assert request_of(window).moved == (blocker.id,)
+    assert set(world.holds(blocker)) != {label}
+    assert [set(world.holds(each)) for each in (first, second)] == [set(world.holds(first))] * 2
+    assert [replace_allocations(world.get(each)) for each in (first, second)] == seen
+    assert [events(world, each) for each in (first, second)] == told
+    audit(world)
+
+
+def test_nobody_makes_room_for_a_window_that_is_refused_all_the_same(world: World) -> None:
+    world.enrol("cmp-06")
+    blocker = world.lease(hosts(), start=0, end=4)
+    first, second = fragmented(world)
+    world.lease(hosts(), start=3, end=4)
+    world.lease(hosts(), start=3, end=4)
+    before = dump(world.engine)
+    with pytest.raises(MaintenanceConflictError):
+        world.maintain(*world.holds(blocker), start=0, end=5, on_conflict="move")
+    assert dump(world.engine) == before
+    assert set(world.holds(first)) != set(world.holds(second))
+
+
+def test_two_reservations_of_a_lease_are_healed_by_moves(world: World) -> None:
+    both = fragmented(world)
+    world.enrol("cmp-05", "cmp-06", "cmp-07")
+    broken = world.lease(hosts(), hosts(), start=0, end=4)
+    running = world.lease(hosts(), start=0, end=0.9)
+    run_manager(world)
+    lost = {*world.holds(broken, 0), *world.holds(broken, 1)}
+    assert lost.isdisjoint(world.holds(running))
+    for name in lost:
+        world.cloud.hypervisors.fail(name)
+    check_once(world.service)
+    world.heal()
+    assert [sum(world.holds(each).values()) for each in both] == [1, 1]
+    assert [sum(world.holds(broken, position).values()) for position in (0, 1)] == [1, 1]
+    assert lost.isdisjoint({*world.holds(broken, 0), *world.holds(broken, 1)})
     audit(world)
 
 

@@ -1,0 +1,126 @@
+"""Decide what becomes of the leases on the hosts of a maintenance window: who moves, and who makes room for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from leasehold.leasing.allocations import held_by
+from leasehold.leasing.decide import promised_window
+from leasehold.leasing.mending import HealTerms, PluginBugError, mend
+from leasehold.leasing.mending_room import MadeRoom, made_room
+from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.maintenance import Concerned, Fate
+from leasehold.model.resource import HOST_POOL
+from leasehold.model.states import EventType, LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.calendar.snapshot import Snapshot
+    from leasehold.leasing.mending import Mending
+    from leasehold.leasing.rebinding import Rebinding
+    from leasehold.leasing.rebinding_search import Move
+    from leasehold.leasing.service import Service
+    from leasehold.model.budget import Budget
+    from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
+    from leasehold.model.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A lease that gets other hosts: what changes for its reservations, by their ids, and which leases make room."""
+
+    lease: Lease
+    mended: Mapping[str, Mending]
+    room: Sequence[Move]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """The pool of hosts as the next reservation finds it, and who may still make room for it."""
+
+    view: Snapshot
+    rebinding: Rebinding
+    room: Sequence[Move] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """A window on these resources from now on, `ahead`. `rebinding` leaves the leases on them alone: they move anyway.
+
+    `budget` bounds the decision, and `looking` how long it looks for leases that make room.
+    """
+
+    numbers: Collection[int]
+    ahead: Window
+    rebinding: Rebinding
+    budget: Budget
+    looking: Budget
+
+    def plan(self, there: Sequence[Lease], view: Snapshot) -> tuple[list[Moved], list[Concerned]]:
+        """Return how the leases move that are there, and what becomes of each; `view` has the window booked.
+
+        Raises TakesTooLongError.
+        """
+        sight = _Sight(view, self.rebinding)
+        moves: list[Moved] = []
+        fates: list[Concerned] = []
+        for lease in there:
+            self.budget.check()
+            if not lease.is_maintenance and _has_started(lease):
+                fates.append(Concerned(lease, Fate.STARTED))
+                continue
+            found = None if lease.is_maintenance else self._moved(lease, sight)
+            fates.append(Concerned(lease, Fate.STUCK if found is None else Fate.MOVES))
+            if found is not None:
+                mended, sight = found
+                moves.append(Moved(lease, mended, sight.room))
+                sight = replace(sight, room=())
+        return moves, fates
+
+    def _moved(self, lease: Lease, sight: _Sight) -> tuple[dict[str, Mending], _Sight] | None:
+        """Return what changes for the reservations of a lease, None if one would have less than it has now."""
+        window = promised_window(lease.window.start, lease.window.end, self._now)
+        margin = self._service.settings.leases.cleaning_time
+        terms = HealTerms(self.numbers, frozenset(), HealPolicy.REPLACE, window, margin)
+        mended: dict[str, Mending] = {}
+        for part in lease.reservations:
+            if not any(held.resource_number in self.numbers for held in held_by(part, lease)):
+                continue
+            try:
+                found = self._mended(lease, part, sight, terms)
+            except PluginBugError:
+                found = None
+            if found is None:
+                return None
+            mended[part.id] = found.mending
+            fresh = [pick for pick, _ in found.mending.fresh]
+            view = found.view.booked(fresh, part.ending.held(window))
+            sight = _Sight(view, sight.rebinding.without(found.moves), [*sight.room, *found.moves])
+        return (mended, sight) if mended else None
+
+    def _mended(self, lease: Lease, part: Reservation, sight: _Sight, terms: HealTerms) -> MadeRoom | None:
+        """Return how a reservation gets other hosts, if need be by moves of others; None if it would have less."""
+        type_ = self._service.types.find(part.resource_type)
+        if type_ is None:
+            return None
+        mending = mend(lease, part, type_.kind, sight.view, terms)
+        if (mending.flags.missing or 0) <= (part.missing or 0):
+            return MadeRoom(mending, sight.view, ())
+        return made_room(sight.rebinding, lease, part, mending, {HOST_POOL: sight.view}, terms, self.looking)
+
+    @property
+    def _service(self) -> Service:
+        return self.rebinding.service
+
+    @property
+    def _now(self) -> datetime:
+        return self.rebinding.now
+
+
+def _has_started(lease: Lease) -> bool:
+    """Say whether the start of a lease has begun: then its hosts may be in use."""
+    return lease.status is not LeaseStatus.PENDING or lease.reached(EventType.START)

@@ -43,9 +43,16 @@ if TYPE_CHECKING:
 CLIENTS = 10
 SPARE = tuple(HostSpec(100 + n, f"spare-{n}", f"spare-{n}", 1, 1024, 20) for n in range(3))
 """Hosts that the admin enrols and removes again; few leases ask for hosts that small."""
+POOLS = ("reservation", "shared")
 THINKING = 0.05
 PROJECT = "demo"
-USUAL = ("server booted", "server deleted by its user", "host enrolled: 201", "host removed: 204")
+USUAL = (
+    "server booted",
+    "server deleted by its user",
+    "host enrolled: 201",
+    "host removed: 204",
+    "host to be shared: 200",
+)
 """What must have happened besides requests and disturbances for the mix to be valid."""
 REQUESTS = {("create", 201), ("create", 409), ("amend", 200), ("delete", 204)}
 
@@ -95,14 +102,19 @@ class People:
                     self.running[server.id] = part["id"]
 
     def _administer(self, visitor: Visitor, rng: random.Random) -> None:
-        """Enrol a spare host or take one out of service; count the API's answers."""
-        if rng.random() < 0.5:
-            answer = visitor.ask("POST", "/os-hosts", {"name": rng.choice(SPARE).hypervisor_hostname})
-            self._count(f"host enrolled: {answer.status}")
+        """Enrol a spare host, let it serve everybody or leases, or take it out of service; count the API's answers."""
+        if rng.random() < 0.4:
+            body = {"name": rng.choice(SPARE).hypervisor_hostname, "pool": rng.choice(POOLS)}
+            self._count(f"host enrolled: {visitor.ask('POST', '/os-hosts', body).status}")
             return
         listed, spare = visitor.ask("GET", "/os-hosts"), {spec.hypervisor_hostname for spec in SPARE}
         hosts = listed.body["hosts"] if listed.status == 200 else []
-        if found := [host["id"] for host in hosts if host["hypervisor_hostname"] in spare]:
+        found = [host["id"] for host in hosts if host["hypervisor_hostname"] in spare]
+        if found and rng.random() < 0.5:
+            pool = rng.choice(POOLS)
+            answer = visitor.ask("PUT", f"/os-hosts/{rng.choice(found)}", {"pool": pool})
+            self._count(f"host to be {pool}: {answer.status}")
+        elif found:
             self._count(f"host removed: {visitor.ask('DELETE', f'/os-hosts/{rng.choice(found)}').status}")
 
     def _count(self, what: str) -> None:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SEEN_WITHIN = 60
 FIRST, SECOND = "172.24.4.201", "172.24.4.202"
 """Outside the pool from which Neutron itself allocates addresses."""
-VERSION = {"OpenStack-API-Version": "reservation 1.2"}
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +35,6 @@ def admin(cloud: RunningCloud) -> Iterator[Person]:
 @pytest.fixture
 def demo(admin: Person) -> Person:
     return Person(admin.cloud, "demo")
-
-
-def post(person: Person, path: str, **body: Any) -> Any:
-    return person.sdk.session.post(
-        path, endpoint_filter={"service_type": "reservation"}, json=body, headers=VERSION, raise_exc=False
-    )
 
 
 def hosts_of(admin: Person, reservation: str) -> list[str]:
@@ -61,9 +54,9 @@ def test_an_owner_swaps_a_host_and_the_server_on_it_stays(admin: Person, demo: P
         assert demo.outcome(server) == "ACTIVE"
         (old,) = hosts_of(admin, reservation)
         path = f"/leases/{lease['id']}/swap"
-        asked = post(demo, path, server=server)
+        asked = demo.ask("POST", path, server=server)
         assert (asked.status_code, asked.json()["details"]) == (409, {"servers": [server]})
-        assert post(demo, path, server=server, servers=[server]).status_code == 200
+        assert demo.ask("POST", path, server=server, servers=[server]).status_code == 200
         wait_for(lambda: hosts_of(admin, reservation) not in ([], [old]), within=SEEN_WITHIN)
         there = admin.sdk.compute.get_server(server)
         assert (there.status, there.compute_host) == ("ACTIVE", old)
@@ -79,8 +72,8 @@ def test_a_maintenance_window_moves_a_lease_that_has_not_started(admin: Person, 
         lease = demo.promise(HOST, *tomorrow)
         (before,) = (each for each in admin.blazar.allocation.list("os-hosts") if each["reservations"])
         window = {"name": "new fans", "start_date": "now", "end_date": tomorrow[1], "hosts": [before["resource_id"]]}
-        assert post(admin, "/maintenances", **window).status_code == 409
-        made = post(admin, "/maintenances", **window, on_conflict="move")
+        assert admin.ask("POST", "/maintenances", **window).status_code == 409
+        made = admin.ask("POST", "/maintenances", **window, on_conflict="move")
         assert (made.status_code, made.json()["maintenance"]["moved"]) == (201, [lease["id"]])
         held = {
             each["resource_id"]: {part["lease_id"] for part in each["reservations"]}
@@ -90,8 +83,7 @@ def test_a_maintenance_window_moves_a_lease_that_has_not_started(admin: Person, 
         assert lease["id"] not in held[before["resource_id"]]
         assert lease["id"] in set().union(*held.values())
         gone = f"/maintenances/{made.json()['maintenance']['id']}"
-        answer = admin.sdk.session.delete(gone, endpoint_filter={"service_type": "reservation"}, headers=VERSION)
-        assert answer.status_code == 204
+        assert admin.ask("DELETE", gone).status_code == 204
         demo.delete(lease)
         wait_for(lambda: not [each for each in admin.blazar.allocation.list("os-hosts") if each["reservations"]])
 

@@ -17,11 +17,11 @@ from tests.processes import prepare_database, running, wait_for
 if TYPE_CHECKING:
     from tests.processes import Program
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 OPTIONS: dict[str, dict[str, object]] = {"manager": {"alarm_seconds": 0.1, "poll_seconds": 0.1}}
 VERSION = {"OpenStack-API-Version": "reservation 1.2"}
-HOSTS, ALARMS, ROUNDS, WITHIN = 4, 12, 4, 60
+HOSTS, ALARMS, ROUNDS, WITHIN = 4, 12, 4, 120
 
 
 def ask(api: Program, method: str, path: str, body: Any = None) -> Any:

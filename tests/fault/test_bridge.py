@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 
 HEADERS = {"OpenStack-API-Version": "reservation 1.2", "X-Roles": "admin,member,reader"}
-WITHIN = 60
+WITHIN = 120
 DATES = {"start_date": "2040-05-02 10:00", "end_date": "2040-05-02 11:00"}
 SERVICE = {"nova_object.data": {"host": "cmp-01", "binary": "nova-compute", "forced_down": True}}
 

@@ -38,6 +38,13 @@ class Clients:
     wrong: list[str] = field(default_factory=list)
     rounds: list[int] = field(default_factory=list)
     stopping: threading.Event = field(default_factory=threading.Event)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def stop(self) -> None:
+        """Let each client finish its round, and wait for it: nothing is asked any more."""
+        self.stopping.set()
+        for thread in self.threads:
+            thread.join()
 
     def take_turns(self, times: int) -> None:
         """Wait until each client has completed this many more rounds; raise when any answer was wrong."""
@@ -92,13 +99,13 @@ class Clients:
 def clients(urls: list[str], number: int) -> Iterator[Clients]:
     """Run this many clients until the block ends."""
     crowd = Clients(urls, rounds=[0] * number)
-    threads = [threading.Thread(target=crowd.live, args=(each,), name=f"client-{each}") for each in range(number)]
-    for thread in threads:
+    crowd.threads += [
+        threading.Thread(target=crowd.live, args=(each,), name=f"client-{each}") for each in range(number)
+    ]
+    for thread in crowd.threads:
         thread.start()
     try:
         yield crowd
     finally:
-        crowd.stopping.set()
-        for thread in threads:
-            thread.join()
+        crowd.stop()
     assert crowd.wrong == []

@@ -92,7 +92,7 @@ def test_nothing_fails_and_nothing_is_lost_while_versions_run_side_by_side(datab
         assert old_api.stop() == 0
         crowd.take_turns(ROUNDS)
 
-        crowd.stopping.set()
+        crowd.stop()
         wait_for(lambda: set(statuses(api)) == {"ACTIVE"}, WITHIN)
         listed = {lease["id"] for lease in leases(api)}
         assert crowd.kept <= listed

@@ -201,6 +201,7 @@ class _Work:
         if lease.waits:
             return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
+        self.amendment.check_endings(lease, now)
         after = self.amendment.applied(lease, window, now)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
 

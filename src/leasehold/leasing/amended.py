@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
+from leasehold.model.errors import InvalidInputError
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
@@ -47,6 +48,18 @@ class Amendment:
     def asks_more(self, part: Reservation) -> bool:
         """Say whether a reservation needs a new decision, the window aside."""
         return self.request(part) != part.request or self.ending(part).tail > part.ending.tail
+
+    def check_endings(self, lease: Lease, now: datetime) -> None:
+        """Raise InvalidInputError if a reservation of a lease that is over is to hold resources for another time."""
+        if lease.window.end > now:
+            return
+        for part in lease.reservations:
+            before, after = part.ending, self.ending(part)
+            if before.tail != after.tail:
+                # Another lease may have been promised its resources since.
+                message = "The lease has ended, so how long its servers live on cannot be changed; ask for a new lease."
+                name = "grace_seconds" if before.grace != after.grace else "recycle_seconds"
+                raise InvalidInputError(message, field=f"{self.places[part.id]}.{name}")
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the amended lease; a failed lease is started again, unless the new window is over.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MEMORY = "kombu+memory:///"
 TOPIC = "notifications"
-WITHIN = 30
+WITHIN = 120
 
 
 def options(url: str = MEMORY, **notifications: object) -> Options:

@@ -12,10 +12,12 @@ from leasehold.cloud.ports import Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseDraft
+from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError, NotEnoughError
 from leasehold.model.states import LeaseStatus
 from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_for, run_until
+from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -232,6 +234,23 @@ def test_a_grace_is_given_later_if_it_fits(one: World) -> None:
     assert fits(one, hosts(), 2, 4)
     assert one.part(lease).ending.tail == timedelta(0)
     assert one.status(after) == "PENDING"
+
+
+@pytest.mark.parametrize(("name", "more"), [("grace_seconds", GRACE), ("recycle_seconds", RECYCLE)])
+def test_no_grace_is_given_when_the_lease_is_over(one: World, name: str, more: Mapping[str, Any]) -> None:
+    """It may be amended until its end is worked on; by then, another lease may have been promised the host."""
+    lease = one.active(hosts(), end=1)
+    one.lease(hosts(), start=1, end=2)
+    one.clock.advance(hours=1, seconds=4)
+    with pytest.raises(InvalidInputError, match="The lease has ended") as refused:
+        one.amend(lease, reservations=({"id": one.part(lease).id, **more},))
+    assert refused.value.field == f"reservations[0].{name}"
+    assert one.part(lease).ending == DELETED_AT_ONCE
+    one.amend(lease, name="renamed", reservations=({"id": one.part(lease).id, "grace_seconds": 0},))
+    audit(one)
+    run_until(one, one.hour(1.5))
+    assert one.status(lease) == "TERMINATED"
+    audit(one)
 
 
 def test_a_lease_that_is_cut_to_nothing_reserves_nothing(one: World) -> None:

@@ -61,6 +61,11 @@ def free(admin: Person) -> set[str]:
     return set(admin.sdk.compute.find_aggregate(FREE_POOL, ignore_missing=False).hosts)
 
 
+def owner(admin: Person, reservation: str) -> Any:
+    """Return whose servers a reservation's aggregate takes."""
+    return admin.sdk.compute.find_aggregate(reservation, ignore_missing=False).metadata["blazar:owner"]
+
+
 def where(admin: Person, server: str) -> tuple[str, str]:
     """Return a server's status and host."""
     found = admin.sdk.compute.get_server(server)
@@ -71,6 +76,8 @@ def test_a_host_is_drawn_leased_and_given_back_and_no_server_is_lost(admin: Pers
     with nothing_left(admin), ExitStack() as undo:
         hosts = enrolled(admin, undo, "shared")
         server = demo.boot(flavor(demo))
+        # Nova fails to delete a server while a provider of its host goes away.
+        undo.callback(wait_for, lambda: server not in demo.servers(), within=WITHIN)
         undo.callback(demo.sdk.compute.delete_server, server)
         assert demo.outcome(server) == "ACTIVE"
         _, drawn = where(admin, server)
@@ -107,7 +114,7 @@ def test_servers_live_on_after_their_lease_and_the_host_is_free_when_they_are_go
         _, host = where(admin, server)
         demo.blazar.lease.update(lease["id"], end_date=minute())
         demo.lease_with_status(lease["id"], "TERMINATING")
-        wait_for(lambda: "live on" in demo.ask("GET", f"/leases/{lease['id']}").text, within=WITHIN)
+        wait_for(lambda: owner(admin, reservation["id"]) == "closed", within=WITHIN)
         assert not demo.boots(flavor(demo), reservation["id"])
         assert where(admin, server) == ("ACTIVE", host)
         assert host not in free(admin)

@@ -28,6 +28,9 @@ OURS = HostAggregate("r-1", "blazar_r-1", {"blazar:owner": PROJECT})
 OPENED = HostAggregate("r-1", "blazar_r-1", {"blazar:owner": "p-2", PROJECT: "blazar:project"})
 THEIRS = HostAggregate("r-2", "blazar_r-2", {"blazar:owner": "p-2"})
 LEGACY = HostAggregate("r-3", "blazar:r-3", {"blazar:owner": PROJECT})
+UNZONED = HostAggregate("r-4", None, {"blazar:owner": PROJECT, "leasehold:pool": "true"})
+CLOSED = HostAggregate("r-4", None, {"blazar:owner": "closed", "leasehold:pool": "true"})
+UNMARKED = HostAggregate("r-4", None, {"blazar:owner": PROJECT, "leasehold:pool": "false"})
 INSTANCES = HostAggregate("i-1", None, {"reservation": "i-1", "filter_tenant_id": PROJECT, "blazar:owner": PROJECT})
 
 PLAIN = Request(PROJECT, flavor_id="m1.small")
@@ -50,7 +53,10 @@ def check(decision: Decision, *, row: int, passes: bool) -> None:
         pytest.param(hinted("r-1"), [OPENED], DEFAULTS, 1, True, id="1: opened to the project"),
         pytest.param(hinted("r-1"), [OURS], DEFAULTS, 2, True, id="2: the project owns it"),
         pytest.param(hinted("r-3"), [LEGACY], DEFAULTS, 2, True, id="2: legacy zone prefix"),
+        pytest.param(hinted("r-4"), [UNZONED], DEFAULTS, 2, True, id="2: a reservation without a zone"),
         pytest.param(hinted("r-2"), [THEIRS], DEFAULTS, 3, False, id="3: somebody else's"),
+        pytest.param(hinted("r-4"), [CLOSED], DEFAULTS, 3, False, id="3: a reservation that is over"),
+        pytest.param(hinted("r-4"), [UNMARKED], DEFAULTS, 4, False, id="4: neither a zone nor a mark"),
         pytest.param(hinted("freepool"), [FREEPOOL], DEFAULTS, 3, False, id="3: the free pool has no owner"),
         pytest.param(hinted("r-1"), [THEIRS], DEFAULTS, 4, False, id="4: in another reservation"),
         pytest.param(hinted("r-1"), [], DEFAULTS, 4, False, id="4: in no aggregate"),
@@ -80,8 +86,12 @@ def check(decision: Decision, *, row: int, passes: bool) -> None:
         pytest.param(PREEMPTIBLE, [], PREEMPTIBLES, 7, False, id="7: an ordinary host"),
         pytest.param(PREEMPTIBLE, [OURS], PREEMPTIBLES, 7, False, id="7: leased"),
         pytest.param(PREEMPTIBLE, [FREEPOOL, OURS], PREEMPTIBLES, 7, False, id="7: several pools"),
+        pytest.param(PREEMPTIBLE, [UNZONED], PREEMPTIBLES, 7, False, id="7: leased without a zone"),
+        pytest.param(PREEMPTIBLE, [FREEPOOL, UNZONED], PREEMPTIBLES, 7, False, id="7: on its way into a reservation"),
         pytest.param(PREEMPTIBLE, [FREEPOOL, SPARE], CUSTOM, 7, False, id="7: both pools"),
         pytest.param(PLAIN, [FREEPOOL], DEFAULTS, 8, False, id="8: free pool, no hint"),
+        pytest.param(PLAIN, [UNZONED], DEFAULTS, 8, False, id="8: leased without a zone"),
+        pytest.param(PLAIN, [CLOSED], DEFAULTS, 8, False, id="8: a reservation that is over"),
         pytest.param(PREEMPTIBLE, [FREEPOOL], DEFAULTS, 8, False, id="8: preemptible while they are off"),
         pytest.param(
             Request(PROJECT, flavor_extra_specs={"blazar:preemptible": "false"}),
@@ -92,6 +102,7 @@ def check(decision: Decision, *, row: int, passes: bool) -> None:
             id="8: not preemptible",
         ),
         pytest.param(PLAIN, [], DEFAULTS, 9, True, id="9: ordinary host"),
+        pytest.param(PLAIN, [UNMARKED], DEFAULTS, 9, True, id="9: an aggregate of an operator"),
         pytest.param(PLAIN, [ORDINARY], DEFAULTS, 9, True, id="9: ordinary aggregate and zone"),
     ],
 )

@@ -44,6 +44,7 @@ OPENED = objects.Aggregate(
     metadata={"availability_zone": f"blazar_{OURS}", "blazar:owner": OTHER, PROJECT: "blazar:project"},
 )
 THEIRS_AGGREGATE = aggregate(THEIRS, availability_zone=f"blazar_{THEIRS}", blazar__owner=OTHER)
+UNZONED = aggregate(OURS, blazar__owner=PROJECT, leasehold__pool="true")
 LEGACY = aggregate(OURS, availability_zone=f"blazar:{OURS}", blazar__owner=PROJECT)
 SLOTS_AGGREGATE = aggregate(SLOTS, reservation=SLOTS, filter_tenant_id=PROJECT, blazar__owner=PROJECT)
 
@@ -108,6 +109,8 @@ def passing(spec: Any, *hosts: Any, index: int = 0) -> list[str]:
         pytest.param(of_reservation(OTHER), [FREEPOOL, SLOTS_AGGREGATE], False, id="5: another project"),
         pytest.param(preemptible(), [FREEPOOL], False, id="8: preemptible while that is off"),
         pytest.param(request(), [FREEPOOL], False, id="8: free pool, no hint"),
+        pytest.param(request(hint=OURS), [UNZONED], True, id="2: a reservation without a zone"),
+        pytest.param(request(), [UNZONED], False, id="8: a reservation without a zone"),
         pytest.param(request(), [OURS_AGGREGATE], False, id="8: own reservation, no hint"),
         pytest.param(request(hint=[]), [OURS_AGGREGATE], False, id="8: an empty list is no hint"),
         pytest.param(request(hint=""), [OURS_AGGREGATE], False, id="8: an empty text is no hint"),

@@ -66,6 +66,36 @@ def test_a_wrong_ending_is_refused_with_its_field(new: Client, wrong: dict[str, 
     assert new.ask("GET", "/v1/leases").json["leases"] == []
 
 
+def test_hosts_are_given_back_if_an_administrator_asks(new: Client) -> None:
+    give = {"on_end": "give_back"}
+    refused = make(new, reservations=[{**HOST, **give}])
+    assert (refused.status_code, refused.json["code"]) == (403, "leasehold.auth.forbidden")
+    assert refused.json["details"]["rule"] == "leasehold:leases:give_back"
+    lease = made(new, reservations=[HOST])
+    part = {"id": lease["reservations"][0]["id"], **give}
+    path, body = f"/v1/leases/{lease['id']}", {"reservations": [part]}
+    assert new.ask("PUT", path, body).status_code == 403
+    operator = new.but(user="admin", roles="admin,member,reader")
+    assert operator.ask("PUT", path, body).status_code == 200
+    assert shown(new, lease, "1.2") == {"on_end": "give_back", "grace_seconds": 0, "recycle_seconds": 0}
+    # What is so already may be sent again.
+    assert new.ask("PUT", path, body).status_code == 200
+    assert new.ask("PUT", path, {"reservations": [{**part, "on_end": "delete"}]}).status_code == 200
+    assert shown(new, lease, "1.2")["on_end"] == "delete"
+    asked = {"start_date": "2031-06-01 10:00", "end_date": "2031-06-01 11:00", "rule": "FREQ=DAILY;COUNT=2"}
+    series = {"name": "many", "time_zone": "UTC", **asked, "reservations": [{**HOST, **give}]}
+    assert new.ask("POST", "/v1/series", series).status_code == 403
+    assert operator.ask("POST", "/v1/series", series).status_code == 201
+
+
+def test_instances_are_not_given_back(new: Client) -> None:
+    size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
+    asked = {"resource_type": "virtual:instance", **size, "on_end": "give_back"}
+    answer = make(new.but(user="admin", roles="admin,member,reader"), reservations=[asked])
+    assert (answer.status_code, answer.json["field"]) == (400, "reservations[0].on_end")
+    assert "'delete' or 'recycle'" in answer.json["error_message"]
+
+
 def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) -> None:
     size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
     asked = {"resource_type": "virtual:instance", **size, "before_end": "snapshot"}

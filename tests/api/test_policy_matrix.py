@@ -57,6 +57,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:swap": MEMBERS,
     "leasehold:leases:heal": MEMBERS,
     "leasehold:leases:use_disabled": ADMINS,
+    "leasehold:leases:give_back": ADMINS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -97,8 +98,10 @@ UNRULED = {("GET", "/"), ("GET", "/versions")}
 PARTS = {rule.name for rule in base.RULES}
 """Rules that no route asks for, because other rules consist of them."""
 
-WITHIN = {"leasehold:leases:use_disabled"}
-"""Rules that no route asks for, because they say what a request that is allowed may get (`test_disabling.py`)."""
+WITHIN = {"leasehold:leases:use_disabled", "leasehold:leases:give_back"}
+"""Rules that no route asks for, because they say what a request that is allowed may ask for or get.
+
+`test_disabling.py`, `test_endings.py`."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 HOOK = {"target": "https://hooks.example.org/"}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.resource_types.host.giving_back import POOL_KEY
 from tests.contract.lab import unique
 
 if TYPE_CHECKING:
@@ -85,6 +86,33 @@ def test_servers_keep_their_host_in_its_zone(lab: Lab) -> None:
     assert ordinary.service_host is not None
     with pytest.raises(CloudTransientError):
         aggregates.add_host(name, ordinary.service_host)
+
+
+def test_an_aggregate_keeps_its_zone(lab: Lab) -> None:
+    """Nova changes a zone and takes none away, even from an aggregate without hosts."""
+    name = lab.aggregate_of(zone=unique("zone"))
+    with pytest.raises(CloudTransientError):
+        lab.cloud.aggregates.ensure(name, None, {})
+    assert lab.aggregate(name).zone is not None
+
+
+def test_a_host_leaves_a_reservation_without_a_zone_with_its_servers(lab: Lab) -> None:
+    """Such a reservation is known by a key of its metadata: nobody else lands there, and its owner does."""
+    aggregates, host = lab.cloud.aggregates, lab.host
+    mark = {"blazar:owner": lab.projects[0], POOL_KEY: "true"}
+    name, pool = lab.aggregate_of(host, metadata=mark), lab.aggregate_of()
+    server = lab.boot(lab.projects[0], lab.flavor_id, [name])
+    assert server.service_host == host
+    assert lab.boot(lab.projects[1], lab.flavor_id, [name]).service_host is None
+    ordinary = lab.boot(lab.projects[1], lab.flavor_id)
+    assert ordinary.service_host != host
+    aggregates.ensure(name, None, {"blazar:owner": "closed"})
+    assert lab.aggregate(name).metadata.items() >= {"blazar:owner": "closed", POOL_KEY: "true"}.items()
+    aggregates.add_host(pool, host)
+    aggregates.remove_host(name, host)
+    aggregates.delete(name)
+    aggregates.remove_host(pool, host)
+    assert [each.id for each in lab.cloud.servers.on_host(host)] == [server.id]
 
 
 def test_nothing_joins_what_does_not_exist_and_it_is_removed_without_complaint(lab: Lab) -> None:

@@ -6,6 +6,7 @@ The checks follow the contract and use neither the calendar nor the use cases, s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from tests.harness.tables import Row, Tables, moment, seconds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
 # By lease status: the allowed statuses of its reservations, start event and end event (contract lifecycle §1.1). Beyond
 # the contract, a lease may end, or fail to end, without having started; the start event is then ERROR.
@@ -41,6 +41,8 @@ COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
 RUNNING = ("PENDING", "STARTING", "ACTIVE")
 """Statuses in which a lease must have the allocations that it requested."""
 MAINTENANCE = "maintenance:host"
+FOR_GOOD = int(datetime(9999, 12, 1, tzinfo=UTC).timestamp())
+"""Until when a host is reserved that may be given back with its servers."""
 SLOTS = ("virtual:instance", "flavor:instance")
 
 
@@ -194,14 +196,15 @@ def _check_flags(tables: Tables, lease: Row, now: datetime) -> None:
 def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
     """Each lease has the requested allocations, from now or its start to its end, or reports missing resources.
 
-    They last as long after the end as servers may live on.
+    They last as long after the end as servers may live on; for good, where hosts are given back with them.
     """
     if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= now:
         return
     for part in tables.parts(lease):
         held = tables.live(lease, part)
+        until = FOR_GOOD if gives_back(part) else seconds(lease.end_at) + lives_on(part)
         for row in held:
-            assert row.ends_at == seconds(lease.end_at) + lives_on(part), (lease, row)
+            assert row.ends_at == until, (lease, row)
             assert row.starts_at <= max(seconds(lease.start_at), seconds(now)), (lease, row)
             if lease.start_at > now:
                 assert row.starts_at == seconds(lease.start_at), (lease, row)
@@ -211,6 +214,12 @@ def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
         assert slots <= most, found
         assert slots >= least or part.missing_resources, found
         _check_places(tables, part, held)
+
+
+def gives_back(part: Row) -> bool:
+    """Say whether servers of a reservation live on for good after its lease, and take their hosts along."""
+    ending = getattr(part, "ending", None)
+    return ending is not None and ending["on_end"] == "give_back"
 
 
 def lives_on(part: Row) -> int:

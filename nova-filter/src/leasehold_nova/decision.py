@@ -1,9 +1,11 @@
 """Decides whether a host may take a request, from the host's aggregates and the request alone.
 
 The rows and their numbers are those of contract nova-filter §3; the first row that applies decides.
-The code differs from that table in five places. Each closes a hole, and none refuses what Leasehold itself sets up:
+The code differs from that table in six places. Each closes a hole, and none refuses what Leasehold itself sets up:
 
 * a pool counts once, even if both its zone and its name make it a pool;
+* an aggregate with the metadata `leasehold:pool` is a pool too: a reservation whose hosts leave it with their servers
+  has no zone, because Nova would not let them leave one;
 * row 1: a metadata value such as "False" or "0" does not open a reservation to a project;
 * rows 1 to 3: with several hints, one matching pool that the project may use is enough;
 * row 5: a reservation's flavor passes only on hosts of that reservation, and only for its project. Without
@@ -29,6 +31,7 @@ FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
 PREEMPTIBLE_KEY = "blazar:preemptible"
 RESERVATION_KEY = "reservation"
 TENANT_KEY = "filter_tenant_id"
+POOL_KEY = "leasehold:pool"
 
 _UNAUTHORISED_ROW = 3
 _FALSE = frozenset({"", "0", "f", "false", "n", "no", "none", "null", "off"})
@@ -92,13 +95,15 @@ def truthy(value: str | bool | None) -> bool:  # noqa: FBT001 - a metadata value
 
 
 def pools(aggregates: Iterable[HostAggregate], options: FilterOptions) -> tuple[HostAggregate, ...]:
-    """Return the aggregates that are pools, by their zone or by the name of the free or preemptible pool."""
+    """Return the aggregates that are pools: by their zone, their mark, or the name of the free or preemptible pool."""
     names = {options.aggregate_freepool_name, options.preemptible_aggregate}
     prefixes = (options.az_prefix, LEGACY_AZ_PREFIX)
     return tuple(
         aggregate
         for aggregate in aggregates
-        if aggregate.name in names or (aggregate.availability_zone or "").startswith(prefixes)
+        if aggregate.name in names
+        or (aggregate.availability_zone or "").startswith(prefixes)
+        or truthy(aggregate.metadata.get(POOL_KEY))
     )
 
 

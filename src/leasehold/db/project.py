@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import BigInteger, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -18,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.allocation import read_demand
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
+from leasehold.model.ending import LATEST
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import NAMES, Use
 from leasehold.model.windows import to_seconds
@@ -65,11 +66,12 @@ _ALLOCATED = (
         allocations.c.demand,
         allocations.c.starts_at,
         allocations.c.ends_at,
+        leases.c.end_at,
         func.sum(allocations.c.slots).label("slots"),
     )
     .select_from(leases.join(allocations, allocations.c.lease_id == leases.c.id))
     .where(*_OPEN, leases.c.id != bindparam("but"), allocations.c.ends_at > allocations.c.starts_at)
-    .group_by(allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at)
+    .group_by(allocations.c.pool, allocations.c.demand, allocations.c.starts_at, allocations.c.ends_at, leases.c.end_at)
 )
 _ALLOCATED_TO_USER = _ALLOCATED.where(_OF_USER)
 
@@ -135,8 +137,14 @@ def allocated_to(
     else:
         rows = connection.execute(_ALLOCATED_TO_USER, {**asked, "user": user_id})
     return [
-        Allocated(row.starts_at, row.ends_at, _use_of(whole.get(row.pool), row.demand, int(row.slots))) for row in rows
+        Allocated(row.starts_at, _end_of(row), _use_of(whole.get(row.pool), row.demand, int(row.slots))) for row in rows
     ]
+
+
+def _end_of(row: Any) -> int:
+    """Return until when an allocation counts: one for good, of what may be given back, to the end of its lease."""
+    for_good = row.ends_at >= to_seconds(LATEST)
+    return max(int(row.starts_at), to_seconds(row.end_at)) if for_good else int(row.ends_at)
 
 
 def _use_of(whole: str | None, text: str | None, slots: int) -> Use:

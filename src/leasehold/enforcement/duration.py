@@ -35,14 +35,14 @@ class MaxLeaseDurationFilter:
 
         A lease that is older than the limit may still be shortened, or changed without becoming longer.
         """
-        longer = proposed.held_window.duration > lease.held_window.duration
+        longer = proposed.counted_window.duration > lease.counted_window.duration
         if longer and (reason := self._reason(proposed)):
             raise InvalidInputError(reason, field="end_date")
 
     def _reason(self, lease: Lease) -> str | None:
-        if self._most is None or lease.project_id in self._exempt or lease.held_window.duration <= self._most:
+        if self._most is None or lease.project_id in self._exempt or lease.counted_window.duration <= self._most:
             return None
-        seconds = lease.held_window.duration.total_seconds()
+        seconds = lease.counted_window.duration.total_seconds()
         return (
             f"Lease duration of {seconds:.0f} seconds must be less than or equal to the "
             f"maximum lease duration of {self._most.total_seconds():.0f} seconds; choose an earlier end_date."

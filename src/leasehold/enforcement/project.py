@@ -52,8 +52,8 @@ class ProjectLimitsFilter:
         """Raise TooMuchHeldError for an amendment that asks for more, or for time outside the lease's old window."""
         growth = _asked(proposed, deciding).growth(_asked(lease, deciding))
         most = replace(self._most_of(lease.project_id), leases=MOST)
-        inside = lease.held_window.contains(proposed.held_window)
-        same = [part.request for part in lease.reservations] == [part.request for part in proposed.reservations]
+        inside = lease.counted_window.contains(proposed.counted_window)
+        same = lease.asked == proposed.asked
         if (same and inside) or most == NO_LIMIT:
             return
         if take_use(deciding.connection, lease.project_id, growth, most, deciding.now):
@@ -77,7 +77,7 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
     connection, project = deciding.connection, lease.project_id
     enter(connection, project)
     others = allocated_to(connection, project, deciding.types.whole, but=lease.id)
-    held = replace(peak(others, lease.held_window), leases=count_open_leases(connection, project))
+    held = replace(peak(others, lease.counted_window), leases=count_open_leases(connection, project))
     if held.leases + growth.leases > most.leases:
         message = (
             f"The project has {held.leases} open leases, and it may have {most.leases}. "

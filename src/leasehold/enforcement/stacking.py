@@ -49,8 +49,8 @@ class StackingFilter:
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooMuchHeldError or TooManyHoursError for an amendment that asks for more."""
         before, hosts = _hosts(lease, deciding), _hosts(proposed, deciding)
-        inside = lease.held_window.contains(proposed.held_window)
-        same = [part.request for part in lease.reservations] == [part.request for part in proposed.reservations]
+        inside = lease.counted_window.contains(proposed.counted_window)
+        same = lease.asked == proposed.asked
         if not self.limits or not hosts or (inside and same):
             return
         # Also where less is asked for: the offer of a refusal may ask about later windows, when the pools are locked.
@@ -58,7 +58,7 @@ class StackingFilter:
         if inside and hosts <= before:
             return
         self._check_hosts(proposed, hosts, deciding)
-        if hosts * _ahead(proposed.held_window, deciding) > before * _ahead(lease.held_window, deciding):
+        if hosts * _ahead(proposed.counted_window, deciding) > before * _ahead(lease.counted_window, deciding):
             self._check_hours(proposed, hosts, deciding)
 
     def _check_count(self, lease: Lease, deciding: Deciding) -> None:
@@ -78,7 +78,7 @@ class StackingFilter:
         most = self._limits.user_hosts
         if most is None:
             return
-        held = peak(_others(lease, deciding, lease.user_id), lease.held_window).hosts
+        held = peak(_others(lease, deciding, lease.user_id), lease.counted_window).hosts
         if held + hosts > most:
             message = (
                 f"The lease asks for {hosts} hosts, your other leases in this project have up to {held} then, and a "
@@ -88,7 +88,7 @@ class StackingFilter:
             raise TooMuchHeldError(message, field="reservations", details=details)
 
     def _check_hours(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
-        asked = hosts * _ahead(lease.held_window, deciding)
+        asked = hosts * _ahead(lease.counted_window, deciding)
         for of, user_id, most in (
             ("user", lease.user_id, self._limits.user_host_hours),
             ("project", None, self._limits.project_host_hours),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
-from leasehold.model.errors import InvalidInputError
+from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
+
+
+_ZONED = (
+    "Whether hosts are given back with their servers is fixed when the lease starts: they are then in an availability "
+    "zone, or in none. Delete servers that are not to live on before the end, or make another lease."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +56,20 @@ class Amendment:
         return self.request(part) != part.request or self.ending(part).tail > part.ending.tail
 
     def check_endings(self, lease: Lease, now: datetime) -> None:
-        """Raise InvalidInputError if a reservation of a lease that is over is to hold resources for another time."""
-        if lease.window.end > now:
-            return
+        """Raise an error for a reservation that cannot end as is asked for, at this time.
+
+        That is ConflictError for one that has started and would be in an availability zone where it is in none, or the
+        other way round; and InvalidInputError where the lease is over, and would hold resources for another time.
+        """
         for part in lease.reservations:
             before, after = part.ending, self.ending(part)
-            if before.tail != after.tail:
+            if before.gives_back is not after.gives_back and lease.reached(EventType.START):
+                raise ConflictError(_ZONED, field=f"{self.places[part.id]}.on_end")
+            if before.tail != after.tail and lease.window.end <= now:
                 # Another lease may have been promised its resources since.
                 message = "The lease has ended, so how long its servers live on cannot be changed; ask for a new lease."
                 name = "grace_seconds" if before.grace != after.grace else "recycle_seconds"
+                name = "on_end" if before.gives_back is not after.gives_back else name
                 raise InvalidInputError(message, field=f"{self.places[part.id]}.{name}")
 
     def applied(self, lease: Lease, window: Window, now: datetime) -> Lease:

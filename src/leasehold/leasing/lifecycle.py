@@ -194,8 +194,8 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
 
 def _what_lives_on(lease: Lease, jobs: Sequence[Job[Any]]) -> dict[str, str]:
-    """Return until when servers outlive a lease that ends, for its event; nothing if none does."""
-    until = [job.kept_until for job in jobs if job.kept_until is not None and job.holdings]
+    """Return until when servers outlive a lease that ends, for its event; nothing if none does, or there is no end."""
+    until = [job.kept_until for job in jobs if job.kept_until is not None and job.holdings and not job.gives_back]
     ends = lease.status is LeaseStatus.TERMINATING and lease.reached(EventType.START)
     return {"servers_live_until": max(until).isoformat()} if ends and until else {}
 
@@ -247,7 +247,8 @@ def _job(
 def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | None:
     """Return until when servers of a reservation live on after the end; None if that is over, or there is no such time.
 
-    Whoever deletes a lease wants it to go: its servers are deleted at once.
+    Where hosts are given back with their servers, it is the last date there is. Whoever deletes a lease wants it to go:
+    its servers are deleted at once.
     """
     if not part.ending.tail or lease.status is LeaseStatus.DELETING or lease.deleted_at is not None:
         return None
@@ -277,7 +278,7 @@ def _wait_until(service: Service, lease: Lease, part: Reservation, now: datetime
         held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
         begun = min(now, max(held, default=now))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
-        begun = max(min(now, end.updated_at), part.ending.held(lease.window).end)
+        begun = max(min(now, end.updated_at), part.ending.counted(lease.window).end)
     until = begun + service.settings.cloud.snapshot_wait
     return until if until > now else None
 

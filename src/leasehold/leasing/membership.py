@@ -19,8 +19,7 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import find_resource, update_resources
 from leasehold.db.task import add_task_once
 from leasehold.db.waiting import hurry_waiting
-from leasehold.leasing.outcome import REFUSALS_TO_SHOW, REFUSED_GROWTH
-from leasehold.model.backoff import pause_after
+from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.errors import InUseError, InvalidInputError, some_of
 from leasehold.model.event_log import ResourceNews
 from leasehold.model.membership import LONGEST_REASON, Membership, on_request

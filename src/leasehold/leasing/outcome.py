@@ -14,8 +14,9 @@ from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import finish_task, still_ours
 from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import forget
+from leasehold.leasing.guests import with_guests
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
-from leasehold.model.backoff import pause_after
+from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, LeaseStatus
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.pool import LockedPools
     from leasehold.db.task import Claim
     from leasehold.leasing.lifecycle import Outcome, Step
     from leasehold.leasing.service import Service
@@ -37,10 +39,6 @@ SHORT_WAIT = timedelta(seconds=2)
 """The first pause before a step that waits for another lease to leave a host is retried."""
 WAITED_SHARE = 10
 """Later, the pause is a tenth of the time waited so far: a host stuck for hours is not checked every two seconds."""
-REFUSALS_TO_SHOW = 4
-"""After this many refusals in a row the lease shows ERROR; a refusal that fewer retries overcome is not shown."""
-REFUSED_GROWTH = 4
-"""The factor by which each refusal lengthens the pause: a refusal passes within seconds, or needs an operator."""
 
 
 def shows_failure(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
@@ -83,13 +81,18 @@ class _Completion:
     outcomes: Sequence[Outcome]
 
     def __call__(self, connection: Connection) -> bool:
-        freed = self._freed()
-        generations = lock_pools(connection, freed.keys())
+        generations = lock_pools(connection, self._freed().keys())
         lease, now = self._as_it_is(connection), self.service.now()
         if not still_ours(connection, self.claim):
             return False
-        if lease is None:
-            return True
+        if lease is not None:
+            outcomes = with_guests(self.service, connection, self.step, self.outcomes, generations, now)
+            replace(self, outcomes=outcomes).record(connection, lease, generations, now)
+        return True
+
+    def record(self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime) -> None:
+        """Write what the outcomes say about the lease, which is locked, as its pools are."""
+        freed = self._freed()
         held = {each.id: each for part in lease.reservations for each in part.allocations}
         for pool, ids in freed.items():
             ending = [held[ident] for ident in ids]
@@ -107,7 +110,6 @@ class _Completion:
         if freed and (changed or self.step.phase in (Phase.KEEP, Phase.RELEASE)):
             # The other steps have an event of their own.
             put_event(connection, LeaseNews.RELEASED, lease, now)
-        return True
 
     def _as_it_is(self, connection: Connection) -> Lease | None:
         """Return the lease, locked; it is read again only if it has changed since the step began."""

@@ -95,8 +95,7 @@ def ending_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], bef
     Keys that the type's own request has are not looked at.
     """
     raw = {key: value for key, value in raw.items() if key not in type_.kind.schema.model_fields}
-    settings, has_servers = service.settings.leases, type_.driver.outlives
-    return read_ending(raw, before, settings, has_servers=has_servers, noun=type_.kind.noun)
+    return read_ending(raw, before, service.settings.leases, can=type_.driver.endings, noun=type_.kind.noun)
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:

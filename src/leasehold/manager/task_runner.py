@@ -154,7 +154,8 @@ def _waiting(service: Service, job: Job[Any], error: CloudTransientError) -> Out
 
 def _freed(service: Service, step: Step, job: Job[Any]) -> frozenset[int]:
     """Return the allocations on which nothing lives on, of a reservation whose servers outlive the lease."""
-    if step.phase is not Phase.END or job.kept_until is None:
+    # A host that is given back with its servers is released when all of the reservation is done.
+    if step.phase is not Phase.END or job.kept_until is None or job.gives_back:
         return frozenset()
     try:
         kept = service.types.get(job.reservation.resource_type).driver.kept(service.cloud, job)

@@ -1,4 +1,4 @@
-"""What happens to the servers of a reservation when its lease ends (features E1, E2, E4)."""
+"""What happens to the servers of a reservation when its lease ends (features E1 to E4)."""
 
 from __future__ import annotations
 
@@ -24,6 +24,12 @@ class OnEnd(StrEnum):
     DELETE = "delete"
     RECYCLE = "recycle"
     """They live on for a limited time; each host is free when its last server is gone."""
+    GIVE_BACK = "give_back"
+    """They live on for good: a host with servers leaves the reservation pool and serves everybody."""
+
+
+FOR_GOOD = timedelta(days=36_525)
+"""How long a search wants a resource free after the end where it may be given back: longer than anybody plans ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,7 @@ class Ending:
     of hosts have it in their request.
 
     In this time no server is deleted and none can be added. The calendar reserves it, so the promise to the next lease
-    holds whatever happens; a resource without servers is free at once.
+    holds whatever happens; a resource without servers is free at once. What may be given back is reserved for good.
     """
 
     on_end: OnEnd = OnEnd.DELETE
@@ -43,9 +49,14 @@ class Ending:
     before_end: str = EndAction.NOTHING
 
     @property
+    def gives_back(self) -> bool:
+        """Whether servers live on for good, and take their host out of the reservation pool."""
+        return self.on_end is OnEnd.GIVE_BACK
+
+    @property
     def tail(self) -> timedelta:
         """How long servers may live on after the end of the lease."""
-        return self.grace + self.limit
+        return FOR_GOOD if self.gives_back else self.grace + self.limit
 
     def held(self, window: Window) -> Window:
         """Return the window in which a reservation holds its resources, for a lease in this window.
@@ -54,7 +65,12 @@ class Ending:
         """
         if not self.tail or not window.duration:
             return window
-        return Window(window.start, window.end + min(self.tail, max(LATEST - window.end, timedelta(0))))
+        left = max(LATEST - window.end, timedelta(0))
+        return Window(window.start, window.end + (left if self.gives_back else min(self.tail, left)))
+
+    def counted(self, window: Window) -> Window:
+        """Return the window that limits count: a host that is given back is nobody's after the end."""
+        return window if self.gives_back else self.held(window)
 
 
 DELETED_AT_ONCE = Ending()
@@ -63,3 +79,8 @@ DELETED_AT_ONCE = Ending()
 def held_longest(window: Window, endings: Iterable[Ending]) -> Window:
     """Return the window in which reservations with these endings hold resources, for a lease in this window."""
     return max((each.held(window) for each in endings), key=lambda held: held.end, default=window)
+
+
+def counted_longest(window: Window, endings: Iterable[Ending]) -> Window:
+    """Return the window that limits count for reservations with these endings, for a lease in this window."""
+    return max((each.counted(window) for each in endings), key=lambda counted: counted.end, default=window)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.ending import held_longest
+from leasehold.model.ending import counted_longest, held_longest
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
+    from leasehold.model.ending import Ending
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.reservation import Reservation
     from leasehold.model.waiting import Waiting
@@ -83,6 +84,16 @@ class Lease:
     def held_window(self) -> Window:
         """The window in which it holds resources: servers of a reservation may live on after its end."""
         return held_longest(self.window, (part.ending for part in self.reservations))
+
+    @property
+    def counted_window(self) -> Window:
+        """The window that limits count: the time after its end as well, where its servers keep the resources."""
+        return counted_longest(self.window, (part.ending for part in self.reservations))
+
+    @property
+    def asked(self) -> list[tuple[Mapping[str, Any], Ending]]:
+        """What each of its reservations asks for, and how it ends."""
+        return [(part.request, part.ending) for part in self.reservations]
 
     def event(self, kind: EventType) -> Event | None:
         """Return the lease's event of this kind, if it has one."""

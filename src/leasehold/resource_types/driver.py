@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
+from leasehold.model.ending import OnEnd
 from leasehold.model.errors import ConflictError, InvalidInputError, MissingPluginError
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ def mark_of(reservation_id: str) -> str:
 
 UNSAVED = "unsaved"
 """The fact with what was asked for and not complete when the reservation ended: the number by a noun in the plural."""
+
+
+GUESTS = "guests"
+"""The fact with the ids of the allocations on resources that had servers at the end: those serve everybody then."""
 
 
 class LearnedError(CloudTransientError):
@@ -101,6 +106,16 @@ class Job(Generic[R]):
         return self.reservation.id
 
     @property
+    def gives_back(self) -> bool:
+        """Whether resources with servers are given back to everybody at the end; not if the lease is deleted."""
+        return self.reservation.ending.gives_back and self.kept_until is not None
+
+    @property
+    def guests(self) -> frozenset[int]:
+        """The ids of the allocations on resources that had servers at the end, as `converge` has stored them."""
+        return frozenset(self.reservation.cloud.get(GUESTS, ()))
+
+    @property
     def request(self) -> R:
         """The reservation's request as its kind loads it; raises MissingPluginError without a kind."""
         if self.kind is None:
@@ -134,8 +149,20 @@ class Driver(ABC, Generic[R]):
     Such a type has a `task`."""
     outlives: ClassVar[bool] = False
     """Whether servers of a reservation may outlive its lease: `converge` minds `job.kept_until`, `kept` tells where."""
+    gives_back: ClassVar[bool] = False
+    """Whether a resource may serve everybody after a lease, with its servers: `converge` minds `job.gives_back`.
+
+    Before it leaves a resource with servers to everybody, it stores the allocations of all such resources (`GUESTS`).
+    Such a type is `movable`, and outlives."""
     swappable: ClassVar[bool] = False
     """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
+
+    @property
+    def endings(self) -> tuple[OnEnd, ...]:
+        """The ways in which reservations of this type may end; none if they have no servers that could live on."""
+        if not self.outlives:
+            return ()
+        return (OnEnd.DELETE, OnEnd.RECYCLE, OnEnd.GIVE_BACK) if self.gives_back else (OnEnd.DELETE, OnEnd.RECYCLE)
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - a default
         """Find what an administrator describes, in the fields of `description`.

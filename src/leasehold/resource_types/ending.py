@@ -13,7 +13,7 @@ from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.resource_types.fields import RequestBody, Size, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from leasehold.conf.settings import LeaseSettings
 
@@ -25,7 +25,8 @@ class EndingBody(RequestBody):
         OnEnd | None,
         Field(
             description="`delete`, the default: servers are deleted. `recycle`: they live on, and no new ones can be "
-            "booted, until they are gone or `recycle_seconds` have passed"
+            "booted, until they are gone or `recycle_seconds` have passed. `give_back`, for hosts only: they live on "
+            "for good, and a host that has servers serves everybody from then on"
         ),
     ] = None
     grace_seconds: Annotated[
@@ -44,20 +45,26 @@ KEYS = frozenset(EndingBody.model_fields)
 
 
 def read_ending(
-    raw: Mapping[str, Any], before: Ending, settings: LeaseSettings, *, has_servers: bool, noun: str
+    raw: Mapping[str, Any], before: Ending, settings: LeaseSettings, *, can: Collection[OnEnd], noun: str
 ) -> Ending:
     """Return how a reservation ends, by the keys of a request; what it does not mention stays as `before`.
 
-    Raises InvalidInputError, and MissingParameterError for `recycle` without its time.
+    `can` are the ways in which reservations of this type may end; none if they have no servers. Raises
+    InvalidInputError, and MissingParameterError for `recycle` without its time.
     """
     if KEYS.isdisjoint(raw):
         return before
-    if not has_servers:
+    if not can:
         name = min(KEYS & raw.keys())
         message = f"Reservations of {noun} have no servers that could outlive the lease; leave {name} out."
         raise InvalidInputError(message, field=name)
     asked = read(EndingBody, raw)
     on_end = before.on_end if asked.on_end is None else asked.on_end
+    if on_end not in can:
+        message = (
+            f"Reservations of {noun} cannot end with '{on_end}', only with {' or '.join(map(repr, map(str, can)))}."
+        )
+        raise InvalidInputError(message, field="on_end")
     grace = _time(asked.grace_seconds, before.grace)
     limit = _time(asked.recycle_seconds, before.limit if on_end is OnEnd.RECYCLE else timedelta(0))
     _check(grace, settings.longest_grace, "grace_seconds", "longest_grace_seconds")
@@ -67,6 +74,9 @@ def read_ending(
     if on_end is not OnEnd.RECYCLE and limit:
         message = "Only servers that are recycled live on: set on_end to 'recycle', or leave recycle_seconds out."
         raise InvalidInputError(message, field="recycle_seconds")
+    if on_end is OnEnd.GIVE_BACK and grace:
+        message = "No server is deleted when its host is given back: set grace_seconds to 0, or leave it out."
+        raise InvalidInputError(message, field="grace_seconds")
     return Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
 
 

@@ -31,14 +31,19 @@ ENDINGS: tuple[dict[str, Any], ...] = (
     {"grace_seconds": 900},
     {"on_end": "recycle", "recycle_seconds": 1800},
     {"on_end": "recycle", "recycle_seconds": 900, "grace_seconds": 600},
+    {"on_end": "give_back"},
 )
+FOR_EVER = timedelta(days=9999)
 ASKED = (hosts(1), hosts(1, 3), instances(3), flavors(2))
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07")
 MOVES = st.lists(
     st.one_of(
         st.tuples(st.just("lease"), st.sampled_from(ASKED), st.sampled_from(ENDINGS), st.integers(1, 4)),
         st.tuples(
-            st.sampled_from(["boot", "gone", "delete", "fail", "recover"]), st.integers(0, 9), st.none(), st.none()
+            st.sampled_from(["boot", "gone", "delete", "fail", "recover", "draw"]),
+            st.integers(0, 9),
+            st.none(),
+            st.none(),
         ),
         st.tuples(st.just("amend"), st.integers(0, 9), st.sampled_from(ENDINGS), st.integers(0, 4)),
         st.tuples(st.just("pass"), st.integers(1, 45), st.none(), st.none()),
@@ -84,7 +89,8 @@ class History:
 
     def _note(self, lease: Lease, ending: Any) -> None:
         tail = ending.get("grace_seconds", 0) + ending.get("recycle_seconds", 0)
-        self.tails[lease.reservations[0].id] = timedelta(seconds=tail)
+        gives_back = ending.get("on_end") == "give_back"
+        self.tails[lease.reservations[0].id] = FOR_EVER if gives_back else timedelta(seconds=tail)
 
     def _some(self, number: int) -> Lease:
         found = list(queries.list_leases(self.world.service, None))
@@ -126,6 +132,9 @@ class History:
     def _recover(self, number: int, _: Any, __: Any) -> None:
         self.world.recover(HOSTS[number % len(HOSTS)])
 
+    def _draw(self, number: int, _: Any, __: Any) -> None:
+        self.world.move(HOSTS[number % len(HOSTS)], "reservation")
+
     def _pass(self, minutes: int, _: Any, __: Any) -> None:
         run_for(self.world, minutes=minutes)
 
@@ -139,5 +148,6 @@ def test_servers_live_as_long_as_was_asked_and_nothing_reserved_is_promised(move
             history.move(*each)
             audit(world)
         run_for(world, hours=4)
+        assert not any(host.membership.moves for host in world.listed())
         assert {each.status for each in queries.list_leases(world.service, None)} <= {LeaseStatus.TERMINATED}
         audit(world)

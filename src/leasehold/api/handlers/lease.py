@@ -15,6 +15,7 @@ from leasehold.api.admission_control import MESSAGE
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
 from leasehold.api.policies import host as host_rules
+from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.strict import check_reservations
 from leasehold.api.versions import ENDINGS, ETAGS, PAGES
@@ -29,18 +30,20 @@ from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.heal_request import heal_on_request
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
+from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
 from leasehold.resource_types.ending import KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
     from leasehold.api.call import Call
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
+    from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceType
@@ -71,6 +74,7 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     if call.strict:
         check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft, key = _draft(call, body), idempotency_key(call)
+    check_giving_back(call, call.caller, draft.reservations)
     with asking_once(call) as service:
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
@@ -84,9 +88,17 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
         of_part = {part.id: part.resource_type for part in lease.reservations}
         check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
     changes = _changes(call, body, lease)
+    giving = [part.id for part in lease.reservations if part.ending.gives_back]
+    check_giving_back(call, lease, [each for each in changes.reservations or () if each["id"] not in giving])
     with asking_once(call) as service:
         amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
     return _reply(call, amended)
+
+
+def check_giving_back(call: Call, owner: Owned, asked: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ForbiddenError if a reservation is to give its hosts back at its end, unless the caller may do so."""
+    if any(each.get("on_end") == OnEnd.GIVE_BACK for each in asked):
+        call.api.policies.require(lease_rules.GIVE_BACK, call.caller, owner)
 
 
 def _in_callers_name(call: Call, service: Service, lease: Lease) -> Lease:

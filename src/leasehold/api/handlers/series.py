@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease import asking_once, idempotency_key
+from leasehold.api.handlers.lease import asking_once, check_giving_back, idempotency_key
 from leasehold.api.strict import check_reservation, check_reservations
 from leasehold.api.views.series import show_series
 from leasehold.leasing import series as many
 from leasehold.leasing.callers_name import act_in_callers_name
+from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.series import SeriesChanges, SeriesDraft
@@ -56,6 +57,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
         use_disabled=call.may_use_disabled(call.caller),
         fingerprint=hashlib.sha256(body.model_dump_json().encode()).hexdigest(),
     )
+    check_giving_back(call, call.caller, draft.reservations)
     with asking_once(call) as service:
         made = many.make_series(service, call.caller, draft, idempotency_key(call), call.sight)
         return _reply(call, service, made)
@@ -82,6 +84,9 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
         reservations=None if body.reservations is None else tuple(each.model_dump() for each in body.reservations),
         use_disabled=call.may_use_disabled(series),
     )
+    before = [each.get("on_end") for each in series.draft["reservations"]]
+    asked = zip(changes.reservations or (), before, strict=False)
+    check_giving_back(call, series, [each for each, was in asked if was != OnEnd.GIVE_BACK])
     with asking_once(call) as service:
         amended = many.amend_series(service, call.caller, series.id, changes, call.sight)
         return _reply(call, service, amended)

@@ -14,6 +14,7 @@ GET_RESOURCES = "leasehold:leases:get_resources"
 SWAP = "leasehold:leases:swap"
 HEAL = "leasehold:leases:heal"
 USE_DISABLED = "leasehold:leases:use_disabled"
+GIVE_BACK = "leasehold:leases:give_back"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
@@ -46,6 +47,18 @@ RULES = [
         ADMIN,
         "Get disabled resources, where nothing else fits, in a new lease or an amendment of one's own lease.",
         [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/leases/{lease_id}", "method": "PUT"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        GIVE_BACK,
+        ADMIN,
+        "Ask that hosts with servers leave the reservation pool at the end of a lease (`on_end: give_back`).",
+        [
+            {"path": "/v1/leases", "method": "POST"},
+            {"path": "/v1/leases/{lease_id}", "method": "PUT"},
+            {"path": "/v1/series", "method": "POST"},
+            {"path": "/v1/series/{series_id}", "method": "PUT"},
+        ],
         scope_types=SCOPE,
     ),
 ]

@@ -164,6 +164,9 @@ class SandboxAggregates(Port):
             raise CloudTransientError(text)
 
     def _check_new_zone(self, connection: Connection, row: RowMapping, zone: str | None) -> None:
+        if zone is None:
+            text = f"sandbox aggregates.ensure: aggregate {row['name']} cannot lose its zone {row['zone']}"
+            raise CloudTransientError(text)
         clash = connection.execute(_MEMBERS_ELSEWHERE, {"id": row["id"], "zone": zone}).first() if zone else None
         if clash is not None:
             text = f"sandbox aggregates.ensure: host {clash.service_host} is in zone {clash.zone}, not {zone}"

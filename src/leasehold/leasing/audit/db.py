@@ -11,9 +11,9 @@ from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.task import LEASE
 from leasehold.leasing.lifecycle import next_moment
-from leasehold.leasing.outcome import REFUSALS_TO_SHOW
 from leasehold.model.agreement import AGREEING
 from leasehold.model.allocation import taken_by
+from leasehold.model.backoff import REFUSALS_TO_SHOW
 from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
 from leasehold.model.states import EventType, LeaseStatus
 

@@ -29,6 +29,7 @@ from leasehold.resource_types.host.enrolment import (
     report_of,
     shared_error,
 )
+from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.host.moving import dissolve, leave, names_of, occupy, on_the_way, servers_on, unclaim
 from leasehold.resource_types.host.strangers import audit_strangers
@@ -62,6 +63,7 @@ class HostDriver(Driver[HostRequest]):
     shared = SHARED
     swappable = True
     outlives = True
+    gives_back = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
@@ -152,11 +154,9 @@ class HostDriver(Driver[HostRequest]):
     def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
         if wanted is Wanted.ENDED:
-            dissolve(cloud, job)
+            (hand_over if job.gives_back else dissolve)(cloud, job)
             return {}
-        settings = job.settings
-        zone = f"{settings.zone_prefix}{job.name}"
-        aggregate = cloud.aggregates.ensure(job.name, zone, {settings.owner_key: job.project_id})
+        aggregate = ensure_aggregate(cloud, job)
         if wanted is Wanted.ACTIVE:
             hosts = names_of(job.holdings)
             arriving = hosts - (aggregate.hosts - on_the_way(cloud, job, aggregate))

@@ -59,5 +59,17 @@ def await_end(
         log.warning(text, provider, ", ".join(sorted(left)))
 
 
+def users_of(cloud: Cloud, host: str, provider: str) -> list[Server]:
+    """Claim what is left of the host; return the servers on it, and those that are on their way to it.
+
+    Preemptible ones do not count. The claim stays, so that nobody who comes later can land.
+    """
+    consumers = cloud.providers.claim_rest(provider)
+    there = cloud.servers.on_host(host)
+    coming = consumers - {each.id for each in there}
+    landing = [each for each in cloud.servers.with_ids(coming) if _uses(each, host)] if coming else []
+    return [each for each in (*there, *landing) if not each.preemptible]
+
+
 def _uses(server: Server, host: str) -> bool:
     return server.service_host == host or server.status in _COMING

@@ -50,7 +50,7 @@ def occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[s
     the host leaves the free pool: an attempt that breaks off leaves a host that is still on the way (`on_the_way`).
     """
     there, claims = _sweep_preemptible(cloud, host), job.settings.expect_preemptibles
-    provider = _provider_of(job, host)
+    provider = provider_of(job, host)
     if host not in members:
         _refuse_strangers(job, host, there)
         if claims:
@@ -100,9 +100,9 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str
     audit decides whether it belongs in the free pool. The servers in `kept` stay, and so does their host.
     """
     if host not in names_of(job.all_holdings):
-        _expel(cloud, job, host)
+        expel(cloud, job, host)
         return
-    provider = _provider_of(job, host)
+    provider = provider_of(job, host)
     consumers = cloud.providers.claim_rest(provider)
     _remove_servers(cloud, job, host, cloud.servers.on_host(host), kept)
     if consumers:
@@ -117,7 +117,7 @@ def give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     cloud.aggregates.remove_host(job.name, host)
 
 
-def _expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
+def expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     """Take a foreign host out of the aggregate; raises CloudPermanentError while it has servers."""
     if cloud.servers.on_host(host):
         message = (
@@ -160,7 +160,7 @@ def dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
     for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)), patient=True)
 
 
-def _provider_of(job: Job[HostRequest], host: str) -> str:
+def provider_of(job: Job[HostRequest], host: str) -> str:
     """Return the provider of a host that the reservation has or had."""
     return next(
         str(held.resource.attributes["hypervisor_hostname"])
@@ -171,7 +171,7 @@ def _provider_of(job: Job[HostRequest], host: str) -> str:
 
 def unclaim(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
     """Release a claim that an attempt left when it broke off after it had moved the host, or before."""
-    cloud.providers.release_claims(_provider_of(job, host))
+    cloud.providers.release_claims(provider_of(job, host))
 
 
 def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Mapping[str, int]:

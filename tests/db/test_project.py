@@ -19,10 +19,12 @@ from leasehold.db.project import (
     peak,
     take_use,
 )
+from leasehold.model.ending import LATEST
+from leasehold.model.resource import HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import Use
 from leasehold.model.windows import Window, from_seconds
-from tests.db.examples import at_once, ident, write
+from tests.db.examples import at_once, enrol, hold, hour, ident, write
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -84,6 +86,20 @@ def test_what_is_over_is_not_counted(db: Database, status: LeaseStatus) -> None:
     over = status in (LeaseStatus.TERMINATED, LeaseStatus.DELETING, LeaseStatus.TIMEDOUT)
     assert db.transact(lambda connection: count_open_leases(connection, "p")) == (0 if over else 1)
     assert db.transact(lambda connection: allocated_to(connection, "p", {})) == []
+
+
+def test_what_is_reserved_for_good_counts_to_the_end_of_its_lease(db: Database) -> None:
+    """As a host that may be given back with its servers; what servers of another lease keep for an hour counts."""
+
+    def make(connection: Connection) -> None:
+        number, lease = enrol(connection), write(connection, project_id="p")
+        hold(connection, lease, number, window=Window(lease.window.start, LATEST))
+        hold(connection, lease, number, window=Window(lease.window.start, lease.window.end + timedelta(hours=1)))
+
+    db.transact(make)
+    found = db.transact(lambda connection: allocated_to(connection, "p", {HOST_POOL: "hosts"}))
+    ends = sorted((from_seconds(each.end), each.use.hosts) for each in found)
+    assert ends == [(hour(2), 1), (hour(3), 1)]
 
 
 def test_the_peak_is_that_of_one_moment_within_the_window() -> None:

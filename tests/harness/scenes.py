@@ -108,11 +108,13 @@ def lease_of(world: World) -> Lease | None:
     return found[0] if found else None
 
 
-def grant(world: World, start: float, end: float, before_end: float | None = None) -> Lease:
-    """Grant the lease; the times are hours from the world's present."""
+def grant(world: World, start: float, end: float, before_end: float | None = None, **ending: Any) -> Lease:
+    """Grant the lease; the times are hours from the world's present, and its hosts end with `ending`."""
     now = world.now().replace(microsecond=0)
     warning = None if before_end is None else now + before_end * HOUR
-    draft = LeaseDraft(NAME, now + start * HOUR, now + end * HOUR, warning, wishes(), fingerprint="a")
+    of_hosts, *others = wishes()
+    asked = ({**of_hosts, **ending}, *others)
+    draft = LeaseDraft(NAME, now + start * HOUR, now + end * HOUR, warning, asked, fingerprint="a")
     return create_lease(world.service, DEMO, draft)
 
 
@@ -126,9 +128,9 @@ def _due(world: World) -> None:
     world.clock.advance(hours=2)
 
 
-def active(world: World, before_end: float | None = None) -> Lease:
+def active(world: World, before_end: float | None = None, **ending: Any) -> Lease:
     """Start the lease, boot servers in it, and let an hour pass."""
-    lease = grant(world, 0, 5, before_end)
+    lease = grant(world, 0, 5, before_end, **ending)
     run_manager(world)
     assert is_active(world), lease_of(world)
     boot_in(world, lease)
@@ -201,6 +203,21 @@ def _outlived(world: World) -> None:
     world.clock.advance(hours=1)
 
 
+def _leaving(world: World) -> None:
+    """End a lease whose host has a server, and is given back with it."""
+    world.amend(active(world, on_end="give_back"), end=world.now())
+
+
+def _left(world: World) -> bool:
+    """Say whether the lease is over, and its host serves everybody with the server that it had."""
+    lease = lease_of(world)
+    if lease is None or lease.status != "TERMINATED":
+        return False
+    there = {server.name: server.service_host for server in world.cloud.servers.all()}
+    shared = {host.attributes["service_name"] for host in world.listed() if host.membership == "shared"}
+    return set(there) == {f"on-{HOST}"} and set(there.values()) == shared
+
+
 def _is(status: str) -> Callable[[World], bool]:
     def right(world: World) -> bool:
         lease = lease_of(world)
@@ -247,6 +264,7 @@ MANAGER_SCENES = (
     Scene("heal", _failed, _healed, 1, {"physical:host": {"polling_interval": 1, "failure_grace": 0}}),
     Scene("before_end", lambda world: active(world, before_end=0.5), _warned, 1),
     Scene("end", _ending, _is("TERMINATED"), 1),
+    Scene("give back", _leaving, _left, 1),
     Scene("outlived", _outlived, _is("TERMINATED"), 2),
     Scene("draw", _drawing, _is_drawn),
     Scene("give back", _giving_back, _is_given_back),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, or_, select
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.ending import FOR_GOOD, counted_end
 from leasehold.db.resource import resources_by_number
 from leasehold.db.tables import allocations, leases, reservations, resources, tasks
 from leasehold.db.task import LEASE
@@ -118,7 +119,7 @@ def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
     """
     over = or_(
         leases.c.deleted_at.is_not(None),
-        and_(leases.c.end_at <= now, allocations.c.ends_at <= to_seconds(now)),
+        and_(leases.c.end_at <= now, or_(allocations.c.ends_at <= to_seconds(now), allocations.c.ends_at >= FOR_GOOD)),
         leases.c.status.in_((LeaseStatus.TERMINATED, LeaseStatus.DELETING)),
     )
     query = (
@@ -142,7 +143,7 @@ def kept_by(connection: Connection, now: datetime) -> dict[str, Kept]:
 
 def _since(rows: Collection[Any], now: datetime) -> datetime:
     """Return since when a lease has been over that should have released these rows of lease and allocation."""
-    ends: list[datetime] = [max(row.end_at, from_seconds(row.ends_at)) for row in rows]
+    ends: list[datetime] = [max(row.end_at, from_seconds(counted_end(row))) for row in rows]
     return min(now, *ends)
 
 

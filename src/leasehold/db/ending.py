@@ -5,10 +5,23 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from leasehold.model.ending import DELETED_AT_ONCE, Ending, OnEnd
+from leasehold.model.ending import DELETED_AT_ONCE, LATEST, Ending, OnEnd
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+FOR_GOOD = to_seconds(LATEST)
+"""The end of an allocation, in seconds since the epoch, of what may be given back when the lease is over."""
+
+
+def counted_end(row: Any) -> int:
+    """Return until when an allocation counts, in seconds; the row has its `ends_at`, and the `end_at` of its lease.
+
+    One for good counts to the end of its lease: then the resource is released, or is given back.
+    """
+    return int(row.ends_at) if row.ends_at < FOR_GOOD else to_seconds(row.end_at)
 
 
 def write_ending(ending: Ending) -> dict[str, Any] | None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import BigInteger, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.allocation import read_demand
+from leasehold.db.ending import counted_end
 from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
-from leasehold.model.ending import LATEST
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import NAMES, Use
 from leasehold.model.windows import to_seconds
@@ -137,14 +137,9 @@ def allocated_to(
     else:
         rows = connection.execute(_ALLOCATED_TO_USER, {**asked, "user": user_id})
     return [
-        Allocated(row.starts_at, _end_of(row), _use_of(whole.get(row.pool), row.demand, int(row.slots))) for row in rows
+        Allocated(row.starts_at, counted_end(row), _use_of(whole.get(row.pool), row.demand, int(row.slots)))
+        for row in rows
     ]
-
-
-def _end_of(row: Any) -> int:
-    """Return until when an allocation counts: one for good, of what may be given back, to the end of its lease."""
-    for_good = row.ends_at >= to_seconds(LATEST)
-    return max(int(row.starts_at), to_seconds(row.end_at)) if for_good else int(row.ends_at)
 
 
 def _use_of(whole: str | None, text: str | None, slots: int) -> Use:

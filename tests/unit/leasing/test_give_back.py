@@ -34,7 +34,7 @@ from tests.factory import (
     run_until,
 )
 from tests.stateful.audit import audit, audit_cloud
-from tests.unit.leasing.looking import findings
+from tests.unit.leasing.looking import findings, in_database
 from tests.unit.leasing.test_heal_missing import only
 
 if TYPE_CHECKING:
@@ -483,6 +483,20 @@ def test_a_cloud_that_is_away_loses_no_server(world: World, verb: str, error: An
     assert not fits(world, hosts(ALL), 2, 3)
     world.cloud.faults.clear()
     run_for(world, minutes=10)
+    assert (world.status(lease), there(world)) == ("TERMINATED", {"server"})
+    check_settled(world, host_of(world))
+
+
+def test_an_end_that_the_cloud_refuses_is_reported_and_made_good(world: World) -> None:
+    lease = leased(world)
+    world.refuse("aggregates.remove_host")
+    run_until(world, world.hour(2))
+    assert (world.status(lease), there(world), shared(world)) == ("ERROR", {"server"}, set())
+    (kept,) = [each for each in in_database(world) if each.kind == "kept"]
+    assert host_of(world) in kept.what
+    assert not fits(world, hosts(ALL), 3, 4)
+    world.cloud.faults.clear()
+    run_for(world, hours=1)
     assert (world.status(lease), there(world)) == ("TERMINATED", {"server"})
     check_settled(world, host_of(world))
 

@@ -104,6 +104,8 @@ def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) ->
     newer = made(new, reservations=[asked])
     parts = [new.ask("GET", f"/v1/leases/{each['id']}").json["lease"]["reservations"][0] for each in (old, newer)]
     assert [part["before_end"] for part in parts] == ["", "snapshot"]
+    assert [part["images"] for part in parts] == [[], []]
+    assert "images" not in old["reservations"][0]
 
 
 def test_hosts_keep_their_own_before_end_in_every_version(new: Client) -> None:

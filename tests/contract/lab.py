@@ -91,6 +91,9 @@ class Lab(Protocol):
     def wait_until_done(self, server: Server) -> None:
         """Return when no operation on the server, such as an image upload, is in progress."""
 
+    def complete(self, image_id: str) -> None:
+        """Complete an upload that the cloud under test does not complete by itself."""
+
     def put_port(self, address: str) -> Callable[[], None]:
         """Give an address of the network to a port; return what removes the port."""
 
@@ -123,6 +126,9 @@ class SandboxLab(Lab):
 
     def wait_until_done(self, server: Server) -> None:
         """Return at once: a sandbox server is never busy."""
+
+    def complete(self, image_id: str) -> None:
+        """Return at once: a sandbox image is complete."""
 
     def put_port(self, address: str) -> Callable[[], None]:
         made = self.cloud.networks.put_port(self.network_id, address)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
@@ -24,7 +25,7 @@ def test_an_image_is_made_once_for_each_warning_of_a_server(lab: Lab) -> None:
     again = marks(reservation, "2031-05-01T10:00:00+00:00")
     for metadata in (marks(reservation), marks(reservation), again, again):
         lab.wait_until_done(server)
-        lab.cloud.images.snapshot(server.id, name, metadata)
+        lab.cloud.images.snapshot(server.id, name, server.project_id, metadata)
     found = lab.cloud.images.of_reservation(reservation)
     assert {(image.name, image.server_id) for image in found} == {(name, server.id)}
     assert sorted(image.metadata["leasehold_warning"] for image in found) == [
@@ -40,8 +41,36 @@ def test_a_server_that_is_gone_has_no_image_made(lab: Lab) -> None:
     server, reservation = lab.boot(lab.projects[0], lab.flavor_id), unique("reservation")
     lab.remove(server)
     with pytest.raises(CloudPermanentError, match=server.id):
-        lab.cloud.images.snapshot(server.id, unique("image"), marks(reservation))
+        lab.cloud.images.snapshot(server.id, unique("image"), server.project_id, marks(reservation))
     assert not lab.cloud.images.of_reservation(reservation)
+
+
+def test_a_complete_image_is_handed_over_once_and_for_all(lab: Lab) -> None:
+    owner, other = lab.projects
+    server, reservation = lab.boot(owner, lab.flavor_id), unique("reservation")
+    lab.cloud.images.snapshot(server.id, unique("image"), owner, marks(reservation))
+    lab.wait_until_done(server)
+    lab.complete(lab.cloud.images.of_reservation(reservation)[0].id)
+    (made,) = lab.cloud.images.of_reservation(reservation)
+    assert (made.status, made.meant_for, made.is_handed_over) == (COMPLETE, owner, False)
+    assert made.project_id not in (owner, other)
+    for _ in range(2):
+        lab.cloud.images.hand_over(made.id, owner)
+    (given,) = lab.cloud.images.of_reservation(reservation)
+    assert (given.id, given.project_id, given.is_handed_over) == (made.id, owner, True)
+    assert (given.name, given.status, given.server_id, given.metadata) == (
+        made.name,
+        COMPLETE,
+        server.id,
+        marks(reservation),
+    )
+    lab.cloud.images.snapshot(server.id, made.name, owner, marks(reservation))
+    assert [image.id for image in lab.cloud.images.of_reservation(reservation)] == [made.id]
+
+
+def test_an_image_that_is_not_there_is_not_handed_over(lab: Lab) -> None:
+    with pytest.raises(CloudPermanentError, match=r"images\.hand_over"):
+        lab.cloud.images.hand_over(str(uuid4()), lab.projects[0])
 
 
 # ---------------------------------------------------------------- sandbox only
@@ -64,22 +93,22 @@ def statuses(cloud: SandboxCloud, reservation: str) -> list[str]:
 def test_an_upload_takes_a_while(cloud: SandboxCloud, server: Server) -> None:
     cloud.images.take_to_upload(3600)
     for _ in range(2):
-        cloud.images.snapshot(server.id, "a", marks("r"))
+        cloud.images.snapshot(server.id, "a", "demo", marks("r"))
     assert statuses(cloud, "r") == [SAVING]
 
 
 def test_an_image_that_failed_is_made_again(cloud: SandboxCloud, server: Server) -> None:
-    cloud.images.snapshot(server.id, "a", marks("r"))
+    cloud.images.snapshot(server.id, "a", "demo", marks("r"))
     cloud.images.fail(cloud.images.of_reservation("r")[0].id)
     for _ in range(2):
-        cloud.images.snapshot(server.id, "a", marks("r"))
+        cloud.images.snapshot(server.id, "a", "demo", marks("r"))
     assert sorted(statuses(cloud, "r")) == [COMPLETE, FAILED]
 
 
 def test_a_server_takes_its_uploads_with_it(cloud: SandboxCloud, server: Server) -> None:
-    cloud.images.snapshot(server.id, "done", marks("r", "first"))
+    cloud.images.snapshot(server.id, "done", "demo", marks("r", "first"))
     cloud.images.take_to_upload(3600)
-    cloud.images.snapshot(server.id, "uploading", marks("r", "second"))
+    cloud.images.snapshot(server.id, "uploading", "demo", marks("r", "second"))
     cloud.servers.delete(server.id)
     assert {image.name: image.status for image in cloud.images.of_reservation("r")} == {
         "done": COMPLETE,
@@ -91,4 +120,4 @@ def test_a_server_that_is_being_removed_is_not_copied(cloud: SandboxCloud, serve
     cloud.servers.take_to_delete(60)
     cloud.servers.delete(server.id)
     with pytest.raises(CloudTransientError, match="DELETING"):
-        cloud.images.snapshot(server.id, "a", marks("r"))
+        cloud.images.snapshot(server.id, "a", "demo", marks("r"))

@@ -15,7 +15,7 @@ from leasehold.conf.opts import list_library_opts, list_opts
 pytestmark = pytest.mark.filterwarnings("ignore:'cgi' is deprecated:DeprecationWarning")
 
 ROOT = Path(__file__).parent.parent.parent
-LIBRARY_TEXTS = {"cloud", "nova", "placement", "neutron", "keystone_authtoken"}
+LIBRARY_TEXTS = {"cloud", "nova", "placement", "neutron", "glance", "keystone_authtoken"}
 """Sections with options of keystoneauth, which have its help texts."""
 
 

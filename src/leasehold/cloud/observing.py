@@ -309,7 +309,7 @@ class _Images:
     def __init__(self, real: Images, note: Note) -> None:
         self._real, self._note = real, note
 
-    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+    def snapshot(self, server_id: str, name: str, project_id: str, metadata: Mapping[str, str]) -> None:  # noqa: ARG002 - the port's signature
         there = self._real.of_reservation(metadata[RESERVATION_OF_IMAGE])
         if any(each.server_id == server_id and each.metadata == metadata and each.status != FAILED for each in there):
             return
@@ -317,6 +317,9 @@ class _Images:
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         return self._real.of_reservation(reservation_id)
+
+    def hand_over(self, image_id: str, project_id: str) -> None:
+        self._note.append(Change("images.hand_over", f"image {image_id} does not belong to project {project_id}"))
 
 
 class _Providers:

@@ -132,13 +132,24 @@ SAVING, COMPLETE, FAILED = "SAVING", "ACTIVE", "ERROR"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A snapshot of a server; `status` is SAVING, ACTIVE or ERROR. `metadata` is that of the snapshot request."""
+    """A snapshot of a server; `status` is SAVING, ACTIVE or ERROR. `metadata` is that of the snapshot request.
+
+    `project_id` owns it now: at first the project of the service. `meant_for` is the project of the server, which is to
+    get it; empty if that is not known, as of images that an older version made.
+    """
 
     id: str
     name: str
     server_id: str
     status: str
     metadata: Mapping[str, str]
+    project_id: str = ""
+    meant_for: str = ""
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether the image belongs to the project that is to get it; so does one of which that is not known."""
+        return not self.meant_for or self.project_id == self.meant_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,14 +347,18 @@ RESERVATION_OF_IMAGE = "leasehold_reservation"
 class Images(Protocol):
     """Snapshots of servers."""
 
-    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+    def snapshot(self, server_id: str, name: str, project_id: str, metadata: Mapping[str, str]) -> None:
         """Start an image of the server under this name, unless one with this metadata exists and has not failed.
 
-        Raises CloudTransientError while the server's state does not allow it, CloudPermanentError without a server.
+        It is meant for this project, and belongs to the service until it is handed over. Raises CloudTransientError
+        while the server's state does not allow it, CloudPermanentError without a server.
         """
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         """Return the images whose metadata names the reservation (`RESERVATION_OF_IMAGE`), failed ones too."""
+
+    def hand_over(self, image_id: str, project_id: str) -> None:
+        """Make a complete image the project's own. Raises CloudPermanentError when there is no such image."""
 
 
 class Providers(Protocol):

@@ -1,8 +1,8 @@
 """How the service logs in to the cloud, and where it finds the cloud's services.
 
 The account comes from the first of these that is filled in: `[cloud]` with keystoneauth's options, Blazar's
-`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]` and `[neutron]` choose
-the endpoint of each service.
+`os_admin_*` options (contract lifecycle §11), `[keystone_authtoken]`. `[nova]`, `[placement]`, `[neutron]` and
+`[glance]` choose the endpoint of each service.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ SERVICES = {
     "nova": {"service_type": "compute", "min_version": "2.1", "max_version": "2.latest"},
     "placement": {"service_type": "placement"},
     "neutron": {"service_type": "network", "min_version": "2.0", "max_version": "2.latest"},
+    "glance": {"service_type": "image", "min_version": "2.0", "max_version": "2.latest"},
 }
 """Defaults of the services' sections: the type in the catalogue, and the versions whose URL is looked up there."""
 

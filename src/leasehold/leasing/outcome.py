@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import end_allocations
 from leasehold.db.lease import find_lease, lock_generation, save_lease
@@ -22,6 +22,7 @@ from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
+from leasehold.resource_types.image_results import shown_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -158,9 +159,10 @@ class _Completion:
             return
         after = save_lease(connection, lease, _NEXT[phase](self._known(lease)), now)
         if phase is Phase.BEFORE_END:
-            put_event(connection, LeaseNews.WARNED, after, now)
+            put_event(connection, LeaseNews.WARNED, after, now, _images(after))
         elif phase in EVENT_OF:
-            put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now)
+            more = _images(after) if phase is Phase.END else None
+            put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now, more)
         if self._occupied:
             # No event says when the servers are gone, so poll.
             attempts = self.claim.attempts
@@ -178,7 +180,7 @@ class _Completion:
         if tells and not _has_failed(self.step):
             warning = self.step.phase is Phase.BEFORE_END
             told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"
-            put_event(connection, told, after, now)
+            put_event(connection, told, after, now, _images(after) if warning else None)
         attempts = 1 if self.step.first else self.claim.attempts
         refused = refusals(self.claim, self.step, self.outcomes)
         due = self._again(after, now, attempts, refused)
@@ -209,6 +211,12 @@ _FAILED = {
     Phase.BEFORE_END: Trigger.WARNING_FAILED,
     Phase.END: Trigger.END_FAILED,
 }
+
+
+def _images(lease: Lease) -> dict[str, Any]:
+    """Return what became of the images of the servers, for an event; nothing if none were asked for."""
+    found = [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown_results(part.cloud)]
+    return {"images": found} if found else {}
 
 
 def _well(lease: Lease) -> Lease:

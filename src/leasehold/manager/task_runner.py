@@ -193,7 +193,7 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
     do_all(
         [
             lambda: facts.update(driver.converge(cloud, job, step.wanted)),
-            lambda: driver.before_end(cloud, job),
+            lambda: facts.update(driver.before_end(cloud, job) or {}),
         ]
     )
     return facts

@@ -317,8 +317,9 @@ class Driver(ABC, Generic[R]):
         """
         return frozenset(holding.allocation_id for holding in job.all_holdings)
 
-    def before_end(self, cloud: Cloud, job: Job[R]) -> None:
-        """Do what the reservation requested for the time before its end.
+    def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
+        """Do what the reservation requested for the time before its end; return facts to store, if there are any.
 
         Raises CloudTransientError until it is complete: it is called again while the warning is not done.
         """
+        return None

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.end_action import DEFAULT, EndAction
-from leasehold.resource_types.images import awaiting_images, say_waiting, take_images
+from leasehold.resource_types.images import Awaited, awaiting_images, take_images
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
@@ -24,20 +24,18 @@ if TYPE_CHECKING:
 class Action:
     """What one end action does with the servers of a reservation.
 
-    `warn` runs at the warning, and again until it raises no CloudTransientError. `awaited` runs at the end: it returns
-    the servers that the end still waits for, and may start what the warning could not. When it gives up, it raises
-    LearnedError once, with the fact UNSAVED. `say_waiting` raises CloudTransientError with a sentence about the servers
-    awaited.
+    `warn` runs at the warning, and again until it raises no CloudTransientError; it returns facts to store. `awaited`
+    runs at the end: it returns what the end still waits for, and may start what the warning could not. When it gives
+    up, it raises LearnedError once, with the fact UNSAVED.
     """
 
-    warn: Callable[[Cloud, Job[Any], Sequence[Server]], None]
-    awaited: Callable[[Cloud, Job[Any], Sequence[Server]], frozenset[str]]
-    say_waiting: Callable[[Job[Any], Collection[str]], None]
+    warn: Callable[[Cloud, Job[Any], Sequence[Server]], Mapping[str, Any]]
+    awaited: Callable[[Cloud, Job[Any], Sequence[Server]], Awaited]
 
 
 ACTIONS: Mapping[EndAction, Action | None] = {
     EndAction.NOTHING: None,
-    EndAction.SNAPSHOT: Action(take_images, awaiting_images, say_waiting),
+    EndAction.SNAPSHOT: Action(take_images, awaiting_images),
 }
 
 

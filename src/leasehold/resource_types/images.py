@@ -1,20 +1,31 @@
 """Images of a lease's servers before its end: every warning starts new ones, and the end waits for them.
 
 The metadata of an image name its reservation and the time of the warning: a lease that is extended after its warning is
-warned again, and gets new images of its servers. The contract defines the name of an image (lifecycle §2.4).
+warned again, and gets new images of its servers. The contract defines the name of an image (lifecycle §2.4). An image
+that is complete is handed over to the project of its server, because the service's own project makes it (decision
+0063).
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from leasehold.cloud.ports import FAILED, RESERVATION_OF_IMAGE, SAVING, CloudPermanentError, CloudTransientError
-from leasehold.resource_types.attempts import for_each
+from leasehold.cloud.ports import (
+    COMPLETE,
+    FAILED,
+    RESERVATION_OF_IMAGE,
+    SAVING,
+    CloudError,
+    CloudPermanentError,
+    CloudTransientError,
+)
 from leasehold.resource_types.driver import UNSAVED, LearnedError
+from leasehold.resource_types.image_results import results_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Image, Server
     from leasehold.resource_types.driver import Job
@@ -29,43 +40,96 @@ _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
 """The statuses of servers of which Nova makes images; an end does not wait for servers in other statuses."""
 
 
-def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> None:
-    """Start the missing images of the warning; raises CloudTransientError until all are complete."""
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What an end waits for: the ids of servers that are kept for it, and a sentence about them, empty for nothing.
+
+    `facts` are stored with the reservation, also when nothing is waited for any more.
+    """
+
+    servers: frozenset[str] = frozenset()
+    message: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def say(self) -> None:
+        """Raise LearnedError, with the sentence and the facts, while there is something to wait for."""
+        if self.message:
+            raise LearnedError(self.message, self.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """The images of a reservation after all complete ones were handed over, and of which that was refused, with why."""
+
+    images: Sequence[Image]
+    refused: Mapping[str, str]
+
+    def saving(self, servers: Sequence[Server]) -> frozenset[str]:
+        """Return those of the servers of which an image is being uploaded."""
+        return frozenset(each.server_id for each in self.images if each.status == SAVING) & _ids(servers)
+
+    @property
+    def stuck(self) -> frozenset[str]:
+        """The servers whose images could not be handed over; they may be gone."""
+        return frozenset(each.server_id for each in self.images if each.id in self.refused)
+
+    def of_warning(self, job: Job[Any]) -> list[Image]:
+        """Return the images of the warning."""
+        metadata = _metadata(job)
+        return [image for image in self.images if image.metadata == metadata]
+
+
+def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> Mapping[str, Any]:
+    """Start the missing images of the warning, hand complete ones over, and return their results as facts.
+
+    Raises LearnedError, with these facts, until all are complete and handed over.
+    """
     servers = [server for server in there if server.status not in _NEVER]
-    for_each(_lacking(cloud, job, servers), lambda server: _take(cloud, job, servers, server), patient=True)
-    saving = _saving(cloud.images.of_reservation(job.name)) & {server.id for server in servers}
-    if saving:
-        message = f"{len(saving)} images of servers are still being uploaded"
-        raise CloudTransientError(message)
+    reasons = _take_missing(cloud, job, servers)
+    look = _hand_over(cloud, job)
+    facts = results_of(job, servers, look.of_warning(job), over=False)
+    saving = look.saving(servers)
+    problems = [*reasons.values(), *look.refused.values(), *([_uploading(len(saving))] if saving else ())]
+    if problems:
+        raise LearnedError(problems[0], facts)
+    return facts
 
 
-def awaiting_images(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> frozenset[str]:
-    """Return the servers whose images the end still waits for; none when the wait is over.
+def awaiting_images(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Awaited:
+    """Return which servers the end keeps because of their images; none when the wait is over.
 
-    Images that the warning could not start are started now. Raises LearnedError, once, with the number of missing
-    images, before the end continues without them.
+    Images that the warning could not start are started now, and complete ones handed over. Raises LearnedError, once,
+    with the number of missing images, before the end continues without them.
     """
     if UNSAVED in job.reservation.cloud:
-        return frozenset()
-    waiting = _take_late(cloud, job, [server for server in servers if server.status in _COPIED])
-    waiting |= _saving(cloud.images.of_reservation(job.name)) & {server.id for server in servers}
-    if waiting and job.wait_until is not None:
-        return waiting
-    missing = _without(cloud, job, [server for server in servers if server.status != "DELETING"])
+        return Awaited()
+    late = [server for server in servers if server.status in _COPIED]
+    asked = job.warned is not None and job.wait_until is not None
+    reasons = _take_missing(cloud, job, late) if asked else {}
+    look = _hand_over(cloud, job)
+    due = [server for server in servers if server.status != "DELETING"]
+    uploading = look.saving(servers) | reasons.keys()
+    if job.wait_until is not None and (uploading or look.refused):
+        what = _uploading(len(uploading)) if uploading else next(iter(look.refused.values()))
+        message = f"{what}; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"
+        return Awaited(uploading | look.stuck, message, results_of(job, due, look.of_warning(job)))
+    missing = _without(job, due, look)
+    facts = results_of(job, due, look.of_warning(job), over=True)
     if missing:
         text = "Reservation %s ends without images of the servers %s: they were not complete in time"
         log.warning(text, job.name, ", ".join(missing))
     if missing and job.warned is not None:
         message = f"{len(missing)} images were not complete in time; the end goes on without them"
-        raise LearnedError(message, {UNSAVED: {IMAGES: len(missing)}})
-    return frozenset()
+        raise LearnedError(message, {**facts, UNSAVED: {IMAGES: len(missing)}})
+    return Awaited(facts=facts)
 
 
-def say_waiting(job: Job[Any], servers: Collection[str]) -> None:
-    """Raise CloudTransientError, with how many images the end waits for and until when, if there are such servers."""
-    if servers:
-        message = f"{len(servers)} images of servers are still being uploaded"
-        raise CloudTransientError(message + (f"; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"))
+def _uploading(number: int) -> str:
+    return f"{number} images of servers are still being uploaded"
+
+
+def _ids(servers: Sequence[Server]) -> frozenset[str]:
+    return frozenset(server.id for server in servers)
 
 
 def _metadata(job: Job[Any]) -> dict[str, str]:
@@ -75,47 +139,44 @@ def _metadata(job: Job[Any]) -> dict[str, str]:
     }
 
 
-def _lacking(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> list[str]:
-    """Return the servers without an image of this warning, or with failed ones only."""
-    metadata = _metadata(job)
+def _take_missing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> dict[str, str]:
+    """Start images of the servers without one of this warning, or with failed ones only; return refusals by server.
+
+    A refusal is no reason to stop: the server may be gone at the next try.
+    """
+    metadata, reasons = _metadata(job), {}
     there = cloud.images.of_reservation(job.name) if servers else ()
     have = {image.server_id for image in there if image.metadata == metadata and image.status != FAILED}
-    return [server.id for server in servers if server.id not in have]
-
-
-def _take(cloud: Cloud, job: Job[Any], servers: Sequence[Server], server_id: str) -> None:
-    """Start one image. A refusal raises CloudTransientError, because the server may be gone at the next try."""
-    name = next(server.name for server in servers if server.id == server_id)
-    try:
-        cloud.images.snapshot(server_id, f"{job.settings.image_prefix}{name}", _metadata(job))
-    except CloudPermanentError as error:
-        raise CloudTransientError(str(error)) from error
-
-
-def _take_late(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> frozenset[str]:
-    """Start the images that the warning could not start, and return the servers whose image is refused now."""
-    if job.warned is None or job.wait_until is None:
-        return frozenset()
-    refused = set()
-    for server in _lacking(cloud, job, servers):
+    for server in sorted(servers, key=lambda each: each.id):
+        if server.id in have:
+            continue
         try:
-            _take(cloud, job, servers, server)
-        except CloudTransientError as error:
-            log.info("Reservation %s: no image of server %s yet: %s", job.name, server, error)
-            refused.add(server)
-    return frozenset(refused)
+            cloud.images.snapshot(server.id, f"{job.settings.image_prefix}{server.name}", server.project_id, metadata)
+        except (CloudPermanentError, CloudTransientError) as error:
+            log.info("Reservation %s: no image of server %s yet: %s", job.name, server.id, error)
+            reasons[server.id] = str(error)
+    return reasons
 
 
-def _without(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> list[str]:
-    """Return the servers without a complete image although one was started or due."""
-    if job.warned is not None:
-        metadata = _metadata(job)
-        there = [image for image in cloud.images.of_reservation(job.name) if image.metadata == metadata]
-        complete = {image.server_id for image in there if image.status not in (FAILED, SAVING)}
-        return [server.id for server in servers if server.id not in complete]
-    saving = _saving(cloud.images.of_reservation(job.name))
-    return [server.id for server in servers if server.id in saving]
+def _hand_over(cloud: Cloud, job: Job[Any]) -> _Look:
+    """Make complete images of the reservation their projects' own; what a try before did not hand over is included."""
+    images, refused = [], {}
+    for image in cloud.images.of_reservation(job.name):
+        now = image
+        if image.status == COMPLETE and not image.is_handed_over:
+            try:
+                cloud.images.hand_over(image.id, image.meant_for)
+                now = replace(image, project_id=image.meant_for)
+            except CloudError as error:
+                log.info("Reservation %s: image %s is not handed over yet: %s", job.name, image.id, error)
+                refused[image.id] = str(error)
+        images.append(now)
+    return _Look(images, refused)
 
 
-def _saving(images: Iterable[Image]) -> frozenset[str]:
-    return frozenset(image.server_id for image in images if image.status == SAVING)
+def _without(job: Job[Any], servers: Sequence[Server], look: _Look) -> list[str]:
+    """Return the servers without a complete image of their project although one was started or due."""
+    if job.warned is None:
+        return sorted(look.saving(servers) | look.stuck)
+    complete = {each.server_id for each in look.of_warning(job) if each.status == COMPLETE and each.is_handed_over}
+    return sorted((_ids(servers) - complete) | look.stuck)

@@ -202,9 +202,22 @@ class EventAnswer(TypedDict):
     updated_at: str | None
 
 
+class ImageAnswer(TypedDict):
+    """What became of the image of a server: `done`, `waiting` while it is uploaded, or `failed`, with a reason.
+
+    Until the lease has ended, what has failed is tried again.
+    """
+
+    server_id: str
+    server_name: str
+    image_id: str | None
+    status: str
+    reason: str | None
+
+
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """The keys of every reservation, the last three from 1.2 on and where servers may outlive a lease.
+    """The keys of every reservation, the last four from 1.2 on and where servers may outlive a lease.
 
     Its resource type adds more.
     """
@@ -221,6 +234,7 @@ class ReservationAnswer(TypedDict):
     on_end: NotRequired[str]
     grace_seconds: NotRequired[int]
     recycle_seconds: NotRequired[int]
+    images: NotRequired[list[ImageAnswer]]
 
 
 class LeaseAnswer(TypedDict):

@@ -10,6 +10,7 @@ from leasehold.api.versions import ENDINGS, HEAL_POLICY, LEASE_TYPES, REMINDERS,
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
+from leasehold.resource_types.image_results import shown_results
 
 if TYPE_CHECKING:
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
@@ -86,7 +87,10 @@ def _moment(event: Event) -> tuple[datetime, str]:
 
 
 def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
-    """Return the common fields of the reservation, and those of its resource type; from 1.2 on also how it ends."""
+    """Return the common fields of the reservation, and those of its resource type.
+
+    From 1.2 on also how it ends, and what became of the images of its servers.
+    """
     common: ReservationAnswer = {
         "id": reservation.id,
         "lease_id": reservation.lease_id,
@@ -103,13 +107,14 @@ def show_reservation(reservation: Reservation, types: ResourceTypes, version: Ve
 
 
 def show_ending(reservation: Reservation) -> dict[str, Any]:
-    """Return how a reservation ends; its own type may show `before_end` in place of this one."""
+    """Return how a reservation ends, and its images; its own type may show `before_end` in place of this one."""
     ending = reservation.ending
     return {
         "before_end": str(ending.before_end),
         "on_end": ending.on_end.value,
         "grace_seconds": int(ending.grace.total_seconds()),
         "recycle_seconds": int(ending.limit.total_seconds()),
+        "images": shown_results(reservation.cloud),
     }
 
 

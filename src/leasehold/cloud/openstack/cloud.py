@@ -38,7 +38,7 @@ def openstack_cloud(conf: cfg.ConfigOpts) -> OpenStackCloud:
         aggregates=OpenStackAggregates(nova),
         flavors=flavors,
         servers=OpenStackServers(nova, flavors),
-        images=OpenStackImages(nova),
+        images=OpenStackImages(nova, ServiceClient(connections, "glance")),
         providers=OpenStackProviders(ServiceClient(connections, "placement")),
         server_groups=OpenStackServerGroups(nova),
         networks=OpenStackNetworks(ServiceClient(connections, "neutron")),

@@ -51,7 +51,7 @@ class Connections:
         self._of_thread = threading.local()
 
     def client(self, service: str) -> Adapter:
-        """Return this thread's client of "nova", "placement" or "neutron"."""
+        """Return this thread's client of "nova", "placement", "neutron" or "glance"."""
         clients: dict[str, Adapter] = self._of_thread.__dict__
         if service not in clients:
             clients.update(self._open())

@@ -52,11 +52,15 @@ class _BlipError(CloudTransientError):
 
 @dataclass(frozen=True, slots=True)
 class ServiceClient:
-    """A client of one service; messages call it `name`. With a `token`, it calls as the token's user."""
+    """A client of one service; messages call it `name`. With a `token`, it calls as the token's user.
+
+    `media_type` is that of the bodies that it sends; JSON without one.
+    """
 
     connections: Connections = field(repr=False)
     name: str
     token: str | None = field(default=None, repr=False)
+    media_type: str | None = None
 
     def as_user(self, token: str) -> ServiceClient:
         """Return a client of the same service that calls as the token's user."""
@@ -149,6 +153,8 @@ class ServiceClient:
         try:
             who: dict[str, Any] = {"authenticated": False} if self.token else {}
             who["headers"] = {**({"X-Auth-Token": self.token} if self.token else {}), **_trace()}
+            if self.media_type:
+                who["headers"]["Content-Type"] = self.media_type
             response: requests.Response = self.connections.client(self.name).request(
                 path, method, microversion=version, json=json, params=params or {}, raise_exc=False, **who
             )

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from leasehold.cloud.ports import (
     COMPLETE,
@@ -19,7 +19,7 @@ from leasehold.cloud.ports import (
 )
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import STILL_THERE, Port, change_setting, setting
-from leasehold.cloud.sandbox.tables import servers, snapshots
+from leasehold.cloud.sandbox.tables import image_owners, servers, snapshots
 from leasehold.db.engine import reading, writing
 
 if TYPE_CHECKING:
@@ -29,11 +29,16 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Select
 
 UPLOAD_SECONDS = "snapshot_seconds"
+SERVICE = "service"
+"""The project of the service, which makes the images."""
 
-_ORDERED = select(snapshots).order_by(snapshots.c.created_at, snapshots.c.id)
+_OWNER = func.coalesce(image_owners.c.project_id, SERVICE).label("owner")
+_OWNED = snapshots.outerjoin(image_owners, image_owners.c.image_id == snapshots.c.id)
+_ORDERED = select(snapshots, _OWNER).select_from(_OWNED).order_by(snapshots.c.created_at, snapshots.c.id)
+_OF_ID = _ORDERED.where(snapshots.c.id == bindparam("number"))
 _OF_SERVER = _ORDERED.where(snapshots.c.server_id == bindparam("server"))
 _OF_RESERVATION = _ORDERED.where(snapshots.c.reservation_id == bindparam("reservation"))
-_SERVER = select(servers.c.project_id, servers.c.status).where(servers.c.id == bindparam("server"), STILL_THERE)
+_SERVER = select(servers.c.status).where(servers.c.id == bindparam("server"), STILL_THERE)
 _FAIL = update(snapshots).where(snapshots.c.id == bindparam("number")).values(failed=True)
 _LOSE = update(snapshots).values(failed=True)
 _LOSE = _LOSE.where(snapshots.c.server_id == bindparam("server"), snapshots.c.ready_at > bindparam("now"))
@@ -45,7 +50,7 @@ class SandboxImages(Port):
     group = "images"
 
     @verb
-    def snapshot(self, server_id: str, name: str, metadata: Mapping[str, str]) -> None:
+    def snapshot(self, server_id: str, name: str, project_id: str, metadata: Mapping[str, str]) -> None:
         """Start an image of the server, unless one with this metadata exists and has not failed."""
         call, now = "sandbox images.snapshot", self.clock()
         with writing(self.engine) as connection:
@@ -60,7 +65,7 @@ class SandboxImages(Port):
             row = {
                 "id": str(uuid4()),
                 "server_id": server_id,
-                "project_id": server.project_id,
+                "project_id": project_id,
                 "reservation_id": metadata.get(RESERVATION_OF_IMAGE, ""),
                 "name": name,
                 "metadata": dict(metadata),
@@ -75,6 +80,15 @@ class SandboxImages(Port):
         """Return the images whose metadata names the reservation, oldest first, failed ones too."""
         with reading(self.engine) as connection:
             return _read(connection, _OF_RESERVATION, {"reservation": reservation_id}, self.clock())
+
+    @verb
+    def hand_over(self, image_id: str, project_id: str) -> None:
+        """Make an image the project's own."""
+        with writing(self.engine) as connection:
+            if not _read(connection, _OF_ID, {"number": image_id}, self.clock()):
+                raise CloudPermanentError(f"sandbox images.hand_over: there is no image {image_id}")
+            connection.execute(delete(image_owners).where(image_owners.c.image_id == image_id))
+            connection.execute(insert(image_owners), {"image_id": image_id, "project_id": project_id})
 
     def of_server(self, server_id: str) -> Sequence[Image]:
         """Return the images that were made of a server, oldest first."""
@@ -98,7 +112,18 @@ def lose_uploads(connection: Connection, server_id: str, now: datetime) -> None:
 
 def _read(connection: Connection, query: Select[Any], values: Mapping[str, str], now: datetime) -> list[Image]:
     rows = connection.execute(query, values).mappings()
-    return [Image(row["id"], row["name"], row["server_id"], _status(row, now), row["metadata"]) for row in rows]
+    return [
+        Image(
+            row["id"],
+            row["name"],
+            row["server_id"],
+            _status(row, now),
+            row["metadata"],
+            project_id=row["owner"],
+            meant_for=row["project_id"],
+        )
+        for row in rows
+    ]
 
 
 def _status(row: Mapping[Any, Any], now: datetime) -> str:

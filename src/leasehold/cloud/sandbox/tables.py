@@ -178,7 +178,17 @@ snapshots = Table(
     Index("ix_sandbox_snapshots_reservation_id", "reservation_id"),
     **EXACT,
 )
-"""Images of servers; an image is uploading until `ready_at`, which may be in the future."""
+"""Images of servers; an image is uploading until `ready_at`, which may be in the future. `project_id` is the project
+that it is meant for."""
+
+image_owners = Table(
+    "sandbox_image_owners",
+    metadata,
+    Column("image_id", ID, primary_key=True),
+    Column("project_id", NAME, nullable=False),
+    **EXACT,
+)
+"""The projects that images were handed over to; all others belong to the service."""
 
 resource_classes = Table("sandbox_resource_classes", metadata, Column("name", NAME, primary_key=True), **EXACT)
 

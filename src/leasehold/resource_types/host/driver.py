@@ -154,8 +154,7 @@ class HostDriver(Driver[HostRequest]):
     def converge(self, cloud: Cloud, job: Job[HostRequest], wanted: Wanted) -> Mapping[str, Any]:
         """Keep the reservation's aggregate; while it is active, with exactly the hosts that the reservation holds."""
         if wanted is Wanted.ENDED:
-            (hand_over if job.gives_back else dissolve)(cloud, job)
-            return {}
+            return (hand_over if job.gives_back else dissolve)(cloud, job)
         aggregate = ensure_aggregate(cloud, job)
         if wanted is Wanted.ACTIVE:
             hosts = names_of(job.holdings)
@@ -185,12 +184,13 @@ class HostDriver(Driver[HostRequest]):
         held = job.all_holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in members)
 
-    def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> None:
+    def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
         """Do the end action that the reservation asks for with the servers on its hosts."""
         action = action_of(job.request.before_end, job.settings)
-        if action is not None:
-            aggregate = cloud.aggregates.get(job.name)
-            action.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
+        if action is None:
+            return {}
+        aggregate = cloud.aggregates.get(job.name)
+        return action.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
 
 
 def _binary(payload: Mapping[str, Any]) -> Any:

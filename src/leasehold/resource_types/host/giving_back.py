@@ -8,7 +8,7 @@ repeated: what is found is stored before the first host is moved, so that anothe
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.resource_types.attempts import do_all, for_each
@@ -16,6 +16,7 @@ from leasehold.resource_types.driver import GUESTS, LearnedError
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.host.emptying import users_of
 from leasehold.resource_types.host.moving import expel, give_back, names_of, provider_of, servers_on, unclaim
+from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.outliving import CLOSED
 
 if TYPE_CHECKING:
@@ -41,27 +42,30 @@ def ensure_aggregate(cloud: Cloud, job: Job[HostRequest]) -> Aggregate:
     return cloud.aggregates.ensure(job.name, None, {**owner, POOL_KEY: "true"})
 
 
-def hand_over(cloud: Cloud, job: Job[HostRequest]) -> None:
+def hand_over(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     """Move all hosts of a reservation into the free pool, with their servers, and delete its aggregate.
+
+    Returns the facts of its end action.
 
     Raises LearnedError with the hosts that have servers, before any is moved, and CloudTransientError while an image is
     made or servers are being removed from a host that has no others.
     """
-    aggregate = cloud.aggregates.get(job.name)
+    aggregate, awaited = cloud.aggregates.get(job.name), Awaited()
     if aggregate is not None:
         cloud.aggregates.ensure(job.name, aggregate.zone, {job.settings.owner_key: CLOSED})
-        _await_images(cloud, job, aggregate)
+        awaited = _awaited(cloud, job, aggregate)
+        awaited.say()
         _store_guests(cloud, job, aggregate)
         do_all([partial(_leave, cloud, job, host) for host in sorted(aggregate.hosts)])
     cloud.aggregates.delete(job.name)
     # Last: a boot that passed the scheduler before the aggregate was closed is refused until here.
     for_each(names_of(job.all_holdings), partial(unclaim, cloud, job), patient=True)
+    return awaited.facts
 
 
-def _await_images(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> None:
+def _awaited(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> Awaited:
     action = action_of(job.request.before_end, job.settings)
-    if action is not None:
-        action.say_waiting(job, action.awaited(cloud, job, servers_on(cloud, aggregate.hosts)))
+    return Awaited() if action is None else action.awaited(cloud, job, servers_on(cloud, aggregate.hosts))
 
 
 def _store_guests(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> None:

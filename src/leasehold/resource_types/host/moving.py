@@ -6,13 +6,14 @@ A host is never in neither of the two: it would be open to servers of any projec
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.host.emptying import await_end, prove_empty
+from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.outliving import CLOSED, say_living
 
 if TYPE_CHECKING:
@@ -141,23 +142,25 @@ def _remove_servers(
         raise CloudTransientError(message)
 
 
-def dissolve(cloud: Cloud, job: Job[HostRequest]) -> None:
-    """Give all hosts of a reservation back and delete its aggregate; raises CloudTransientError until that is done."""
+def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
+    """Give all hosts of a reservation back and delete its aggregate; return the facts of its end action.
+
+    Raises CloudTransientError until that is done.
+    """
     aggregate = cloud.aggregates.get(job.name)
     hosts, vacated = names_of(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
+    action = action_of(job.request.before_end, job.settings)
+    awaited = Awaited() if action is None else action.awaited(cloud, job, servers_on(cloud, vacated))
     if aggregate is not None:
-        action = action_of(job.request.before_end, job.settings)
-        servers = [] if action is None else servers_on(cloud, aggregate.hosts)
-        kept = frozenset[str]() if action is None else action.awaited(cloud, job, servers)
         living = _living(cloud, job, aggregate.hosts)
-        steps = [partial(_vacate, cloud, job, host, kept) for host in sorted(aggregate.hosts - living.keys())]
-        waits = [] if action is None else [partial(action.say_waiting, job, kept)]
-        do_all([*waits, partial(say_living, job, sum(living.values())), *steps])
+        steps = [partial(_vacate, cloud, job, host, awaited.servers) for host in sorted(vacated - living.keys())]
+        do_all([awaited.say, partial(say_living, job, sum(living.values())), *steps])
     cloud.aggregates.delete(job.name)
     for_each(hosts - vacated, partial(unclaim, cloud, job), patient=True)
     # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
     # released yet, so every server on it that is not preemptible belongs to this reservation.
     for_each(hosts, lambda host: _remove_servers(cloud, job, host, _not_preemptible(cloud, host)), patient=True)
+    return awaited.facts
 
 
 def provider_of(job: Job[HostRequest], host: str) -> str:

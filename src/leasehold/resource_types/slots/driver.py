@@ -16,6 +16,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.driver import Driver, Wanted
 from leasehold.resource_types.end_actions import action_of
+from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
 from leasehold.resource_types.slots.classes import remove_class
@@ -59,11 +60,10 @@ class SlotsDriver(Driver[R]):
         """Return the allocations on hosts that have servers or a cloud object of the reservation."""
         return kept_slots(cloud, job)
 
-    def before_end(self, cloud: Cloud, job: Job[R]) -> None:
+    def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any]:
         """Do the end action that the reservation asks for with its servers."""
         action = action_of(job.reservation.ending.before_end, job.settings)
-        if action is not None:
-            action.warn(cloud, job, _booted(cloud, job))
+        return {} if action is None else action.warn(cloud, job, _booted(cloud, job))
 
     def objects(self, look: Look) -> Iterable[CloudObject]:
         """Yield aggregates, flavors, resource classes and server groups."""
@@ -83,8 +83,7 @@ def converge_slots(
 ) -> Mapping[str, Any]:
     """Make flavor, aggregate, resource class and inventories match the reservation's holdings; return its facts."""
     if wanted is Wanted.ENDED:
-        _dissolve(cloud, job)
-        return {}
+        return _dissolve(cloud, job)
     name = job.name
     cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
@@ -207,16 +206,15 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: 
         raise CloudTransientError(message)
 
 
-def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
+def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
     action = action_of(job.reservation.ending.before_end, job.settings)
-    kept = frozenset[str]() if action is None else action.awaited(cloud, job, _booted(cloud, job))
+    awaited = Awaited() if action is None else action.awaited(cloud, job, _booted(cloud, job))
     if job.kept_until is not None:
         _let_live(cloud, job)
-    waits = [] if action is None else [partial(action.say_waiting, job, kept)]
-    removes = partial(_remove_servers, cloud, job, kept=kept)
-    do_all([partial(cloud.flavors.revoke, name, job.project_id), *waits, removes])
+    removes = partial(_remove_servers, cloud, job, kept=awaited.servers)
+    do_all([partial(cloud.flavors.revoke, name, job.project_id), awaited.say, removes])
     aggregate = cloud.aggregates.get(name)
     members = sorted(aggregate.hosts) if aggregate else []
     names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
@@ -232,6 +230,7 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> None:
             partial(remove_class, cloud.providers, resource_class(name)),
         ]
     )
+    return awaited.facts
 
 
 def _let_live(cloud: Cloud, job: Job[Any]) -> None:

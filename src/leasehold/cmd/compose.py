@@ -33,6 +33,7 @@ from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.reminder import Reminder
 from leasehold.manager.sequencer import Sequencer
 from leasehold.manager.worker import Worker
+from leasehold.resource_types.preemption import load_preemption_order
 from leasehold.resource_types.registry import load_types
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ def build_service(config: Config, wake: Event) -> Service:
 def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     """Return the service that `config` describes on a database that is open already."""
     settings = config.settings
+    # Drivers ask for it later; a name that nothing provides has to stop the start.
+    load_preemption_order(settings.cloud.preemption_order)
     return Service(
         db=Database(engine, config.database.retry_seconds),
         calendars=Calendars(),

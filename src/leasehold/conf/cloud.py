@@ -49,6 +49,12 @@ HOST_OPTIONS = [
         help="Whether there may be preemptible servers on free hosts. If not, starts of leases save the calls which "
         "make sure that none is left on a host or lands there.",
     ),
+    cfg.StrOpt(
+        "preemption_order",
+        default=CloudSettings().preemption_order,
+        help="Which preemptible servers are ended where slots need only some of their room: `fewest_servers`; or "
+        "`newest_first`; or what a package provides by this name in the entry points `leasehold.preemption_orders`.",
+    ),
     cfg.IntOpt(
         "draw_seconds",
         default=int(CloudSettings().draw_limit.total_seconds()),
@@ -81,4 +87,5 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         draw_limit=timedelta(seconds=host.draw_seconds),
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
+        preemption_order=host.preemption_order,
     )

@@ -113,6 +113,7 @@ class CloudSettings:
     draw_limit: timedelta = timedelta(minutes=30)
     zones: bool = True
     expect_preemptibles: bool = True
+    preemption_order: str = "fewest_servers"
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,19 @@ def test_the_newest_preemptible_servers_go_as_far_as_needed(scene: Scene, there:
     assert boots(scene, wanted + 1) == ["ACTIVE"] * wanted + ["ERROR"]
 
 
+@pytest.mark.parametrize(
+    ("order", "stay"), [("fewest_servers", ["small-0", "small-1"]), ("newest_first", ["large"])], ids=str
+)
+def test_the_operators_choose_which_servers_go(scene: Scene, order: str, stay: list[str]) -> None:
+    """The slot needs the room of the large server, or of several small ones, which are newer."""
+    for name, flavor in (("large", "m1.large"), ("small-0", "m1.medium"), ("small-1", "m1.medium")):
+        scene.clock.advance(seconds=1)
+        scene.cloud.servers.boot(name, "alt", flavor, preemptible=True)
+    wanted = slots(3, settings=CloudSettings(preemption_order=order))
+    INSTANCES.driver.converge(scene.cloud, wanted, ACTIVE)
+    assert names_on(scene) == stay
+
+
 def test_the_room_that_other_slots_have_not_used_yet_is_theirs(scene: Scene) -> None:
     INSTANCES.driver.converge(scene.cloud, slots(2), ACTIVE)
     scene.cloud.aggregates.remove_host(OURS, HOST)

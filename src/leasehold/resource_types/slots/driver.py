@@ -19,6 +19,7 @@ from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
+from leasehold.resource_types.preemption import load_preemption_order
 from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
@@ -112,7 +113,7 @@ def _activate(cloud: Cloud, job: Job[Any], aggregate: Aggregate) -> None:
     starting = job.reservation.status is ReservationStatus.PENDING
     entering = {host: hostname for host, hostname in slots if starting or host not in aggregate.hosts}
     if entering and job.settings.expect_preemptibles:
-        make_room(cloud, entering, listed(cloud, entering))
+        make_room(cloud, entering, listed(cloud, entering), load_preemption_order(job.settings.preemption_order))
     cloud.flavors.grant(name, job.project_id)
     for holding in job.former:
         if holding.resource.attributes["service_name"] not in hosts:
@@ -262,4 +263,5 @@ def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
         if job.settings.expect_preemptibles:
             # Some may have passed the scheduler before the hosts were closed to them, and have landed since.
             names = (held.resource.attributes for held in job.holdings)
-            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there)
+            order = load_preemption_order(job.settings.preemption_order)
+            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there, order)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError, CloudTransientError
 from leasehold.resource_types.attempts import do_all
+from leasehold.resource_types.preemption import Candidate, servers_to_end
 from leasehold.resource_types.slots.names import child_provider, reservation_of, resource_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Flavor, Server
+    from leasehold.resource_types.preemption import PreemptionOrder
 
 log = logging.getLogger(__name__)
 
@@ -36,48 +38,52 @@ def listed(cloud: Cloud, hosts: Mapping[str, str]) -> Sequence[Server]:
         return ()
 
 
-def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server]) -> None:
+def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server], order: PreemptionOrder) -> None:
     """End preemptible servers where slots have less room than they were promised; raises CloudTransientError meanwhile.
 
     `hosts` are hypervisor hostnames by service host, and `servers` those that run there. Without preemptible ones
-    among them there is no call.
+    among them there is no call. `order` says which of them go.
     """
     ending = defaultdict(list)
     for server in servers:
         if server.preemptible and server.service_host is not None:
             ending[server.service_host].append(server)
-    do_all(partial(_end, cloud, hosts[host], found) for host, found in sorted(ending.items()))
+    do_all(partial(_end, cloud, hosts[host], found, order) for host, found in sorted(ending.items()))
 
 
-def _end(cloud: Cloud, hostname: str, servers: Sequence[Server]) -> None:
-    """End the newest servers of a host until there is room; those that are being deleted come first."""
-    lacking = _lacking(cloud, hostname)
-    doomed = []
-    for server in sorted(servers, key=_newest_first):
-        if not any(amount > 0 for amount in lacking.values()):
-            break
-        lacking.subtract(_amounts(cloud.flavors.get(server.flavor_id)))
-        doomed.append(server.id)
+def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], order: PreemptionOrder) -> None:
+    """End servers of a host until there is room; those that are being deleted come first."""
+    lacking = lacking_on(cloud, hostname)
+    if not any(amount > 0 for amount in lacking.values()):
+        return
+    doomed = servers_to_end(order, candidates_of(cloud, servers), lacking)
+    for server in doomed:
         if server.status != "DELETING":
             cloud.servers.delete(server.id)
-    left = cloud.servers.with_ids(doomed) if doomed else ()
+    left = cloud.servers.with_ids([server.id for server in doomed]) if doomed else ()
     if left:
         message = f"{len(left)} preemptible servers are still being removed, to make room"
         raise CloudTransientError(message)
 
 
-def _newest_first(server: Server) -> tuple[bool, float, str]:
-    requested = server.created_at.timestamp() if server.created_at else 0.0
-    return server.status != "DELETING", -requested, server.id
+def candidates_of(cloud: Cloud, servers: Iterable[Server]) -> list[Candidate]:
+    """Return the servers with what they use of their host."""
+    known: dict[str, Mapping[str, int]] = {}
+    found = []
+    for server in servers:
+        if server.flavor_id not in known:
+            known[server.flavor_id] = amounts_of(cloud.flavors.get(server.flavor_id))
+        found.append(Candidate(server.id, known[server.flavor_id], server.status, server.created_at))
+    return found
 
 
-def _lacking(cloud: Cloud, hostname: str) -> Counter[str]:
+def lacking_on(cloud: Cloud, hostname: str) -> Counter[str]:
     """Return by resource class how much more the slots of a host may use than is free there."""
     child = child_provider(hostname)
     booted = cloud.providers.usages(child)
     lacking: Counter[str] = Counter()
     for name, inventory in cloud.providers.inventories(child).items():
-        amounts = _amounts(cloud.flavors.get(reservation_of(name))) if name.startswith(_OURS) else {}
+        amounts = amounts_of(cloud.flavors.get(reservation_of(name))) if name.startswith(_OURS) else {}
         open_slots = inventory.capacity - booted.get(name, 0)
         lacking.update({each: amount * open_slots for each, amount in amounts.items()})
     used = cloud.providers.usages(hostname)
@@ -86,7 +92,7 @@ def _lacking(cloud: Cloud, hostname: str) -> Counter[str]:
     return lacking
 
 
-def _amounts(flavor: Flavor | None) -> dict[str, int]:
+def amounts_of(flavor: Flavor | None) -> dict[str, int]:
     """Return what a server of the flavor uses of its host's own provider; nothing if the flavor is gone."""
     if flavor is None:
         return {}

@@ -10,6 +10,7 @@ from openstack.exceptions import NotFoundException
 
 from leasehold import conf
 from leasehold.cloud.openstack.cloud import openstack_cloud
+from leasehold.resource_types.displacement import close_hosts, open_all
 from tests.openstack.leasehold import configuration, running_leasehold
 from tests.openstack.person import HOST, Person, minute, nothing_left
 from tests.openstack.test_scheduler import flavor, preemptibles_allowed
@@ -75,6 +76,42 @@ def test_no_server_lands_on_a_host_that_a_lease_is_getting(
         assert not ports.providers.claimed({name})
         alt.sdk.compute.delete_server(too_late)
         admin.blazar.host.delete(host["id"])
+
+
+def test_no_preemptible_server_comes_to_a_host_whose_lease_starts_soon(
+    cloud: RunningCloud, tmp_path: Path, preemptibles_allowed: None
+) -> None:
+    """Preemptible servers run on enrolled hosts only, and this is the only one.
+
+    A manager without a grace period would open the host, so none runs meanwhile.
+    """
+    admin, alt = Person(cloud, "admin"), Person(cloud, "alt")
+    name = cloud.computes[0]
+    file = tmp_path / "leasehold.conf"
+    file.write_text(as_text(configuration(cloud, "sqlite://", {})))
+    ports = openstack_cloud(conf.load(["--config-file", str(file)]).raw)
+    with (
+        running_leasehold(cloud, "closed") as leasehold,
+        flavor(admin.sdk, {"blazar:preemptible": "true"}) as preemptible,
+        nothing_left(admin),
+        ExitStack() as undo,
+    ):
+        host = admin.blazar.host.create(name=name)
+        undo.callback(admin.blazar.host.delete, host["id"])
+        wait_for(lambda: (pool := ports.aggregates.get("freepool")) is not None and name in pool.hosts, within=WITHIN)
+        leasehold.stop_manager()
+        undo.callback(leasehold.start_manager)
+        undo.callback(open_all, ports)
+        close_hosts(ports, {name})
+        close_hosts(ports, {name})
+        refused = alt.boot(preemptible)
+        undo.callback(alt.sdk.compute.delete_server, refused)
+        assert alt.outcome(refused) == "ERROR"
+        close_hosts(ports, ())
+        admitted = alt.boot(preemptible)
+        assert alt.outcome(admitted) == "ACTIVE"
+        alt.sdk.compute.delete_server(admitted)
+        wait_for(lambda: not ports.servers.on_host(name), within=WITHIN)
 
 
 def outcome_or_gone(person: Person, server_id: str) -> str:

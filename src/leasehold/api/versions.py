@@ -67,6 +67,8 @@ HISTORY: Mapping[Version, str] = {
   and when. Those of instances and flavors have `before_end` as well. Reservations of hosts may end with `give_back`, if
   the policy `leasehold:leases:give_back` allows it: hosts with servers serve everybody from then on.
 * Reservations have `images`: what became of the image of each server that `before_end` asked for.
+* Events `server.ends_soon` and `server.stays`: a project is told before a lease needs the room of its preemptible
+  servers.
 * `/v1/series`: leases that recur by a rule of RFC 5545 are requested, amended and deleted together.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.

@@ -29,6 +29,7 @@ from leasehold.manager.end_notices import EndNotices
 from leasehold.manager.metrics import metrics_served
 from leasehold.manager.monitor import Monitor
 from leasehold.manager.pool_size import PoolSizer
+from leasehold.manager.preemption import PreemptionWatcher
 from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.reminder import Reminder
 from leasehold.manager.sequencer import Sequencer
@@ -115,6 +116,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     settings = service.settings.manager
     worker = Worker(service, wake)
     periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
+    periodic.append(PreemptionWatcher(service))
     if settings.alarm_seconds:
         periodic.append(AlarmWatcher(service))
     if settings.pool_seconds:

@@ -49,6 +49,14 @@ HOST_OPTIONS = [
         help="Whether there may be preemptible servers on free hosts. If not, starts of leases save the calls which "
         "make sure that none is left on a host or lands there.",
     ),
+    cfg.IntOpt(
+        "preemptible_grace_seconds",
+        default=0,
+        min=0,
+        max=YEAR,
+        help="Seconds before the start of a lease at which the projects of preemptible servers on its hosts are told "
+        "that these will be ended, and from which on no new ones come there; 0: never. No start waits for it.",
+    ),
     cfg.StrOpt(
         "preemption_order",
         default=CloudSettings().preemption_order,
@@ -88,4 +96,5 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
         preemption_order=host.preemption_order,
+        preemptible_grace=timedelta(seconds=host.preemptible_grace_seconds),
     )

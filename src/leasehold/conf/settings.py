@@ -114,6 +114,7 @@ class CloudSettings:
     zones: bool = True
     expect_preemptibles: bool = True
     preemption_order: str = "fewest_servers"
+    preemptible_grace: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

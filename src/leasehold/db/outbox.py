@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.alarm import Alarm
-    from leasehold.model.event_log import AlarmNews, LogEvent, ResourceNews
+    from leasehold.model.event_log import AlarmNews, LogEvent, ResourceNews, ServerNews
+    from leasehold.model.preemption import Preemption
     from leasehold.model.resource import Resource
 
 
@@ -189,6 +190,21 @@ def put_alarm_event(connection: Connection, event_type: AlarmNews, alarm: Alarm,
         "reason": alarm.reason,
     }
     row = {"lease_id": "", "project_id": alarm.project_id, "event_type": event_type}
+    connection.execute(insert(outbox), {**row, "payload": payload, "created_at": now})
+
+
+def put_server_event(connection: Connection, event_type: ServerNews, told: Preemption, now: datetime) -> None:
+    """Record an event of a preemptible server, for its project (feature K1).
+
+    It names no lease and no host: the project must not learn who gets its room, or where its server runs.
+    """
+    payload = {
+        "server_id": told.server_id,
+        "server_name": told.server_name,
+        "project_id": told.project_id,
+        "ends_at": told.ends_at.isoformat(),
+    }
+    row = {"lease_id": "", "project_id": told.project_id, "event_type": event_type}
     connection.execute(insert(outbox), {**row, "payload": payload, "created_at": now})
 
 

@@ -1,4 +1,4 @@
-"""The event log: what happened to leases, resources and alarms, in one order, with a position for each event.
+"""The event log: what happened to leases, resources, alarms and servers, in one order, with a position for each event.
 
 A position counts up by one, so a reader sees that none is missing. The nonce of the transaction that gave the position
 belongs to the id of an event: a database that was restored counts the same positions again, for other events, and a
@@ -72,7 +72,15 @@ class AlarmNews(StrEnum):
     RESTORED = "capacity.restored"
 
 
+class ServerNews(StrEnum):
+    """The types of events of preemptible servers, which belong to the server's project."""
+
+    ENDS = "server.ends_soon"
+    STAYS = "server.stays"
+
+
 _OF_ALARMS = frozenset(AlarmNews)
+_OF_SERVERS = frozenset(ServerNews)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ def read_event_id(text: str, field: str) -> Cursor:
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """One event, of a lease, a resource or an alarm; `payload` is the state after it, as JSON values.
+    """One event, of a lease, a resource, an alarm or a server; `payload` is the state after it, as JSON values.
 
     `lease_state` is more of that state, which only the message bus is told (`db/outbox.lease_of`).
     """
@@ -128,6 +136,11 @@ class LogEvent:
     def alarm_id(self) -> str | None:
         """The alarm that it is about; such an event has neither a lease nor a resource."""
         return str(self.payload["id"]) if self.type in _OF_ALARMS else None
+
+    @property
+    def server_id(self) -> str | None:
+        """The server that it is about; such an event has neither a lease nor a resource."""
+        return str(self.payload["server_id"]) if self.type in _OF_SERVERS else None
 
 
 @dataclass(frozen=True, slots=True)

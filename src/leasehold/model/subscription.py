@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from leasehold.model.event_log import AlarmNews, EventFilter, LeaseNews, ResourceNews
+from leasehold.model.event_log import AlarmNews, EventFilter, LeaseNews, ResourceNews, ServerNews
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ BUS_EVENTS = (
     *(f"lease.event.{name}" for name in ("start_lease", "before_end_lease", "before_end_lease.stop", "end_lease")),
 )
 """The types of events that Blazar has, and sends to the message bus (contract lifecycle §9)."""
-EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews})
+EVENT_TYPES = frozenset({*BUS_EVENTS, *LeaseNews, *ResourceNews, *AlarmNews, *ServerNews})
 """All types of events; docs/guides/how-you-are-told.md says when each comes."""
 SLOW_FOR = timedelta(minutes=10)
 """How long a subscription counts as slow after it was made, failed, or took long."""

@@ -37,4 +37,6 @@ def _subject(event: LogEvent) -> str:
         return f"leases/{event.lease_id}"
     if event.alarm_id is not None:
         return f"alarms/{event.alarm_id}"
+    if event.server_id is not None:
+        return f"servers/{event.server_id}"
     return f"resources/{event.resource_type}/{event.resource_id}"

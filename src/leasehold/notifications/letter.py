@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONGEST_SUBJECT = 200
 LONGEST_TEXT = 200
 """Of one value, in characters: members of projects choose names."""
-EVERY, OF_ALARM = "event.txt", "alarm.txt"
+EVERY, OF_ALARM, OF_SERVER = "event.txt", "alarm.txt", "server.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +34,19 @@ class Letter:
 def write_letter(event: LogEvent, subscription: Subscription, templates: str | None) -> Letter:
     """Return the letter about an event: the first line that the template gives is the subject, the rest the text.
 
-    The template is `TYPE.txt`, or else `alarm.txt` for a capacity alarm and `event.txt` for all others, from the
-    operator's folder or else from the service. Raises DeliveryError if it cannot be used.
+    The template is `TYPE.txt`, or else `alarm.txt` for a capacity alarm, `server.txt` for a server and `event.txt` for
+    all others, from the operator's folder or else from the service. Raises DeliveryError if it cannot be used.
     """
     shown = {
         "event": {"id": str(event.cursor), "type": event.type, "time": event.time, "project_id": event.project_id},
         "lease": tidy(event.payload) if event.lease_id else None,
         "resource": tidy(event.payload) if event.resource_id else None,
         "alarm": tidy(event.payload) if event.alarm_id else None,
+        "server": tidy(event.payload) if event.server_id else None,
         "subscription": {key: tidy(getattr(subscription, key)) for key in ("id", "user_id", "project_id")},
     }
     try:
-        names = [f"{event.type}.txt", OF_ALARM if event.alarm_id else EVERY]
+        names = [f"{event.type}.txt", OF_ALARM if event.alarm_id else OF_SERVER if event.server_id else EVERY]
         text = _environment(templates).select_template(names).render(shown)
     except (TemplateError, OSError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         message = "The service's template for this event cannot be used. An operator has to mend that."

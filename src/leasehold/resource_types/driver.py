@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
@@ -42,10 +42,15 @@ def mark_of(reservation_id: str) -> str:
 
 UNSAVED = "unsaved"
 """The fact with what was asked for and not complete when the reservation ended: the number by a noun in the plural."""
-
-
 GUESTS = "guests"
 """The fact with the ids of the allocations on resources that had servers at the end: those serve everybody then."""
+
+
+class HostName(NamedTuple):
+    """The two names of a host: aggregates name hosts by the first, Placement by the second."""
+
+    service_host: str
+    hypervisor_hostname: str
 
 
 class LearnedError(CloudTransientError):
@@ -75,6 +80,12 @@ class Holding:
     resource: Resource
     slots: int
     allocation_id: int
+
+    @property
+    def host_name(self) -> HostName:
+        """The names of the host; only of a resource that is one."""
+        attributes = self.resource.attributes
+        return HostName(attributes["service_name"], attributes["hypervisor_hostname"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +306,13 @@ class Driver(ABC, Generic[R]):
         Raises CloudTransientError while something is in progress (servers that are being removed), and
         CloudPermanentError if the cloud refuses; both are retried, the latter with longer pauses.
         """
+
+    def needs(self, cloud: Cloud, job: Job[R]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - a default
+        """Return what the start will take of hosts on which preemptible servers may run (feature K1).
+
+        Amounts by resource class, None for all of a host. Called before the start. Raises CloudError.
+        """
+        return {}
 
     def make_way(self, cloud: Cloud, job: Job[R], error: CloudTransientError, records: Records) -> None:
         """Remove leftovers of ended leases that block this reservation; called when `converge` raised `error`.

@@ -11,7 +11,7 @@ from leasehold.db.tables import outbox
 from leasehold.leasing.event_log import latest, read_events, sequence_events
 from leasehold.manager.sequencer import Sequencer
 from leasehold.model.errors import NotEnoughError
-from leasehold.model.event_log import BEGINNING, EventFilter, LeaseNews, ResourceNews
+from leasehold.model.event_log import BEGINNING, AlarmNews, EventFilter, LeaseNews, ResourceNews, ServerNews
 from leasehold.model.states import EventType
 from tests.factory import (
     change_host,
@@ -151,6 +151,6 @@ def test_the_manager_puts_events_in_order(world: World, caplog: pytest.LogCaptur
 def test_our_own_names_differ_from_those_of_blazar() -> None:
     """Contract lifecycle §9: a consumer that knows only these names must not take ours for one of them."""
     blazars = {"lease.create", "lease.update", "lease.delete"}
-    ours = {*LeaseNews, *ResourceNews}
+    ours = {*LeaseNews, *ResourceNews, *AlarmNews, *ServerNews}
     assert not {name for name in ours if name in blazars or name.startswith("lease.event.")}
     assert max(map(len, ours)) <= 66  # What the column holds.

@@ -57,6 +57,7 @@ ALARM = {
     "available": 4,
     "reason": None,
 }
+SERVER = {"server_id": "s7", "server_name": "spot", "project_id": "p", "ends_at": "2031-05-01T10:00:00+00:00"}
 RESOURCE = {"id": "7", "resource_type": "physical:host", "name": "cmp-01", "health": "failed"}
 
 
@@ -82,6 +83,8 @@ def event(kind: str = "lease.create", **payload: Any) -> LogEvent:
         return LogEvent(where, kind, NOW, None, None, "physical:host", "7", {**RESOURCE, **payload})
     if kind.startswith("capacity."):
         return LogEvent(where, kind, NOW, "p", None, None, None, {**ALARM, **payload})
+    if kind.startswith("server."):
+        return LogEvent(where, kind, NOW, "p", None, None, None, {**SERVER, **payload})
     return LogEvent(where, kind, NOW, "p", "l1", None, None, {**LEASE, **payload})
 
 
@@ -203,7 +206,8 @@ def test_a_failure_is_not_told_as_a_success(word: str, status: str, end: str) ->
 def test_each_type_has_words_of_its_own(kind: str) -> None:
     letter = write_letter(event(kind), subscription(), None)
     assert kind not in letter.subject
-    assert {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01"}[kind.partition(".")[0]] in letter.subject
+    named = {"lease": "gpu", "capacity": "gpus", "resource": "cmp-01", "server": "spot"}
+    assert named[kind.partition(".")[0]] in letter.subject
     assert kind in letter.text
 
 

@@ -23,6 +23,8 @@ from leasehold.resource_types.registry import PluginError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+pytestmark = pytest.mark.slow
+
 BEGIN = datetime(2031, 5, 1, tzinfo=UTC)
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB")
 

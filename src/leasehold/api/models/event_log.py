@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 
 class LogEventAnswer(TypedDict):
-    """An event of a lease or of a resource; `payload` is the state after it.
+    """An event of a lease, a resource, an alarm or a server; `payload` is the state after it.
 
     `id` never changes, and is a cursor. `position` counts up by one through all events of all projects.
     """

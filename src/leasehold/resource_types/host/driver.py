@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import Job
+    from leasehold.resource_types.driver import HostName, Job
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -164,6 +164,10 @@ class HostDriver(Driver[HostRequest]):
             steps += [partial(unclaim, cloud, job, host) for host in sorted(names_of(job.former) - aggregate.hosts)]
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
+
+    def needs(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[HostName, Mapping[str, int] | None]:  # noqa: ARG002 - the driver's contract
+        """Return the hosts, all of each."""
+        return {held.host_name: None for held in job.holdings}
 
     def make_way(self, cloud: Cloud, job: Job[HostRequest], error: CloudTransientError, records: Records) -> None:
         """Delete late boots among the leftover servers that block the start."""

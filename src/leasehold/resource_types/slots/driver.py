@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, Wanted
+from leasehold.resource_types.driver import Driver, HostName, Wanted
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.late_boots import delete_late_boots
@@ -30,7 +30,7 @@ from leasehold.resource_types.slots.names import (
     resource_class,
 )
 from leasehold.resource_types.slots.objects import objects_of_slots, remove_object, slots_in_use
-from leasehold.resource_types.slots.room import listed, make_room
+from leasehold.resource_types.slots.room import amounts_of, listed, make_room
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -52,6 +52,13 @@ class SlotsDriver(Driver[R]):
     def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
         """Delete late boots on the hosts."""
         clear_late_boots(cloud, job, records)
+
+    def needs(self, cloud: Cloud, job: Job[R]) -> Mapping[HostName, Mapping[str, int] | None]:
+        """Return what all slots on each host use."""
+        size, slots = amounts_of(cloud.flavors.get(job.name)), Counter[HostName]()
+        for held in job.holdings:
+            slots[held.host_name] += held.slots
+        return {host: {name: amount * many for name, amount in size.items()} for host, many in slots.items()}
 
     def occupied(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
         """Return the allocations on vacated hosts that still have servers of the reservation."""

@@ -1,0 +1,63 @@
+"""Which projects were told that a preemptible server of theirs will be ended, and which leases start soon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, select, update
+
+from leasehold.db.lease import find_lease
+from leasehold.db.tables import leases, preemptions, tasks
+from leasehold.db.task import LEASE
+from leasehold.model.preemption import Preemption
+from leasehold.model.states import LeaseStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+
+    from leasehold.model.lease import Lease
+
+
+def leases_starting(connection: Connection, until: datetime) -> list[Lease]:
+    """Return the leases that start before a moment and have not started, also those that are starting, soonest first.
+
+    A lease that has not started has a task that is due at its start at the latest, so the index on those is read.
+    """
+    waiting = (LeaseStatus.PENDING, LeaseStatus.STARTING)
+    query = (
+        select(leases.c.id)
+        .join(tasks, tasks.c.subject == leases.c.id)
+        .where(tasks.c.kind == LEASE, tasks.c.due_at <= until, leases.c.deleted_at.is_(None))
+        .where(leases.c.status.in_(waiting), leases.c.start_at <= until)
+        .order_by(leases.c.start_at, leases.c.id)
+    )
+    found = (find_lease(connection, ident) for ident in connection.execute(query).scalars().all())
+    return [lease for lease in found if lease is not None]
+
+
+def told_preemptions(connection: Connection) -> dict[str, Preemption]:
+    """Return what was told, by the id of the server."""
+    rows = connection.execute(select(preemptions))
+    return {row.server_id: Preemption(row.server_id, row.server_name, row.project_id, row.ends_at) for row in rows}
+
+
+def put_preemption(connection: Connection, told: Preemption, now: datetime, *, again: bool) -> None:
+    """Record what was told of a server; `again`: another moment was told before.
+
+    Raises IntegrityError when another manager tells it at the same moment.
+    """
+    row: dict[str, Any] = {"ends_at": told.ends_at, "told_at": now}
+    if again:
+        connection.execute(update(preemptions).where(preemptions.c.server_id == told.server_id).values(row))
+    else:
+        names = {"server_id": told.server_id, "server_name": told.server_name, "project_id": told.project_id}
+        connection.execute(insert(preemptions), {**names, **row})
+
+
+def forget_preemptions(connection: Connection, server_ids: Collection[str]) -> None:
+    """Remove what was told of these servers."""
+    for ident in sorted(server_ids):
+        connection.execute(delete(preemptions).where(preemptions.c.server_id == ident))

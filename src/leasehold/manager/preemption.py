@@ -1,0 +1,72 @@
+"""The thread that tells owners of preemptible servers that a lease starts soon; one manager at a time (feature K1)."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.cloud.ports import CloudError
+from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
+from leasehold.leasing.preemption import warn_preemptibles
+from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.resource_types.displacement import open_all
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+
+log = logging.getLogger(__name__)
+
+PREEMPTION_LOCK = "preemption"
+PART = 10
+"""A look comes so often in each grace period."""
+SHORTEST, LONGEST = 1.0, 60.0
+"""Seconds between two looks, at least and at most."""
+
+
+class PreemptionWatcher(PeriodicThread):
+    """Looks for leases that start soon ten times in each grace period, and every minute in a long one.
+
+    Without a grace period it opens the hosts that were closed while there was one, once, and does nothing more.
+    """
+
+    def __init__(self, service: Service) -> None:
+        """Prepare the thread."""
+        cloud = service.settings.cloud
+        self._grace = cloud.preemptible_grace.total_seconds() if cloud.expect_preemptibles else 0.0
+        super().__init__("preemption", min(max(self._grace / PART, SHORTEST), LONGEST) if self._grace else LONGEST)
+        self._service = service
+        self._opened = False
+
+    def run_once(self) -> None:
+        """Tell whom to tell, if it is our turn; errors are logged, and the next round tries again."""
+        try:
+            if not self._grace:
+                self._open()
+            elif self._take_turn():
+                warn_preemptibles(self._service)
+        except CloudError as error:
+            log.warning("Owners of preemptible servers are not told yet: %s", error)
+        except Exception:
+            log.exception("Owners of preemptible servers could not be told; the next round tries again")
+
+    def _open(self) -> None:
+        if not self._opened:
+            open_all(self._service.cloud)
+            self._opened = True
+
+    def _take_turn(self) -> bool:
+        try:
+            return self._service.db.transact(self._taken)
+        except IntegrityError:
+            return False
+
+    def _taken(self, connection: Connection) -> bool:
+        now = self._service.now()
+        add_periodic_lock(connection, PREEMPTION_LOCK)
+        # Our own next round must not find the lock taken.
+        return take_periodic_lock(connection, PREEMPTION_LOCK, now, now + timedelta(seconds=self._seconds) * 0.9)

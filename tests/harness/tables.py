@@ -54,7 +54,7 @@ MANMADE = (
     "sandbox_faults",
 )
 """Cloud tables that users or the test write. All other tables must be in their initial state at the end."""
-_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting", "ending"})
+_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting", "ending", "no_show"})
 _MOMENTS = frozenset({"time", "claim_until"})
 
 Row = SimpleNamespace

@@ -12,11 +12,13 @@ from pydantic import BaseModel, TypeAdapter
 from leasehold.api import request_ids, versions
 from leasehold.api.router import LONGEST_WORD
 from leasehold.resource_types.ending import EndingBody
+from leasehold.resource_types.no_show import NoShowBody
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.api.routes import Route
+    from leasehold.resource_types.driver import Driver
     from leasehold.resource_types.registry import ResourceTypes
 
 JSON_TYPE = "application/json"
@@ -171,19 +173,27 @@ def _schemas(routes: list[Route], types: ResourceTypes) -> tuple[dict[str, Any],
     requests = [route.request for route in routes if route.request is not None]
     answers = [route.answer for route in routes if route.answer is not None]
     reservations, descriptions = types.schemas(), types.descriptions()
-    of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values(), EndingBody])
+    of_requests, schemas = _collect([*requests, *reservations.values(), *descriptions.values(), *_SHARED])
     of_answers, answer_schemas = _collect(answers)
     for schema in answer_schemas.values():
         # Answers have no other keys, so that generated clients may rely on the schema.
         schema.setdefault("additionalProperties", False)
     schemas |= answer_schemas
-    endings = dict.fromkeys((name for name in reservations if types.by_name[name].driver.outlives), EndingBody)
-    schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, endings, of_requests)
+    shared = {name: _shared_by(types.by_name[name].driver) for name in reservations}
+    schemas["ReservationRequest"] = _variants(schemas["ReservationRequest"], reservations, shared, of_requests)
     described = [of_requests[model] for model in descriptions.values()]
     if described:
         schemas["ResourceCreation"] = {"allOf": [schemas["ResourceCreation"], {"anyOf": described}]}
     schemas["Error"] = ERROR
     return schemas, of_requests | of_answers
+
+
+_SHARED: tuple[type[BaseModel], ...] = (EndingBody, NoShowBody)
+
+
+def _shared_by(driver: Driver[Any]) -> list[type[BaseModel]]:
+    """Return the models of the keys that a type has besides its own."""
+    return [model for model, has in zip(_SHARED, (driver.outlives, driver.gives_up), strict=True) if has]
 
 
 def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
@@ -197,12 +207,12 @@ def _collect(models: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
 def _variants(
     common: dict[str, Any],
     reservations: Mapping[str, type[BaseModel]],
-    endings: Mapping[str, type[BaseModel]],
+    shared: Mapping[str, Sequence[type[BaseModel]]],
     references: Mapping[Any, Any],
 ) -> dict[str, Any]:
     """Return the schema of a requested reservation: one variant for each resource type, with the type's own fields.
 
-    `endings` are the keys that say how it ends, for the types that have them.
+    `shared` are models of more keys, which several types have.
     """
     if not reservations:
         return common
@@ -217,7 +227,7 @@ def _variants(
                         "required": ["resource_type"],
                         "properties": {"resource_type": {"const": name}},
                     },
-                    *([references[endings[name]]] if name in endings else ()),
+                    *(references[each] for each in shared[name]),
                 ]
             }
             for name, model in reservations.items()

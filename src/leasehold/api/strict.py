@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.api.models.lease import OpenObject
 from leasehold.model.errors import UnknownKeysError
-from leasehold.resource_types.ending import KEYS
+from leasehold.resource_types import ending, no_show
 from leasehold.resource_types.unknown_keys import LONGEST_NAMED, MOST_NAMED, refuse_unknown
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from leasehold.resource_types.unknown_keys import Place
 
 Part = TypeVar("Part", bound=OpenObject)
+
+KEYS = ending.KEYS | no_show.KEYS
+"""The keys of reservations that do not belong to one resource type; all of them are from 1.2 on."""
 
 
 def check_query(sent: Iterable[str], known: Sequence[str]) -> None:

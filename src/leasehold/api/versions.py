@@ -69,6 +69,7 @@ HISTORY: Mapping[Version, str] = {
 * Reservations have `images`: what became of the image of each server that `before_end` asked for.
 * Events `server.ends_soon` and `server.stays`: a project is told before a lease needs the room of its preemptible
   servers.
+* Reservations have `no_show_seconds`: so long after the start, what has no server is released, after a warning.
 * `/v1/series`: leases that recur by a rule of RFC 5545 are requested, amended and deleted together.
 * Administrators make maintenance windows on hosts at `/v1/maintenances`. Leases on the hosts that have not started are
   moved, if the request says so.

@@ -77,6 +77,22 @@ MANAGER_OPTIONS = [
         "recycling.",
     ),
     cfg.IntOpt(
+        "no_show_seconds",
+        default=0,
+        min=0,
+        max=YEAR,
+        help="So many seconds after the start of a lease, its hosts on which it has no server are released, and its "
+        "project is warned at half of the time. It is for new reservations that do not say it themselves; 0 means "
+        "never.",
+    ),
+    cfg.IntOpt(
+        "shortest_no_show_seconds",
+        default=int(LeaseSettings().shortest_no_show.total_seconds()),
+        min=1,
+        max=YEAR,
+        help="The fewest `no_show_seconds` that a reservation may ask for: servers need time to boot.",
+    ),
+    cfg.IntOpt(
         "rebind_before_start_seconds",
         default=int(LeaseSettings().rebind_before_start.total_seconds()),
         min=1,
@@ -221,6 +237,8 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         external=external.read(conf),
         longest_grace=timedelta(seconds=conf.manager.longest_grace_seconds),
         longest_recycling=timedelta(seconds=conf.manager.longest_recycle_seconds),
+        no_show=timedelta(seconds=conf.manager.no_show_seconds),
+        shortest_no_show=timedelta(seconds=conf.manager.shortest_no_show_seconds),
     )
 
 

@@ -77,7 +77,8 @@ class LeaseSettings:
     resources for leases that have not started; those that begin within `rebind_before_start` keep theirs. A lease that
     waits is tried again every `retry_pause`, at most `retries` times.
     After its end, a request may let servers live on for a `longest_grace` and then, if they are recycled, for
-    `longest_recycling`.
+    `longest_recycling`. A request that does not say it releases what it does not use `no_show` after its start, 0 means
+    never; it may ask for `shortest_no_show` or more.
     """
 
     cleaning_time: timedelta = timedelta(0)
@@ -97,6 +98,8 @@ class LeaseSettings:
     external: ExternalSettings = field(default_factory=ExternalSettings)
     longest_grace: timedelta = timedelta(days=1)
     longest_recycling: timedelta = timedelta(days=7)
+    no_show: timedelta = timedelta(0)
+    shortest_no_show: timedelta = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from sqlalchemy import and_, bindparam, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation
 from leasehold.db.ending import read_ending, write_ending
+from leasehold.db.no_show import read_no_show, write_no_show
 from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, reservations
 from leasehold.db.waiting import read_waiting, write_waiting
@@ -100,6 +101,7 @@ def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
         "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
         "ending": write_ending(reservation.ending),
+        "no_show": write_no_show(reservation.no_show),
         "created_at": reservation.created_at,
         "updated_at": reservation.updated_at,
     }
@@ -277,6 +279,7 @@ def _reservation(row: Row[Any], held: tuple[Allocation, ...]) -> Reservation:
         allocations=held,
         missing=row.missing,
         ending=read_ending(row.ending),
+        no_show=read_no_show(row.no_show),
     )
 
 
@@ -364,6 +367,7 @@ def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
         "missing": reservation.missing,
         "cloud": dict(reservation.cloud),
         "ending": write_ending(reservation.ending),
+        "no_show": write_no_show(reservation.no_show),
         "updated_at": reservation.updated_at,
     }
 
@@ -402,6 +406,7 @@ _SAVE_RESERVATION = _save(
     "missing",
     "cloud",
     "ending",
+    "no_show",
     "updated_at",
 )
 _SAVE_EVENT = _save(events, "time", "status", "updated_at")

@@ -188,6 +188,7 @@ reservations = Table(
     Column("updated_at", UtcDateTime),
     Column("missing", Integer),
     Column("ending", JSON(none_as_null=True)),
+    Column("no_show", JSON(none_as_null=True)),
     Index("ix_reservations_lease_id", "lease_id"),
     **EXACT,
 )

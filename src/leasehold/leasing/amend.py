@@ -23,7 +23,7 @@ from leasehold.leasing.dates import new_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.reallocation import Reallocation
-from leasehold.leasing.requests import Read, conditions_of, ending_of, place_of, read_requests
+from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -36,6 +36,7 @@ from leasehold.model.errors import (
     WaitingLeaseError,
 )
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.no_show import NEVER
 from leasehold.model.reminder import rearmed
 from leasehold.model.states import EventType
 from leasehold.model.transitions import Trigger, can
@@ -130,14 +131,18 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         found = service.types.get(reservation.resource_type)
         kind = found.kind
         ending = ending_of(service, found, raw, reservation.ending)
-        return Read(found, kind.amend(reservation, kind.asked(raw)), kind.load(reservation.request), ending)
+        no_show = no_show_of(service, found, raw, NEVER if reservation.no_show is None else reservation.no_show.after)
+        before, asked = kind.load(reservation.request), kind.asked(raw)
+        # What a no-show has left of a request may be nothing, which nobody may ask for.
+        return Read(found, kind.amend(reservation, asked) if asked else before, before, ending, no_show)
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]
     requests = {ident: part.stored for ident, part in zip(idents, reading.parts, strict=True)}
     places = {ident: place_of(position) for position, ident in enumerate(idents)}
     endings = {ident: part.ending for ident, part in zip(idents, reading.parts, strict=True)}
-    return Amendment(changes, requests, places, reading.hidden, sight.disabled, endings)
+    no_shows = {ident: part.no_show for ident, part in zip(idents, reading.parts, strict=True)}
+    return Amendment(changes, requests, places, reading.hidden, sight.disabled, endings, no_shows)
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:

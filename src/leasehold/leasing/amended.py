@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.dates import new_warning
 from leasehold.model.errors import ConflictError, InvalidInputError
+from leasehold.model.no_show import changed
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.ending import Ending
@@ -31,9 +32,10 @@ _ZONED = (
 class Amendment:
     """The changes that a client wants.
 
-    `requests` holds the new requests in stored form, `endings` how they end, and `places` their paths in the client's
-    request, all by reservation id. `hidden` are the private properties that the client may not use. `tells_disabled`
-    says that the client may learn that disabled resources would have been enough.
+    `requests` holds the new requests in stored form, `endings` how they end, `no_shows` after which time they release
+    what they do not use, and `places` their paths in the client's request, all by reservation id. `hidden`
+    are the private properties that the client may not use. `tells_disabled` says that the client may learn that
+    disabled resources would have been enough.
     """
 
     changes: LeaseChanges
@@ -42,6 +44,7 @@ class Amendment:
     hidden: frozenset[str]
     tells_disabled: bool = False
     endings: Mapping[str, Ending] = field(default_factory=dict)
+    no_shows: Mapping[str, timedelta] = field(default_factory=dict)
 
     def request(self, part: Reservation) -> Mapping[str, Any]:
         """Return the stored request of a reservation after the amendment."""
@@ -77,11 +80,21 @@ class Amendment:
 
         Raises OutOfWindowError for the time of the warning.
         """
-        return self._applied(lease, window, new_warning(lease, self.changes, window), now)
+        return self._armed(lease, self._applied(lease, window, new_warning(lease, self.changes, window), now), now)
 
     def offered(self, lease: Lease, window: Window, now: datetime) -> Lease:
         """Return the amended lease in another window than the client asked for, with its warning unchanged."""
         return self._applied(lease, window, None, now)
+
+    def _armed(self, lease: Lease, after: Lease, now: datetime) -> Lease:
+        """Return the amended lease, whose time of a no-show counts anew where another request or time is asked for."""
+        started = lease.reached(EventType.START)
+        for part in lease.reservations:
+            if part.id in self.no_shows:
+                anew = self.request(part) != part.request
+                no_show = changed(part.no_show, self.no_shows[part.id], now, started=started, anew=anew)
+                after = after.with_reservations({part.id}, no_show=no_show)
+        return after
 
     def _applied(self, lease: Lease, window: Window, warning: datetime | None, now: datetime) -> Lease:
         after = self.changes.described(replace(lease, window=window))

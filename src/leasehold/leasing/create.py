@@ -24,7 +24,7 @@ from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.requests import Read, conditions_of, ending_of, place_of, read_requests
+from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
 from leasehold.leasing.waiting_terms import waiting_terms
@@ -40,6 +40,7 @@ from leasehold.model.errors import (
 )
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
+from leasehold.model.no_show import NEVER, NoShow
 from leasehold.model.reminder import armed
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
@@ -111,7 +112,14 @@ def read_reservations(
     service.enforcement.check_count(caller.project_id, len(raws))
     reading = read_requests(service, caller, sight, raws, partial(_read, service))
     return [
-        Asked(part.type.kind, part.request, place=place_of(position), hidden=reading.hidden, ending=part.ending)
+        Asked(
+            part.type.kind,
+            part.request,
+            place=place_of(position),
+            hidden=reading.hidden,
+            ending=part.ending,
+            no_show=NoShow(part.no_show) if part.no_show else None,
+        )
         for position, part in enumerate(reading.parts)
     ]
 
@@ -121,7 +129,9 @@ def _read(service: Service, raw: Mapping[str, Any]) -> Read:
         raise MissingParameterError("resource_type")
     found = service.types.offered(raw["resource_type"])
     request = found.kind.parse(found.kind.asked(raw))
-    return Read(found, request, ending=ending_of(service, found, raw, DELETED_AT_ONCE))
+    usual = service.settings.leases.no_show if found.driver.gives_up else NEVER
+    ending, no_show = ending_of(service, found, raw, DELETED_AT_ONCE), no_show_of(service, found, raw, usual)
+    return Read(found, request, ending=ending, no_show=no_show)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +242,7 @@ class _Creation:
                 created_at=now,
                 updated_at=now,
                 ending=part.ending,
+                no_show=part.no_show,
             )
             for part in self.asked
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
+    from leasehold.model.no_show import NoShow
     from leasehold.resource_types.kind import Kind
 
 
@@ -30,7 +31,7 @@ class Asked:
     `leaving` are picks that it no longer holds, but has not released when the window begins.
     `place` is its path in the client's request, such as `reservations[0]`; None if the request does not mention it.
     `hidden` are the private properties that the caller may not use. `ending` says for how long it holds its picks after
-    the end of the lease.
+    the end of the lease; `no_show` is kept for it, and decides nothing.
     """
 
     kind: Kind[Any]
@@ -43,6 +44,7 @@ class Asked:
     place: str | None = None
     hidden: frozenset[str] = frozenset()
     ending: Ending = DELETED_AT_ONCE
+    no_show: NoShow | None = None
 
     @property
     def stored(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from leasehold.leasing.allocations import lasts
 from leasehold.leasing.end_notices import note_end
 from leasehold.model.allocation import taken_by
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.judging import next_no_show
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import Holding, Job, Wanted
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
+    from leasehold.model.no_show import NoShow
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
 
@@ -44,6 +46,8 @@ class Phase(StrEnum):
     END = "end"
     START = "start"
     BEFORE_END = "before_end"
+    NO_SHOW = "no_show"
+    """What the lease does not use is looked for, to warn its owner or to release it (`leasing/no_show.py`)."""
     KEEP = "keep"
     TRY = "try"
     """The lease waits for resources, and is tried again (`leasing/waiting.py`)."""
@@ -64,7 +68,9 @@ class Outcome:
     """The outcome of a step for one reservation; `reason` is a sentence for the lease's owner.
 
     `occupied` are the allocations on vacated hosts that cannot be released yet, because servers remain there. `freed`
-    are allocations that are released although the reservation is not done: servers live on elsewhere.
+    are allocations that are released although the reservation is not done, because servers live on elsewhere, or
+    although its lease goes on, because it does not use them. `no_show` is what is known of its no-show from now on, if
+    that differs, and `unused` are the allocations that its owner is warned of.
     """
 
     reservation_id: str
@@ -73,6 +79,8 @@ class Outcome:
     cloud: Mapping[str, Any] | None = None
     occupied: frozenset[int] = frozenset()
     freed: frozenset[int] = frozenset()
+    no_show: NoShow | None = None
+    unused: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ class Step:
 
 
 EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END, Phase.END: EventType.END}
-"""The event that a step carries out; KEEP, REMOVE and RELEASE have none."""
+"""The event that a step carries out; NO_SHOW, KEEP, REMOVE and RELEASE have none."""
 
 
 _BEGUN = {LeaseStatus.STARTING: LeaseNews.STARTING, LeaseStatus.TERMINATING: LeaseNews.ENDING}
@@ -120,6 +128,9 @@ def phase_of(lease: Lease, now: datetime) -> Phase | None:
         moment = _open_since(lease, kind)
         if moment is not None and moment <= now:
             return phase
+    no_show = next_no_show(lease)
+    if no_show is not None and no_show <= now:
+        return Phase.NO_SHOW
     return Phase.KEEP if lease.status in (LeaseStatus.PENDING, LeaseStatus.ACTIVE) else None
 
 
@@ -149,12 +160,12 @@ def _open_since(lease: Lease, kind: EventType) -> datetime | None:
 
 
 def next_moment(lease: Lease) -> datetime | None:
-    """Return when the lease's next event is due: a time in the past means at once, None never."""
+    """Return when the lease's next event or step of a no-show is due: a time in the past means at once, None never."""
     if is_over(lease):
         return None
     if lease.waits and lease.waiting is not None:
         return lease.waiting.due
-    moments = (_open_since(lease, kind) for kind, _ in _STEPS)
+    moments = [*(_open_since(lease, kind) for kind, _ in _STEPS), next_no_show(lease)]
     return min((moment for moment in moments if moment is not None), default=None)
 
 

@@ -16,6 +16,7 @@ from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import forget
 from leasehold.leasing.guests import with_guests
 from leasehold.leasing.lifecycle import EVENT_OF, Phase, Result, next_moment
+from leasehold.leasing.no_show import put_no_show_events, settled
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -25,7 +26,7 @@ from leasehold.resource_types.driver import UNSAVED, Wanted
 from leasehold.resource_types.image_results import shown_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -94,13 +95,12 @@ class _Completion:
     def record(self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime) -> None:
         """Write what the outcomes say about the lease, which is locked, as its pools are."""
         freed = self._freed()
-        held = {each.id: each for part in lease.reservations for each in part.allocations}
-        for pool, ids in freed.items():
-            ending = [held[ident] for ident in ids]
-            end_allocations(connection, ending, generations[pool] + 1, now, Cause.ENDED, released=True)
-        bump_pools(connection, generations)
-        hurry_waiting(connection, generations, now)
         changed = lease.generation != self.step.lease.generation
+        if changed and self.step.phase is Phase.NO_SHOW:
+            # What is promised now may be more. The next step puts back what this one has taken out, or releases it.
+            finish_task(connection, self.claim, now)
+            return
+        self._release(connection, lease, freed, generations, now)
         if changed:
             save_lease(connection, lease, self._known(lease), now)
             finish_task(connection, self.claim, now)
@@ -108,9 +108,31 @@ class _Completion:
             self._succeed(connection, lease, now)
         else:
             self._falter(connection, lease, now)
-        if freed and (changed or self.step.phase in (Phase.KEEP, Phase.RELEASE)):
-            # The other steps have an event of their own.
+        if freed and (changed or self._tells_nothing_of(freed)):
             put_event(connection, LeaseNews.RELEASED, lease, now)
+
+    def _release(
+        self,
+        connection: Connection,
+        lease: Lease,
+        freed: Mapping[str, list[int]],
+        generations: LockedPools,
+        now: datetime,
+    ) -> None:
+        """Release these allocations, and make due the leases that wait for something in their pools."""
+        held = {each.id: each for part in lease.reservations for each in part.allocations}
+        cause = Cause.NO_SHOW if self.step.phase is Phase.NO_SHOW else Cause.ENDED
+        for pool, ids in freed.items():
+            ending = [held[ident] for ident in ids]
+            end_allocations(connection, ending, generations[pool] + 1, now, cause, released=True)
+        bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
+
+    def _tells_nothing_of(self, freed: Mapping[str, list[int]]) -> bool:
+        """Return whether the step has no event of its own that speaks of all that is released."""
+        if self.step.phase is Phase.NO_SHOW:
+            return not all(self._early.issuperset(ids) for ids in freed.values())
+        return self.step.phase in (Phase.KEEP, Phase.RELEASE)
 
     def _as_it_is(self, connection: Connection) -> Lease | None:
         """Return the lease, locked; it is read again only if it has changed since the step began."""
@@ -121,18 +143,25 @@ class _Completion:
     def _freed(self) -> dict[str, list[int]]:
         """Return, by pool, the allocations to release.
 
-        All of an ended reservation, and those on which nothing lives on; of any other, former and vacated ones.
+        All of an ended reservation, and those on which nothing lives on; of any other, former and vacated ones, and
+        those that it gives up.
         """
         done = self._of(Result.DONE)
-        early = frozenset[int]().union(*(outcome.freed for outcome in self.outcomes))
+        early = self._early
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
             over = job.all_holdings if self.step.wanted is Wanted.ENDED else (*job.former, *job.left)
             ready = [each for each in over if job.name in done or each.allocation_id in early]
+            ready += [each for each in job.holdings if each not in over and each.allocation_id in early]
             for holding in ready:
                 if holding.allocation_id not in self._occupied:
                     freed.setdefault(holding.resource.pool, []).append(holding.allocation_id)
         return freed
+
+    @property
+    def _early(self) -> frozenset[int]:
+        """The allocations that are released although their reservation is not done, or its lease goes on."""
+        return frozenset().union(*(outcome.freed for outcome in self.outcomes))
 
     @property
     def _occupied(self) -> frozenset[int]:
@@ -150,6 +179,11 @@ class _Completion:
                 lease = lease.with_reservations({part.id}, cloud={**part.cloud, **facts[part.id]})
         return lease
 
+    def _settled(self, lease: Lease, now: datetime) -> Lease:
+        """Return the lease with these facts, and with what a no-show makes of it."""
+        known = self._known(lease)
+        return settled(known, self.step, self.outcomes, now) if self.step.phase is Phase.NO_SHOW else known
+
     def _succeed(self, connection: Connection, lease: Lease, now: datetime) -> None:
         phase = self.step.phase
         if phase is Phase.REMOVE:
@@ -157,8 +191,10 @@ class _Completion:
                 forget(connection, lease, now)
             finish_task(connection, self.claim, None)
             return
-        after = save_lease(connection, lease, _NEXT[phase](self._known(lease)), now)
-        if phase is Phase.BEFORE_END:
+        after = save_lease(connection, lease, _NEXT[phase](self._settled(lease, now)), now)
+        if phase is Phase.NO_SHOW:
+            put_no_show_events(connection, after, self.step, self.outcomes, now)
+        elif phase is Phase.BEFORE_END:
             put_event(connection, LeaseNews.WARNED, after, now, _images(after))
         elif phase in EVENT_OF:
             more = _images(after) if phase is Phase.END else None
@@ -173,10 +209,12 @@ class _Completion:
     def _falter(self, connection: Connection, lease: Lease, now: datetime) -> None:
         """Record why a reservation is not done, and schedule the next try."""
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
-        over = self.step.phase is Phase.RELEASE
-        after = self._known(lease) if over else replace(self._known(lease), status_reason=reason)
+        after = self._settled(lease, now)
+        after = after if self.step.phase is Phase.RELEASE else replace(after, status_reason=reason)
         tells = shows_failure(self.claim, self.step, self.outcomes)
         after = save_lease(connection, lease, self._failed(after) if tells else after, now)
+        if self.step.phase is Phase.NO_SHOW:
+            put_no_show_events(connection, after, self.step, self.outcomes, now)
         if tells and not _has_failed(self.step):
             warning = self.step.phase is Phase.BEFORE_END
             told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"
@@ -243,6 +281,7 @@ def _ended(lease: Lease) -> Lease:
 _NEXT: dict[Phase, Callable[[Lease], Lease]] = {
     Phase.START: lambda lease: _well(move(lease, Trigger.STARTED)),
     Phase.BEFORE_END: lambda lease: _well(move(lease, Trigger.WARNED)),
+    Phase.NO_SHOW: _well,
     Phase.KEEP: _well,
     Phase.END: _ended,
     Phase.RELEASE: lambda lease: lease,

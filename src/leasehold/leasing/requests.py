@@ -9,11 +9,14 @@ from leasehold.leasing.bounds import Conditions, check_texts
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
+from leasehold.model.no_show import NEVER
 from leasehold.resource_types.conditions import newly_named
 from leasehold.resource_types.ending import read_ending
+from leasehold.resource_types.no_show import read_no_show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import timedelta
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
@@ -24,12 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One reservation as its plugin parsed it, and how it ends; `before` is the request that an amendment replaces."""
+    """One reservation as its plugin parsed it, and how it ends; `before` is the request that an amendment replaces.
+
+    `no_show` is the time after which it releases what it does not use.
+    """
 
     type: ResourceType
     request: Any
     before: Any = None
     ending: Ending = DELETED_AT_ONCE
+    no_show: timedelta = NEVER
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -94,8 +101,22 @@ def ending_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], bef
 
     Keys that the type's own request has are not looked at.
     """
-    raw = {key: value for key, value in raw.items() if key not in type_.kind.schema.model_fields}
-    return read_ending(raw, before, service.settings.leases, can=type_.driver.endings, noun=type_.kind.noun)
+    return read_ending(
+        _shared(type_, raw), before, service.settings.leases, can=type_.driver.endings, noun=type_.kind.noun
+    )
+
+
+def no_show_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], before: timedelta) -> timedelta:
+    """Return after which time a reservation of this type releases what it does not use, by a request.
+
+    Raises the errors of `read_no_show`. Keys that the type's own request has are not looked at.
+    """
+    settings, gives_up = service.settings.leases, type_.driver.gives_up
+    return read_no_show(_shared(type_, raw), before, settings, gives_up=gives_up, noun=type_.kind.noun)
+
+
+def _shared(type_: ResourceType, raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if key not in type_.kind.schema.model_fields}
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:

@@ -12,6 +12,7 @@ from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransien
 from leasehold.db.task import LEASE, due_anew, finish_task, postpone_task, still_ours
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
+from leasehold.leasing.no_show import NOTHING, Verdict, judge
 from leasehold.leasing.outcome import complete, shows_failure
 from leasehold.leasing.resource import converge_resource, standing
 from leasehold.leasing.waiting import try_waiting
@@ -108,6 +109,7 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
         occupied = driver.occupied(service.cloud, job) if left else frozenset[int]()
         if step.phase is Phase.START:
             _started(service, driver, job)
+        found = judge(service.cloud, driver, step, job, service.now()) if step.phase is Phase.NO_SHOW else NOTHING
     except CloudTransientError as error:
         return replace(_waiting(service, job, error), freed=_freed(service, step, job))
     except CloudPermanentError as error:
@@ -122,7 +124,19 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
         return Outcome(job.name, Result.WAITING, "An internal error; the operator finds it in the manager's log")
     stored = job.reservation.cloud
     new = dict(facts) if any(name not in stored or stored[name] != value for name, value in facts.items()) else None
-    return Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
+    done = Outcome(job.name, Result.DONE, cloud=new, occupied=occupied)
+    return _judged(done, found)
+
+
+def _judged(done: Outcome, found: Verdict) -> Outcome:
+    """Return the outcome of a reservation that is as it should be in the cloud, with what it does not use."""
+    outcome = replace(done, no_show=found.no_show, unused=found.unused, freed=found.freed)
+    if not found.failures:
+        return outcome
+    refused = all(isinstance(each, CloudPermanentError) for each in found.failures)
+    why = "; ".join(dict.fromkeys(map(str, found.failures)))
+    result, what = (Result.REFUSED, "The cloud refused") if refused else (Result.WAITING, "Waiting for the cloud")
+    return replace(outcome, result=result, reason=f"{what}: {why}")
 
 
 def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | None:

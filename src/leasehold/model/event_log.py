@@ -49,6 +49,8 @@ class LeaseNews(StrEnum):
     WAITING = "lease.waiting"
     GRANTED = "lease.granted"
     TIMED_OUT = "lease.timedout"
+    NO_SHOW_WARNED = "lease.no_show_warned"
+    NO_SHOW_RELEASED = "lease.no_show_released"
 
 
 class ResourceNews(StrEnum):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.no_show import NoShow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Reservation:
 
     `missing` is how much of what was promised has no allocation any more, in the request's unit; None while
     `missing_resources` is set means that it is not known. It counts only while the flag is set. `ending` says what
-    happens to its servers when the lease ends.
+    happens to its servers when the lease ends, `no_show` when what it does not use is released; None means never.
     """
 
     id: str
@@ -42,3 +43,4 @@ class Reservation:
     allocations: tuple[Allocation, ...] = ()
     missing: int | None = None
     ending: Ending = DELETED_AT_ONCE
+    no_show: NoShow | None = None

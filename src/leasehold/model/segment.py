@@ -42,6 +42,8 @@ class Cause(StrEnum):
     """Ends: it reached the end that was agreed."""
     ENDED_EARLY = "ended_early"
     """Ends: an amendment moved the end of the lease to the present."""
+    NO_SHOW = "no_show"
+    """Ends: nothing ran on it some time after the start, as the reservation asked for."""
     DELETED = "deleted"
     """Ends: the lease was deleted."""
 

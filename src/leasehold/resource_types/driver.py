@@ -165,6 +165,8 @@ class Driver(ABC, Generic[R]):
 
     Before it leaves a resource with servers to everybody, it stores the allocations of all such resources (`GUESTS`).
     Such a type is `movable`, and outlives."""
+    gives_up: ClassVar[bool] = False
+    """Whether an active reservation can give up what it does not use: `used` and `give_up` are there."""
     swappable: ClassVar[bool] = False
     """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
 
@@ -334,6 +336,21 @@ class Driver(ABC, Generic[R]):
         `converge` while `job.kept_until` lies ahead. Raises CloudError.
         """
         return frozenset(holding.allocation_id for holding in job.all_holdings)
+
+    def used(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:  # noqa: ARG002 - a default
+        """Return the allocation ids of `job.holdings` on whose resources the reservation has servers.
+
+        Only for a type that `gives_up`. Called after `converge`. Raises CloudError.
+        """
+        return frozenset(holding.allocation_id for holding in job.holdings)
+
+    def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:  # noqa: ARG002 - a default
+        """Take a resource out of an active reservation that has no server there; return whether it is out.
+
+        False, and the reservation keeps it, if something is on its way there. Raises CloudError while it is not known;
+        then `converge` puts the resource back, and this is tried again. Only for a type that `gives_up`.
+        """
+        return False
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any] | None:  # noqa: ARG002 - a default
         """Do what the reservation requested for the time before its end; return facts to store, if there are any.

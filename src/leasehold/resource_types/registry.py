@@ -157,6 +157,11 @@ class ResourceTypes:
         found = self.find(reservation.resource_type)
         return found is not None and found.driver.outlives
 
+    def gives_up(self, reservation: Reservation) -> bool:
+        """Say whether a reservation can release what it does not use; not if the plugin cannot be used."""
+        found = self.find(reservation.resource_type)
+        return found is not None and found.driver.gives_up
+
     def schemas(self) -> Mapping[str, type[BaseModel]]:
         """Return the request shape of every type that is switched on, for the OpenAPI document."""
         return {name: each.kind.schema for name, each in self.by_name.items()}

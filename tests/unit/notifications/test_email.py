@@ -217,6 +217,15 @@ def test_a_question_says_how_to_answer_it() -> None:
     assert "/heal" not in write_letter(event(), subscription(), None).text
 
 
+def test_a_no_show_says_how_much_is_released_and_when() -> None:
+    part = {"reservation_id": "42", "resource_type": "physical:host", "amount": 3}
+    warned = event("lease.no_show_warned", unused=[{**part, "released_at": "2031-05-01T09:20:00+00:00"}])
+    until = "unless it has a server there by 2031-05-01T09:20:00+00:00\n"
+    assert f"physical:host: 3 of reservation 42, {until}" in write_letter(warned, subscription(), None).text
+    released = event("lease.no_show_released", unused=[part])
+    assert "physical:host: 3 of reservation 42\n" in write_letter(released, subscription(), None).text
+
+
 def test_an_operator_replaces_the_templates(tmp_path: Path) -> None:
     def subject(kind: str) -> str:
         return write_letter(event(kind), subscription(), str(tmp_path)).subject

@@ -17,7 +17,7 @@ from leasehold.api.listing import Listing
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
-from leasehold.api.strict import check_reservations
+from leasehold.api.strict import KEYS, check_reservations
 from leasehold.api.versions import ENDINGS, ETAGS, PAGES
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -34,7 +34,6 @@ from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
-from leasehold.resource_types.ending import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, check_giving_back, idempotency_key
-from leasehold.api.strict import check_reservation, check_reservations
+from leasehold.api.strict import KEYS, check_reservation, check_reservations
 from leasehold.api.views.series import show_series
 from leasehold.leasing import series as many
 from leasehold.leasing.callers_name import act_in_callers_name
@@ -17,7 +17,6 @@ from leasehold.model.errors import InvalidDateError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.series import SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
-from leasehold.resource_types.ending import KEYS
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call

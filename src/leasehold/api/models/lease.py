@@ -231,6 +231,7 @@ class ReservationAnswer(TypedDict):
     resources_changed: bool
     created_at: str | None
     updated_at: str | None
+    no_show_seconds: NotRequired[int]
     on_end: NotRequired[str]
     grace_seconds: NotRequired[int]
     recycle_seconds: NotRequired[int]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
 from leasehold.api.versions import ENDINGS, HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
 from leasehold.model.heal_policy import DEFAULT
+from leasehold.model.no_show import NEVER
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
@@ -103,6 +104,9 @@ def show_reservation(reservation: Reservation, types: ResourceTypes, version: Ve
         "updated_at": to_record(reservation.updated_at),
     }
     ends = show_ending(reservation) if version >= ENDINGS and types.outlives(reservation) else {}
+    if version >= ENDINGS and types.gives_up(reservation):
+        no_show = NEVER if reservation.no_show is None else reservation.no_show.after
+        ends["no_show_seconds"] = int(no_show.total_seconds())
     return cast("ReservationAnswer", {**ends, **types.view(reservation), **common})
 
 

@@ -31,7 +31,16 @@ from leasehold.resource_types.host.enrolment import (
 )
 from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
-from leasehold.resource_types.host.moving import dissolve, leave, names_of, occupy, on_the_way, servers_on, unclaim
+from leasehold.resource_types.host.moving import (
+    dissolve,
+    give_up,
+    leave,
+    names_of,
+    occupy,
+    on_the_way,
+    servers_on,
+    unclaim,
+)
 from leasehold.resource_types.host.strangers import audit_strangers
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.slots import aggregates
@@ -44,7 +53,7 @@ if TYPE_CHECKING:
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
-    from leasehold.resource_types.driver import HostName, Job
+    from leasehold.resource_types.driver import Holding, HostName, Job
     from leasehold.resource_types.enrolment import Discovery, Report
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -64,6 +73,7 @@ class HostDriver(Driver[HostRequest]):
     swappable = True
     outlives = True
     gives_back = True
+    gives_up = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
@@ -162,6 +172,8 @@ class HostDriver(Driver[HostRequest]):
             steps = [partial(occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
             steps += [partial(leave, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
             steps += [partial(unclaim, cloud, job, host) for host in sorted(names_of(job.former) - aggregate.hosts)]
+            if job.reservation.no_show is not None and job.reservation.no_show.claims:
+                steps += [partial(unclaim, cloud, job, host) for host in sorted(hosts - arriving)]
             do_all(steps, patient=False)
         return {"aggregate_id": aggregate.id}
 
@@ -187,6 +199,16 @@ class HostDriver(Driver[HostRequest]):
         members = aggregate.hosts if aggregate else frozenset[str]()
         held = job.all_holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in members)
+
+    def used(self, cloud: Cloud, job: Job[HostRequest]) -> frozenset[int]:
+        """Return the allocations on hosts that have servers; one listing for all of them."""
+        used = {server.service_host for server in cloud.servers.on_hosts(names_of(job.holdings))}
+        held = job.holdings
+        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
+
+    def give_up(self, cloud: Cloud, job: Job[HostRequest], holding: Holding) -> bool:
+        """Move the host into the free pool, if nothing is on its way to it."""
+        return give_up(cloud, job, holding.resource.attributes["service_name"])
 
     def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
         """Do the end action that the reservation asks for with the servers on its hosts."""

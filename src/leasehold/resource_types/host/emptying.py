@@ -35,6 +35,19 @@ def prove_empty(cloud: Cloud, host: str, provider: str, doomed: Callable[[Server
         await_end(cloud, host, provider, consumers, doomed)
 
 
+def is_unused(cloud: Cloud, host: str, provider: str) -> bool:
+    """Claim what is left of the host, and return whether no server uses it or is on its way to it.
+
+    The claim stays. On an unused host this is one call.
+    """
+    consumers = cloud.providers.claim_rest(provider)
+    if not consumers:
+        return True
+    if any(_uses(each, host) for each in cloud.servers.with_ids(consumers)):
+        return False
+    return not _newcomers(cloud, provider, consumers)
+
+
 def await_end(
     cloud: Cloud, host: str, provider: str, consumers: Collection[str], doomed: Callable[[Server], bool]
 ) -> None:
@@ -49,14 +62,19 @@ def await_end(
     if using:
         message = f"{len(using)} servers are still being removed from one of its hosts, or are on their way to it"
         raise CloudTransientError(message)
-    # What the consumers have freed since the claim is open until it is claimed too.
-    left = cloud.providers.claim_rest(provider)
-    if left - set(consumers):
-        message = f"{len(left)} servers are on their way to one of its hosts"
+    if newcomers := _newcomers(cloud, provider, consumers):
+        message = f"{newcomers} servers are on their way to one of its hosts"
         raise CloudTransientError(message)
-    if left:
+
+
+def _newcomers(cloud: Cloud, provider: str, consumers: Collection[str]) -> int:
+    """Claim what consumers that use nothing have freed since the claim; return how many came before that."""
+    left = cloud.providers.claim_rest(provider)
+    newcomers = left - set(consumers)
+    if left and not newcomers:
         text = "Placement has allocations on %s for %s, which use nothing there: they are ignored"
         log.warning(text, provider, ", ".join(sorted(left)))
+    return len(newcomers)
 
 
 def users_of(cloud: Cloud, host: str, provider: str) -> list[Server]:

@@ -12,7 +12,7 @@ from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Stra
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.end_actions import action_of
-from leasehold.resource_types.host.emptying import await_end, prove_empty
+from leasehold.resource_types.host.emptying import await_end, is_unused, prove_empty
 from leasehold.resource_types.images import Awaited
 from leasehold.resource_types.outliving import CLOSED, say_living
 
@@ -110,6 +110,19 @@ def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str
         await_end(cloud, host, provider, consumers, lambda each: job.kept_until is None and each.id not in kept)
     give_back(cloud, job, host)
     cloud.providers.release_claims(provider)
+
+
+def give_up(cloud: Cloud, job: Job[HostRequest], host: str) -> bool:
+    """Give a host without servers back, unless a boot is on its way to it; return whether it is in the free pool.
+
+    It is claimed meanwhile. If a call fails, the claim stays until `converge` or the next attempt releases it.
+    """
+    provider = provider_of(job, host)
+    unused = is_unused(cloud, host, provider)
+    if unused:
+        give_back(cloud, job, host)
+    cloud.providers.release_claims(provider)
+    return unused
 
 
 def give_back(cloud: Cloud, job: Job[HostRequest], host: str) -> None:

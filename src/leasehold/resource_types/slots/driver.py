@@ -48,6 +48,7 @@ class SlotsDriver(Driver[R]):
     """Keeps a flavor, an aggregate and a resource class for each reservation."""
 
     outlives = True
+    gives_up = True
 
     def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
         """Delete late boots on the hosts."""
@@ -67,6 +68,16 @@ class SlotsDriver(Driver[R]):
     def kept(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
         """Return the allocations on hosts that have servers or a cloud object of the reservation."""
         return kept_slots(cloud, job)
+
+    def used(self, cloud: Cloud, job: Job[R]) -> frozenset[int]:
+        """Return the allocations on hosts that have servers of the reservation."""
+        used = {server.service_host for server in _booted(cloud, job)}
+        held = job.holdings
+        return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
+
+    def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:
+        """Withdraw the slots on a host, if no server has one or is to get one."""
+        return give_up_slots(cloud, job, holding)
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any]:
         """Do the end action that the reservation asks for with its servers."""
@@ -183,6 +194,20 @@ def kept_slots(cloud: Cloud, job: Job[Any]) -> frozenset[int]:
         for held in job.all_holdings
         if held.resource.attributes["service_name"] in used or _offered(cloud, job, held)
     )
+
+
+def give_up_slots(cloud: Cloud, job: Job[Any], holding: Holding) -> bool:
+    """Withdraw a reservation from a host; return False if a server has one of its slots there, or is to get one.
+
+    Placement decides it: it does not remove an inventory that a boot has been given a part of.
+    """
+    attributes = holding.resource.attributes
+    provider, offered = child_provider(attributes["hypervisor_hostname"]), resource_class(job.name)
+    if cloud.providers.usages(provider).get(offered):
+        return False
+    cloud.providers.remove_inventory(provider, offered)
+    cloud.aggregates.remove_host(job.name, attributes["service_name"])
+    return True
 
 
 def _offered(cloud: Cloud, job: Job[Any], held: Holding) -> bool:

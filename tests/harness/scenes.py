@@ -36,6 +36,8 @@ MORE = "gpu-02.example"
 GIVEN = "cmp-02"
 """A host that no reservation of the scenes gets."""
 GUEST = "web"
+USED = "on-flavor:instance"
+"""The server of the reservation that is used in the scene of a no-show."""
 BIG = '[">=", "$vcpus", "16"]'
 
 
@@ -181,7 +183,7 @@ def _drawing(world: World) -> None:
     change(world.service, HOST, world.hosts[name].id, {}, pool=Membership.RESERVATION)
 
 
-def _giving_back(world: World) -> None:
+def _sharing(world: World) -> None:
     """Let a host of the reservation pool serve everybody."""
     (held,) = world.holds(grant(world, 1, 5))
     assert held != GIVEN
@@ -218,6 +220,20 @@ def _left(world: World) -> bool:
     return set(there) == {f"on-{HOST}"} and set(there.values()) == shared
 
 
+def _unused(world: World) -> None:
+    """Leave hosts and instances of a lease unused; its owner was warned, and the time of the no-show is over now."""
+    lease = active(world)
+    world.amend(lease, reservations=tuple({"id": part.id, "no_show_seconds": 1800} for part in lease.reservations[:3]))
+    for server in world.cloud.servers.all():
+        if server.name != USED:
+            world.cloud.servers.delete(server.id)
+    for _quarter in range(2):
+        run_manager(world)
+        world.clock.advance(minutes=15)
+    states = [world.part(lease, position).no_show for position in range(3)]
+    assert [each is not None and each.done for each in states] == [False, False, True], states
+
+
 def _is(status: str) -> Callable[[World], bool]:
     def right(world: World) -> bool:
         lease = lease_of(world)
@@ -234,7 +250,7 @@ def _is_drawn(world: World) -> bool:
     return host.membership is Membership.RESERVATION and host.bookable and elsewhere
 
 
-def _is_given_back(world: World) -> bool:
+def _is_shared(world: World) -> bool:
     return [each.label for each in world.listed() if each.membership is Membership.SHARED] == [GIVEN]
 
 
@@ -245,6 +261,13 @@ def is_gone(world: World) -> bool:
 def _healed(world: World) -> bool:
     lease = lease_of(world)
     return lease is not None and lease.status == "ACTIVE" and lease.degraded
+
+
+def _is_released(world: World) -> bool:
+    """Return whether the lease has only the reservation that it uses, and its address."""
+    lease = lease_of(world)
+    held = [] if lease is None else [len(world.holds(lease, position)) for position in range(4)]
+    return is_active(world) and held == [0, 0, 1, 1]
 
 
 def _warned(world: World) -> bool:
@@ -266,7 +289,8 @@ MANAGER_SCENES = (
     Scene("end", _ending, _is("TERMINATED"), 1),
     Scene("give back", _leaving, _left, 1),
     Scene("outlived", _outlived, _is("TERMINATED"), 2),
+    Scene("no-show", _unused, _is_released, 1.5),
     Scene("draw", _drawing, _is_drawn),
-    Scene("give back", _giving_back, _is_given_back),
+    Scene("share", _sharing, _is_shared),
     Scene("delete", lambda world: world.delete(active(world)), is_gone, 1),
 )

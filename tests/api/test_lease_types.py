@@ -115,7 +115,9 @@ def test_an_immediate_lease_starts_now(new: Client, full: str) -> None:
 @pytest.mark.parametrize(
     ("more", "field"),
     [
-        ({"type": "best_effort"}, "type"),
+        ({"type": "preemptible"}, "type"),
+        ({"type": "best_effort", "deadline": "2031-05-01 09:00"}, "deadline"),
+        ({"type": "best_effort", "retry_seconds": 60}, "retry_seconds"),
         ({"type": "waitlist"}, "deadline"),
         ({"type": "waitlist", "deadline": "2031-05-01 09:00"}, "deadline"),
         ({"type": "waitlist", "deadline": "soon"}, "deadline"),

@@ -85,7 +85,7 @@ WINDOW = {
     **dict.fromkeys(("hosts", "moved", "warned"), list),
 }
 FLAG = {"disabled": bool, "disabled_reason": type(None)}
-POOL = {"pool": str, "pool_reason": type(None)}
+POOL = {"pool": str, "pool_reason": type(None), "held_for": type(None)}
 """What hosts and addresses have from 1.2 on, and resources."""
 HOST = {
     **MADE,

@@ -58,6 +58,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:heal": MEMBERS,
     "leasehold:leases:use_disabled": ADMINS,
     "leasehold:leases:give_back": ADMINS,
+    "leasehold:leases:best_effort": MEMBERS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -98,10 +99,10 @@ UNRULED = {("GET", "/"), ("GET", "/versions")}
 PARTS = {rule.name for rule in base.RULES}
 """Rules that no route asks for, because other rules consist of them."""
 
-WITHIN = {"leasehold:leases:use_disabled", "leasehold:leases:give_back"}
+WITHIN = {"leasehold:leases:use_disabled", "leasehold:leases:give_back", "leasehold:leases:best_effort"}
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
-`test_disabling.py`, `test_endings.py`."""
+`test_disabling.py`, `test_endings.py`, `test_best_effort.py`."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 HOOK = {"target": "https://hooks.example.org/"}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.api.conftest import Client, Clock
 
 DATES = {"start_date": "2031-05-02 10:00", "end_date": "2031-05-02 12:00"}
-KEYS = {"pool", "pool_reason"}
+KEYS = {"pool", "pool_reason", "held_for"}
 LISTS = ["/v1/os-hosts", "/v1/resources/physical:host"]
 VALUES: list[Any] = [None, "", "drawing", "giving_back", "Shared", 1, True, [], {}]
 

@@ -176,7 +176,7 @@ NO_REMINDERS: Values = [True, 60, "60", "", "Default", {}, [0], [-1], [1.5], ["6
 NEWER = {
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,
-    "type": ["best_effort", "Scheduled", "immediate ", *NO_POLICY],
+    "type": ["best-effort", "Scheduled", "immediate ", *NO_POLICY],
     "retries": NO_COUNT,
     "retry_seconds": NO_COUNT,
     "deadline": NO_DATE,

@@ -61,7 +61,9 @@ HISTORY: Mapping[Version, str] = {
 * `/v1/subscriptions`: events of a project, or of a user's `own` leases, are sent to a webhook, signed and in the form
   of CloudEvents, or by e-mail.
 * Leases have a `type`. `immediate` starts now; `retry` and `waitlist` are kept if they cannot be granted at once, and
-  tried again. Two more statuses, `IN_PROGRESS` and `TIMEDOUT`; before, they are shown as `PENDING` and `ERROR`.
+  tried again. For a `best_effort` lease shared hosts are drawn into the reservation pool, if they would be enough and
+  their servers have room elsewhere. Two more statuses, `IN_PROGRESS` and `TIMEDOUT`; before, they are shown as
+  `PENDING` and `ERROR`.
 * `/v1/alarms`: a project is told, by events, when less than it wants can be leased, and when there is enough again.
 * Reservations have `on_end`, `grace_seconds` and `recycle_seconds`: what happens to their servers when the lease ends,
   and when. Those of instances and flavors have `before_end` as well. Reservations of hosts may end with `give_back`, if
@@ -76,10 +78,10 @@ HISTORY: Mapping[Version, str] = {
 * Resources have `disabled` and `disabled_reason`, which administrators see and set with PUT of a host and of a
   resource. A disabled resource is leased to nobody but administrators, and `reservable` is false for it at every
   version.
-* Hosts have a `pool` and a `pool_reason`, which administrators see. A host that serves everybody is enrolled with its
-  servers by POST with `pool: shared`; PUT with `pool: reservation` draws it into the reservation pool, and `shared`
-  gives it back. Only hosts of the reservation pool are leased, and `reservable` is false for all others at every
-  version.
+* Hosts have a `pool`, a `pool_reason` and `held_for`, which administrators see. A host that serves everybody is
+  enrolled with its servers by POST with `pool: shared`; PUT with `pool: reservation` draws it into the reservation
+  pool, and `shared` gives it back. Only hosts of the reservation pool are leased, and `reservable` is false for all
+  others at every version.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

@@ -24,7 +24,7 @@ class ResourceTable:
 
     A shared resource counts as not enrolled. `numbers` is ascending. It also has the numbers that only allocations
     mention; such a row is not usable and has no capacity. -1 stands for no capacity in `_capacity`, and for no limit in
-    `_max_unit`.
+    `_max_unit`. `holders` are the leases that resources are held for, by number.
     """
 
     def __init__(self) -> None:
@@ -32,6 +32,7 @@ class ResourceTable:
         self.numbers: NDArray[np.int64] = np.empty(0, np.int64)
         self.usable: Mask = np.empty(0, np.bool_)
         self.disabled: Mask = np.empty(0, np.bool_)
+        self.holders: dict[int, str] = {}
         self.enrolled: Mask = np.empty(0, np.bool_)
         self.properties = PropertyTable()
         self._capacity: dict[str, NDArray[np.int64]] = {}
@@ -93,12 +94,26 @@ class ResourceTable:
             self.usable[row] = resource.usable
             self.disabled[row] = resource.disabled
             self.enrolled[row] = resource.pooled
+            self._put_holder(resource)
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)
             for name in resource.traits - self._traits.keys():
                 self._traits[name] = np.zeros(len(self), np.bool_)
             for name, column in self._traits.items():
                 column[row] = name in resource.traits
+
+    def _put_holder(self, resource: Resource) -> None:
+        if resource.held_for is not None and resource.deleted_at is None:
+            self.holders[resource.number] = resource.held_for
+        else:
+            self.holders.pop(resource.number, None)
+
+    def without_held(self, mask: Mask, lease_id: str | None) -> Mask:
+        """Take the rows out of the mask that are held for other leases than this one, and return it."""
+        others = [number for number, holder in self.holders.items() if holder != lease_id]
+        if others:
+            mask[self.rows(others)] = False
+        return mask
 
     def _put_amounts(self, amounts: dict[str, NDArray[np.int64]], row: int, given: Mapping[str, int]) -> None:
         for name in given.keys() - amounts.keys():

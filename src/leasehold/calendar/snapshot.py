@@ -95,6 +95,8 @@ class Snapshot:
         self._left_out_positions: Rows | None = None
         self._added = _NOTHING_ADDED
         self._offered: Mask | None = None
+        self._holder: str | None = None
+        self._shared: Mask | None = None
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -108,14 +110,22 @@ class Snapshot:
     def bookable(self) -> Mask:
         """Return the mask of the resources that a new allocation may use: they work and are enrolled and not disabled.
 
-        Those of `with_disabled` and `only` are others.
+        Nor are they held for another lease than that of `seen_by`. Those of `with_disabled`, `with_shared` and `only`
+        are others.
         """
         known = self._resources
-        return known.usable & ~known.disabled if self._offered is None else self._offered.copy()
+        return self._unheld(known.usable & ~known.disabled) if self._offered is None else self._offered.copy()
+
+    def _unheld(self, mask: Mask) -> Mask:
+        return self._resources.without_held(mask, self._holder)
 
     def enrolled(self) -> Mask:
-        """Return the mask of the resources that are still enrolled and not shared, healthy or not."""
-        return self._resources.enrolled.copy()
+        """Return the mask of the resources that are still enrolled and not shared, healthy or not.
+
+        Those of `with_shared` count as if they had been drawn.
+        """
+        known = self._resources.enrolled
+        return known.copy() if self._shared is None else known | self._shared
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
         """Return the mask of the resources that match, by `leasehold.model.properties.matches` for each.
@@ -198,21 +208,32 @@ class Snapshot:
     def only(self, numbers: Collection[int]) -> Snapshot:
         """Return the same pool in which a new allocation may use these enrolled resources and no others.
 
-        Of these, disabled ones are left out. They need not be bookable otherwise: healing gives a resource that works
-        again back before others may have it.
+        Of these, disabled ones and those that are held are left out. They need not be bookable otherwise: healing
+        gives a resource that works again back before others may have it.
         """
         known = self._resources
         offered = np.isin(self.numbers, np.array(sorted(numbers), np.int64)) & known.enrolled & ~known.disabled
-        return self._but(self._left_out, self._added, offered=offered)
+        return self._but(self._left_out, self._added, offered=self._unheld(offered))
 
     def with_disabled(self) -> Snapshot:
         """Return the same pool in which a new allocation may use disabled resources as well, if they work."""
-        return self._but(self._left_out, self._added, offered=self._resources.usable)
+        return self._but(self._left_out, self._added, offered=self._unheld(self._resources.usable.copy()))
+
+    def with_shared(self, numbers: Collection[int]) -> Snapshot:
+        """Return the same pool as it would be if these shared resources had been drawn."""
+        shared = np.isin(self.numbers, np.array(sorted(numbers), np.int64))
+        return self._but(self._left_out, self._added, offered=self.bookable() | shared, shared=shared)
+
+    def seen_by(self, lease_id: str) -> Snapshot:
+        """Return the same pool for a lease: what is held for it is open to it."""
+        if not self._resources.holders:
+            return self
+        return self._but(self._left_out, self._added, holder=lease_id)
 
     @property
     def any_disabled(self) -> bool:
         """Say whether `with_disabled` offers any more."""
-        return bool((self._resources.usable & self._resources.disabled).any())
+        return bool(self._unheld(self._resources.usable & self._resources.disabled).any())
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.
@@ -344,11 +365,14 @@ class Snapshot:
         added: Held,
         overdue: Rows | None = None,
         offered: Mask | None = None,
+        holder: str | None = None,
+        shared: Mask | None = None,
     ) -> Snapshot:
         known = self._overdue if overdue is None else overdue
         tables = (self._resources, self._demands, self._store, self._outlines)
         other = Snapshot(*tables, self._now, self._answers, overdue=known)
-        other._left_out, other._added = left_out, added
+        other._left_out, other._added, other._holder = left_out, added, holder or self._holder
+        other._shared = self._shared if shared is None else shared
         other._offered = self._offered if offered is None else offered
         if left_out == self._left_out:
             other._left_out_positions = self._left_out_positions

@@ -21,6 +21,7 @@ from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
+from leasehold.leasing.draw_order import load_draw_order
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
 from leasehold.manager.alarm import AlarmWatcher
@@ -91,6 +92,7 @@ def service_on(engine: Engine, config: Config, wake: Event) -> Service:
         settings=settings,
         enforcement=load_filters(settings.leases),
         waiting_order=load_order(settings.leases.waiting_order),
+        draw_order=load_draw_order(settings.cloud.draw_order),
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
     )

@@ -71,6 +71,14 @@ HOST_OPTIONS = [
         help="Seconds after which a shared host that is drawn into the reservation pool, and is not empty, goes back "
         "as it was.",
     ),
+    cfg.StrOpt(
+        "draw_order",
+        default=CloudSettings().draw_order,
+        help="Which shared hosts are drawn for a best-effort lease, if there is a choice: `fewest_servers`, those from "
+        "which the fewest servers have to move; `preemptible_first`, those from which the fewest servers have to move "
+        "that are not preemptible; or another entry point of the group `leasehold.draw_orders`. It is the same for all "
+        "APIs.",
+    ),
 ]
 
 
@@ -93,6 +101,7 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         default_before_end=host.before_end,
         snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
         draw_limit=timedelta(seconds=host.draw_seconds),
+        draw_order=host.draw_order,
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
         preemption_order=host.preemption_order,

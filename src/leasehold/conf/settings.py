@@ -114,6 +114,7 @@ class CloudSettings:
     default_before_end: str = ""
     snapshot_wait: timedelta = timedelta(hours=1)
     draw_limit: timedelta = timedelta(minutes=30)
+    draw_order: str = "fewest_servers"
     zones: bool = True
     expect_preemptibles: bool = True
     preemption_order: str = "fewest_servers"

@@ -57,6 +57,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         membership=Membership(row.membership or Membership.RESERVATION),
         membership_since=row.membership_since,
         membership_reason=row.membership_reason,
+        held_for=row.held_for,
     )
 
 

@@ -110,6 +110,7 @@ resources = Table(
     Column("membership", String(16)),
     Column("membership_since", UtcDateTime),
     Column("membership_reason", String(500)),
+    Column("held_for", String(36)),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),

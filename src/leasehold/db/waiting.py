@@ -78,6 +78,7 @@ def write_waiting(lease: Lease) -> dict[str, Any]:
         "passed_over": waiting.passed_over,
         "granted": waiting.granted,
         "use_disabled": waiting.use_disabled,
+        **({"draws": sorted(waiting.draws)} if waiting.draws else {}),
     }
     return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
 
@@ -99,6 +100,7 @@ def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
         granted=stored["granted"],
         # A lease that an older version has kept does not say it.
         use_disabled=stored.get("use_disabled", False),
+        draws=frozenset(stored.get("draws", ())),
     )
 
 

@@ -19,9 +19,11 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
+from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
 from leasehold.leasing.dates import asked_window, check_ahead, warning_time
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.holds import hold
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
@@ -40,23 +42,27 @@ from leasehold.model.errors import (
 )
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.lease import Event, Lease
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.no_show import NEVER, NoShow
 from leasehold.model.reminder import armed
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.tries import drawing
 from leasehold.model.waiting import WaitingLease
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
 
+    from leasehold.calendar.snapshot import Snapshot
     from leasehold.db.pool import LockedPools
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
+    from leasehold.model.draw import DrawPlan
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
 
@@ -71,7 +77,8 @@ def create_lease(
 ) -> Lease:
     """Create the lease and return it, or raise and change nothing; `sight` says what the caller may learn about hosts.
 
-    A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`).
+    A type of lease that waits is kept in IN_PROGRESS where NotEnoughError would be raised (`model/lease_type.py`), and
+    so is a best-effort lease if it could be granted with shared hosts, which are then drawn (`leasing/best_effort.py`).
     Raises NotEnoughError with an explanation, InvalidInputError with the field's name, OutOfWindowError for the time
     of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
     returns the lease that it made; with another request it raises ConflictError.
@@ -79,8 +86,8 @@ def create_lease(
     asked = read_reservations(service, caller, draft.reservations, sight)
     conditions = conditions_of((part.kind, part.request) for part in asked)
 
-    def decide(approval: Approval) -> Lease:
-        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled)
+    def decide(plan: DrawPlan | None, approval: Approval) -> Lease:
+        work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled, plan)
         try:
             return service.decide(work, conditions)
         except IntegrityError:
@@ -89,8 +96,11 @@ def create_lease(
                 raise
             return service.decide(work, conditions)
 
+    def make(plan: DrawPlan | None) -> Lease:
+        return approved(service, Call.CREATE, caller.project_id, partial(decide, plan))
+
     try:
-        lease = approved(service, Call.CREATE, caller.project_id, decide)
+        lease = with_draws(service, draft, asked, make) if draft.type is LeaseType.BEST_EFFORT else make(None)
     except ExternallyDeniedError:
         with service.db.reading() as connection:
             # A concurrent request with this key may have been approved first, and used up what the service allows.
@@ -136,7 +146,10 @@ def _read(service: Service, raw: Mapping[str, Any]) -> Read:
 
 @dataclass(frozen=True, slots=True)
 class _Creation:
-    """The transaction, which may have to run more than once; `tells_disabled` is as in `Offering`."""
+    """The transaction, which may have to run more than once; `tells_disabled` is as in `Offering`.
+
+    `plan` says which shared hosts may be drawn for a best-effort lease; without one UnplannedError is raised.
+    """
 
     service: Service
     caller: Caller
@@ -145,15 +158,17 @@ class _Creation:
     key: str | None
     approval: Approval
     tells_disabled: bool
+    plan: DrawPlan | None
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
             return made
         now, settings = self.service.now(), self.service.settings.leases
         window = asked_window(self.draft, now)
-        waiting = waiting_terms(self.draft, settings, now, self._pools)
+        waiting = waiting_terms(self.draft, settings, now, self._pools, self.service.settings.cloud.draw_limit)
         lease = self._lease(window, now)
-        mine = None if waiting is None else WaitingLease(lease.id, lease.project_id, lease.user_id, waiting)
+        waits = waiting is not None and self.draft.type.waits
+        mine = WaitingLease(lease.id, lease.project_id, lease.user_id, waiting) if waiting and waits else None
         deciding = Deciding(connection, now, self.service.types)
         try:
             self.service.enforcement.check_create(lease, deciding)
@@ -177,7 +192,7 @@ class _Creation:
         rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled)
-            seconds, tells = settings.explanation_seconds, self.tells_disabled and waiting is None
+            seconds, tells = settings.explanation_seconds, self.tells_disabled and not waits
             try:
                 offering = Offering(
                     *(snapshots, self.asked, terms, allowed, seconds), tells_disabled=tells, rebinding=rebinding
@@ -186,7 +201,7 @@ class _Creation:
             except NotEnoughError as refused:
                 if waiting is None:
                     raise
-                return self._wait(connection, lease, waiting, refused.message, generations, now)
+                return self._keep(connection, lease, waiting, refused, snapshots, generations, now)
             others = WaitingList(self.service, connection, snapshots, now, terms.budget)
             first = None if mine is None else others.first_ahead(mine)
         if waiting is not None and first is not None:
@@ -216,17 +231,41 @@ class _Creation:
         generations: LockedPools,
         now: datetime,
         due: datetime | None = None,
+        held: Collection[int] = (),
     ) -> Lease:
-        """Keep a lease that is not granted now: it holds nothing, and its task tries it again."""
+        """Keep a lease that is not granted now: its task tries it again, and only these resources are held for it."""
         reason = reason[:LONGEST_REASON]
         lease = replace(lease, status=LeaseStatus.IN_PROGRESS, status_reason=reason, waiting=waiting)
         insert_lease(connection, lease)
         mark_waiting(connection, waiting.pools)
         self._made(connection, lease, now, due=due or waiting.due)
         put_event(connection, LeaseNews.WAITING, lease, now)
+        if held:
+            hold(self.service, connection, lease, held, generations, now)
         # Whoever frees something meanwhile, on another node of a cluster too, then knows of this lease.
         bump_pools(connection, generations)
         return lease
+
+    def _keep(
+        self,
+        connection: Connection,
+        lease: Lease,
+        waiting: Waiting,
+        refused: NotEnoughError,
+        snapshots: Mapping[str, Snapshot],
+        generations: LockedPools,
+        now: datetime,
+    ) -> Lease:
+        """Keep a lease that is refused now; for a best-effort one begin to draw the hosts of the plan."""
+        if self.draft.type.waits:
+            return self._wait(connection, lease, waiting, refused.message, generations, now)
+        window = plan_window(lease.window, waiting.deadline or now, now)
+        terms = self.service.terms(window, window.duration, use_disabled=self.draft.use_disabled)
+        picks = planned_picks(connection, self.plan, snapshots, self.asked, terms, refused, now)
+        numbers = {pick.resource_number for chosen in picks for pick in chosen}
+        draws = frozenset() if self.plan is None else self.plan.draws & numbers
+        waiting = replace(waiting, draws=draws)
+        return self._wait(connection, lease, waiting, drawing(len(draws)), generations, now, held=numbers)
 
     def _made(self, connection: Connection, lease: Lease, now: datetime, due: datetime) -> None:
         add_task(connection, LEASE, lease.id, due, lease.project_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
+from leasehold.model.resource import HOST
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Explain, Search
 
@@ -71,7 +72,8 @@ class Terms:
     """The terms of a decision: `window` is what lies ahead of a lease of this `length`; `margin` is the cleaning time.
 
     The decision raises TakesTooLongError when the `budget` is spent. `explain` says how much a refusal has to explain.
-    With `use_disabled` a reservation that does not fit otherwise may have disabled resources.
+    With `use_disabled` a reservation that does not fit otherwise may have disabled resources. `shared` are the numbers
+    of shared hosts that reservations of whole hosts may have that do not fit otherwise, to see what draws would do.
     """
 
     window: Window
@@ -80,6 +82,7 @@ class Terms:
     budget: Budget
     explain: Explain = Explain.AMOUNTS
     use_disabled: bool = False
+    shared: frozenset[int] = frozenset()
 
 
 def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
@@ -160,11 +163,15 @@ class _Decision:
 def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
     """Return a plugin's decision about one reservation alone; raises its error with the reservation's path.
 
-    Disabled resources are offered in a second try, where the terms allow it: so nobody gets one by accident.
+    Disabled resources are offered in a second try, where the terms allow it: so nobody gets one by accident. Shared
+    ones are offered after that.
     """
     outcome = _allocated(part, view, terms)
     if isinstance(outcome, Refusal) and terms.use_disabled and view.any_disabled:
-        return _allocated(part, view.with_disabled(), terms)
+        view = view.with_disabled()
+        outcome = _allocated(part, view, terms)
+    if isinstance(outcome, Refusal) and terms.shared and part.kind.name == HOST:
+        return _allocated(part, view.with_shared(terms.shared), terms)
     return outcome
 
 

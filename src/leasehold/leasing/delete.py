@@ -17,6 +17,7 @@ from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.end_notices import note_end
+from leasehold.leasing.holds import held_pools, is_held, let_go
 from leasehold.model.errors import NotFoundError, StaleError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
@@ -82,7 +83,7 @@ class _Deletion:
     if_generation: int | None
 
     def __call__(self, connection: Connection) -> None:
-        generations = lock_pools(connection, pools_of(self.seen, self.service.types))
+        generations = lock_pools(connection, pools_of(self.seen, self.service.types) | held_pools(self.seen))
         lease, now = find_lease(connection, self.seen.id, lock=True), self.service.now()
         if lease is None or lease.status is LeaseStatus.DELETING:
             return
@@ -92,6 +93,8 @@ class _Deletion:
         # The external service has never heard of a lease that waits.
         ends_now = not lease.reached(EventType.END) and not lease.waits
         end_promises(connection, lease, generations, now, released=untouched)
+        if is_held(lease):
+            let_go(self.service, connection, lease, generations, now)
         if untouched:
             forget(connection, lease, now)
         else:

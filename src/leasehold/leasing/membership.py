@@ -18,7 +18,7 @@ from leasehold.db.outbox import put_resource_events
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import find_resource, update_resources
 from leasehold.db.task import add_task_once
-from leasehold.db.waiting import hurry_waiting
+from leasehold.db.waiting import hurry_tries, hurry_waiting
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.errors import InUseError, InvalidInputError, some_of
 from leasehold.model.event_log import ResourceNews
@@ -61,7 +61,8 @@ def ask_for_pool(
     """Return the resource on its way into a pool, and make its task due; the caller has its pool locked, and writes it.
 
     A resource that is there already, or on its way there, comes back as it is. Raises InvalidInputError for a type
-    without shared resources, and InUseError for one that is to be shared while something is promised on it.
+    without shared resources, and InUseError for one that is held for a best-effort lease, or that is to be shared while
+    something is promised on it.
     """
     if not type_.driver.movable:
         message = f"A {type_.kind.singular} is always in the reservation pool: leave pool out."
@@ -69,6 +70,7 @@ def ask_for_pool(
     after = on_request(resource.membership, wanted)
     if after is resource.membership:
         return resource
+    refuse_held(type_, resource)
     if resource.membership is Membership.RESERVATION:
         _refuse_promised(connection, type_.kind.singular, resource, now)
     add_task_once(connection, type_.driver.task, resource.id, now)
@@ -90,17 +92,28 @@ def give_back_with_guests(
 ) -> bool:
     """Begin to give a resource back at the end of a lease, with all that runs on it; False if that is not possible.
 
-    It is not possible if another lease has something promised on it, or if it is not in the reservation pool. The
-    caller has the pool locked, writes `generation`, which is the one after this decision, and bumps the pool. What the
-    lease has of the resource is the caller's to release; its task takes the resource out of the free pool.
+    It is not possible if another lease has something promised on it, if it is held for one, or if it is not in the
+    reservation pool. The caller has the pool locked, writes `generation`, which is the one after this decision, and
+    bumps the pool. What the lease has of the resource is the caller's to release; its task takes the resource out of
+    the free pool.
     """
     others = leases_on(connection, [resource.number], now, None).keys() - {lease_id}
-    if others or resource.membership is not Membership.RESERVATION:
+    if others or resource.held_for is not None or resource.membership is not Membership.RESERVATION:
         return False
     add_task_once(connection, type_.driver.task, resource.id, now)
     after = replace(resource, admitted=False, membership=Membership.GIVING_BACK, membership_since=now)
     update_resources(connection, [resource.number], generation, **columns_of(after), updated_at=now)
     return True
+
+
+def refuse_held(type_: ResourceType, resource: Resource) -> None:
+    """Raise InUseError, which names the lease, while a resource is held for a best-effort lease."""
+    if resource.held_for is not None:
+        message = (
+            f"The {type_.kind.singular} {resource.label} is held for the best-effort lease "
+            f"{resource.held_for}. Wait until that is granted or has timed out, or delete it."
+        )
+        raise InUseError(message, details={"leases": [resource.held_for]})
 
 
 def _refuse_promised(connection: Connection, singular: str, resource: Resource, now: datetime) -> None:
@@ -222,6 +235,8 @@ def _record(
         bump_pools(connection, generations)
         if after.pooled:
             hurry_waiting(connection, generations, now)
+        if after.held_for is not None:
+            hurry_tries(connection, [after.held_for], now)
         return True
 
     done = service.db.transact(work)

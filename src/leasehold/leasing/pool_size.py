@@ -53,6 +53,7 @@ def planned(service: Service) -> Plan:
             promised.get(each.number),
             len(guests.get(each.number, ())),
             each.membership_reason is not None and now - (each.membership_since or now) < PAUSE_AFTER_FAILURE,
+            held=each.held_for is not None,
         )
         for each in resources
     ]
@@ -79,7 +80,9 @@ def follow(service: Service) -> Plan:
 def _needs(service: Service, connection: Connection, now: datetime) -> Iterator[Need]:
     """Yield what the leases need that wait for hosts, the longest waiting first; those that a limit stops need none."""
     of_hosts = waiting_for(connection, {HOST_POOL})
-    waiting = list(islice((each.id for each in of_hosts if not each.waiting.passed_over), MOST))
+    # What a best-effort lease needs is drawn for it already.
+    needy = (each.id for each in of_hosts if not each.waiting.passed_over and not each.waiting.draws)
+    waiting = list(islice(needy, MOST))
     found = {lease.id: lease for lease in find_leases(connection, waiting)}
     for lease_id in waiting:
         lease = found.get(lease_id)

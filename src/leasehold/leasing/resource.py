@@ -27,7 +27,14 @@ from leasehold.db.resource import (
 )
 from leasehold.db.task import LEASE, add_task_once, hurry_task
 from leasehold.db.waiting import hurry_waiting
-from leasehold.leasing.membership import Progress, again, ask_for_pool, bring_where_it_belongs, columns_of
+from leasehold.leasing.membership import (
+    Progress,
+    again,
+    ask_for_pool,
+    bring_where_it_belongs,
+    columns_of,
+    refuse_held,
+)
 from leasehold.leasing.queries import get_resource
 from leasehold.model.errors import (
     CloudUnavailableError,
@@ -157,6 +164,7 @@ def remove(service: Service, type_name: str, ident: str) -> None:
         generations = lock_pools(connection, {kind.pool})
         enrolled = _enrolled(connection, service, type_name, ident)
         _refuse_allocated(connection, kind.singular, enrolled, service.now())
+        refuse_held(type_, enrolled)
         remove_resource(connection, enrolled.number, generations[kind.pool] + 1, service.now())
         if driver.task:
             add_task_once(connection, driver.task, ident, service.now())

@@ -11,6 +11,7 @@ from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.decide import Terms
+from leasehold.leasing.draw_order import FewestServers
 from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
     from leasehold.leasing.calendars import Calendars, Evaluated
+    from leasehold.leasing.draw_order import DrawOrder
     from leasehold.leasing.waiting_order import WaitingOrder
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
@@ -52,6 +54,7 @@ class Service:
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
     waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
+    draw_order: DrawOrder = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake

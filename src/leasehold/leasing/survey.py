@@ -73,9 +73,9 @@ def allocations_beyond(
         held[each.resource_number].append(each)
     requests = stored_requests_on(connection, changed, now)
     asked = {ident: partial(_fits, types, resource_type, stored) for ident, (resource_type, stored) in requests.items()}
-    # What is promised on a disabled resource stays, also where an expression asks for $reservable.
+    # What is promised on a disabled or held resource stays, also where an expression asks for $reservable.
     found = resources_by_number(connection, held).items()
-    resources = {number: replace(each, disabled=False) for number, each in found}
+    resources = {number: replace(each, disabled=False, held_for=None) for number, each in found}
     return [over for number, mine in held.items() for over in beyond(resources[number], mine, asked, now)]
 
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import LockedPools, bump_pools, lock_pools
 from leasehold.db.task import due_anew, finish_task, still_ours
-from leasehold.db.waiting import hurry_tries, next_clean
+from leasehold.db.waiting import hurry_tries, hurry_waiting, next_clean
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.decide import RefusedError, decide, promised_window
 from leasehold.leasing.external_view import ExternalView
+from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.rebinding_search import Room
 from leasehold.leasing.requests import conditions_of
@@ -31,11 +33,12 @@ from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
-from leasehold.model.tries import granted, moved_to, refused, timed_out
+from leasehold.model.tries import called_off, drawing, granted, moved_to, refused, timed_out
 from leasehold.model.waiting import WaitingLease, window_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
@@ -111,7 +114,8 @@ class _Try:
         ahead = promised_window(self.window.start, self.window.end, now)
         rebinding = Rebinding(self.service, connection, generations, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            decided = self._decided(snapshots, ahead, rebinding)
+            own = {name: each.seen_by(mine.id) for name, each in snapshots.items()}
+            decided = self._decided(own, ahead, rebinding)
             budget = self.service.terms(ahead, self.window.duration).budget
             first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
         if first is not None:
@@ -129,7 +133,12 @@ class _Try:
         after = save_lease(connection, lease, after, now)
         finish_task(connection, self.claim, now)
         put_event(connection, LeaseNews.GRANTED, after, now)
-        bump_pools(connection, LockedPools({name: generations.states[name] for name in waiting.pools}))
+        own_pools = LockedPools({name: generations.states[name] for name in waiting.pools})
+        if is_held(lease):
+            keep = {pick.resource_number for picks in decided.picks for pick in picks}
+            let_go(self.service, connection, lease, generations, now, keep)
+            hurry_waiting(connection, own_pools, now)
+        bump_pools(connection, own_pools)
         return True
 
     def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window, rebinding: Rebinding) -> Room:
@@ -150,6 +159,7 @@ def _write(
     service: Service, claim: Claim, seen: Lease, error: _NotGrantedError | LeaseholdError, connection: Connection
 ) -> bool:
     """Write that a try was refused, and when the next one is due; or that it was the last one."""
+    locked = lock_pools(connection, _waiting_of(seen).pools if is_held(seen) else ())
     lease = find_lease(connection, seen.id, lock=True)
     if not still_ours(connection, claim):
         return False
@@ -162,13 +172,12 @@ def _write(
         finish_task(connection, claim, now + AFTER_YOU, error=error.reason)
         hurry_tries(connection, [error.first], now)
         return True
-    if waiting.expired(now):
-        after = timed_out(lease)
-    elif isinstance(error, _NotGrantedError):
-        after = refused(lease, waiting, now, error.reason)
-    else:
-        after = refused(lease, waiting, now, error.message, passed_over=True)
+    after = _best_effort(connection, claim, lease, error, now) if is_held(lease) else _refused(lease, error, now)
     after = save_lease(connection, lease, after, now)
+    if is_held(lease) and not after.waits:
+        let_go(service, connection, lease, locked, now)
+        bump_pools(connection, locked)
+        hurry_waiting(connection, locked, now)
     if after.waits:
         cleaning, waiting = service.settings.leases.cleaning_time, _waiting_of(after)
         # Something may have become free since it was tried, or will be when it is clean.
@@ -179,6 +188,35 @@ def _write(
         put_event(connection, LeaseNews.TIMED_OUT, after, now)
         finish_task(connection, claim, None)
     return True
+
+
+def _refused(lease: Lease, error: _NotGrantedError | LeaseholdError, now: datetime) -> Lease:
+    waiting = _waiting_of(lease)
+    if waiting.expired(now):
+        return timed_out(lease)
+    if isinstance(error, _NotGrantedError):
+        return refused(lease, waiting, now, error.reason)
+    return refused(lease, waiting, now, error.message, passed_over=True)
+
+
+def _best_effort(
+    connection: Connection, claim: Claim, lease: Lease, error: _NotGrantedError | LeaseholdError, now: datetime
+) -> Lease:
+    """Return a best-effort lease after a try: it waits for its draws, or it is over because they were in vain.
+
+    A draw that has ended since the try has made the task due anew, and the next try decides.
+    """
+    waiting, draws = _waiting_of(lease), draws_of(connection, lease)
+    if waiting.expired(now):
+        return called_off(lease, "The hosts that were drawn for it were not empty before its deadline.")
+    if draws is Draws.FAILED:
+        return called_off(lease, "A shared host could not be drawn for it.")
+    if draws is Draws.UNDER_WAY or due_anew(connection, claim) is not None:
+        return refused(lease, waiting, now, drawing(len(waiting.draws)))
+    if isinstance(error, LeaseholdError) and error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        # The external service may answer, or the decision be quicker, the next time.
+        return refused(lease, waiting, now, error.message, passed_over=True)
+    return called_off(lease, error.reason if isinstance(error, _NotGrantedError) else error.message)
 
 
 def _waiting_of(lease: Lease) -> Waiting:

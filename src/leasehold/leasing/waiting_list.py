@@ -88,8 +88,9 @@ class WaitingList:
         window, margin = window_at(lease.window, self.now), self.service.settings.leases.cleaning_time
         ahead = promised_window(window.start, window.end, self.now)
         terms = Terms(ahead, window.duration, margin, self.budget, Explain.NOTHING, use_disabled)
+        snapshots = {name: each.seen_by(lease.id) for name, each in self.snapshots.items()}
         try:
-            decide(self.snapshots, asked_of(self.service, lease), terms)
+            decide(snapshots, asked_of(self.service, lease), terms)
         except TakesTooLongError:
             raise
         except (LeaseholdError, RefusedError):

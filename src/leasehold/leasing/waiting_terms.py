@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from leasehold.model.draft import LeaseDraft
 
 
-def waiting_terms(draft: LeaseDraft, settings: LeaseSettings, now: datetime, pools: Iterable[str]) -> Waiting | None:
+def waiting_terms(
+    draft: LeaseDraft, settings: LeaseSettings, now: datetime, pools: Iterable[str], draw_limit: timedelta
+) -> Waiting | None:
     """Return how long the lease waits, from now on, for resources of these pools; None for a type that does not wait.
+
+    A best-effort lease without a deadline waits for as long as a draw may take.
 
     Raises InvalidInputError, InvalidDateError and MissingParameterError with the field's name.
     """
@@ -27,7 +31,8 @@ def waiting_terms(draft: LeaseDraft, settings: LeaseSettings, now: datetime, poo
     if draft.type is LeaseType.IMMEDIATE and draft.start > now:
         message = "A lease of the type 'immediate' starts now. Send 'now' as its start, or leave its type out."
         raise InvalidDateError(message, field="start_date")
-    if not draft.type.waits:
+    best_effort = draft.type is LeaseType.BEST_EFFORT
+    if not draft.type.waits and not best_effort:
         return None
     pause = _pause(draft, settings)
     if draft.deadline is not None and draft.deadline <= now:
@@ -35,7 +40,8 @@ def waiting_terms(draft: LeaseDraft, settings: LeaseSettings, now: datetime, poo
         raise InvalidDateError(message, field="deadline")
     retries = _retries(draft, settings) if draft.type is LeaseType.RETRY else None
     among = frozenset(pools)
-    return Waiting(now, now + pause, pause, among, retries, draft.deadline, use_disabled=draft.use_disabled)
+    deadline = now + draw_limit if best_effort and draft.deadline is None else draft.deadline
+    return Waiting(now, now + pause, pause, among, retries, deadline, use_disabled=draft.use_disabled)
 
 
 def _check_fields(draft: LeaseDraft) -> None:
@@ -43,7 +49,7 @@ def _check_fields(draft: LeaseDraft) -> None:
     owners = {
         "retries": (draft.retries, (LeaseType.RETRY,)),
         "retry_seconds": (draft.retry_pause, (LeaseType.RETRY, LeaseType.WAITLIST)),
-        "deadline": (draft.deadline, (LeaseType.WAITLIST,)),
+        "deadline": (draft.deadline, (LeaseType.WAITLIST, LeaseType.BEST_EFFORT)),
     }
     for name, (value, types) in owners.items():
         if value is not None and draft.type not in types:

@@ -469,6 +469,11 @@ class NotEnoughError(ConflictError):
         super().__init__(refusal.sentence, details=refusal.as_details())
         self.refusal = refusal
 
+    def but(self, sentence: str) -> NotEnoughError:
+        """Return the same error with one more sentence for the user."""
+        self.message = f"{self.message} {sentence}"
+        return self
+
 
 class NotEnoughFloatingIpsError(NotEnoughError):
     """Too few floating IPs are free: 400 where hosts say 409 (contract http-api §3.1)."""

@@ -21,6 +21,7 @@ class FindingKind(StrEnum):
     PLACE = "place"
     LEFTOVER = "leftover"
     PLUGIN = "plugin"
+    HOLD = "hold"
 
 
 class Mend(StrEnum):
@@ -34,6 +35,8 @@ class Mend(StrEnum):
     """Remove the cloud objects of a reservation that is over."""
     DRIVER = "driver"
     """Let the driver of the resource's type repair it."""
+    HOLD = "hold"
+    """Hold the resource for its lease no more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The ways to get a lease: what happens to a request that cannot be granted at once (features A2, A3, A5, A17)."""
+"""The ways to get a lease: what happens to a request that cannot be granted at once (features A2 to A5, A17)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ class LeaseType(StrEnum):
     """Kept if it cannot be granted, and tried again a number of times."""
     WAITLIST = "waitlist"
     """Kept if it cannot be granted, and tried again until a deadline."""
+    BEST_EFFORT = "best_effort"
+    """Kept if it could be granted with shared hosts, which are drawn for it until a deadline."""
 
     @property
     def waits(self) -> bool:
-        """Whether a request of this type is kept where it cannot be granted at once."""
+        """Whether any request of this type is kept where it cannot be granted at once."""
         return self in (LeaseType.RETRY, LeaseType.WAITLIST)

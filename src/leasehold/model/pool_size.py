@@ -38,7 +38,7 @@ class Candidate:
 
     `usable` says that it works and is not disabled. `since` is when it came to where it is, None if it was there at
     first. `promised` is when the first promise on it begins, None without any. `servers` run on it; `failed` says that
-    its last draw has failed, not long ago.
+    its last draw has failed, not long ago. `held` says that it is there, or comes, for one best-effort lease alone.
     """
 
     number: int
@@ -49,10 +49,11 @@ class Candidate:
     promised: datetime | None = None
     servers: int = 0
     failed: bool = False
+    held: bool = False
 
     def free(self, until: datetime) -> bool:
         """Say whether it can be used, and nothing is promised on it before that moment."""
-        inside = self.membership is Membership.RESERVATION and self.usable
+        inside = self.membership is Membership.RESERVATION and self.usable and not self.held
         return inside and (self.promised is None or self.promised >= until)
 
 
@@ -84,8 +85,8 @@ def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: dat
     needs = [each for each in needs if each.window.start <= now + size.lead]
     lacking, left = _lacking(hosts, needs)
     spare = [each for each in left if each.free(now + size.lead)]
-    coming = sum(each.membership is Membership.DRAWING for each in hosts)
-    inside = coming + sum(each.membership is Membership.RESERVATION for each in hosts)
+    coming = sum(each.membership is Membership.DRAWING and not each.held for each in hosts)
+    inside = sum(each.membership in (Membership.DRAWING, Membership.RESERVATION) for each in hosts)
     why = _why(len(needs), lacking, len(spare), coming, inside, size)
     missing = lacking + max(0, size.floor - len(spare)) - coming
     beyond = 0 if size.ceiling is None else inside - size.ceiling

@@ -70,7 +70,8 @@ class Resource:
     `admitted` is what the health check says: it works, and what it had lost it has back. `disabled` is what an
     administrator says, with a `disabled_reason`; neither ever changes the other (decision 0052).
     `membership` is the pool that it is in or moves to, `membership_since` since when; None means since its enrolment.
-    `membership_reason` is why the last draw failed; None if none has failed since.
+    `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
+    that it is held for: no other lease may be promised it (decision 0060).
     """
 
     number: int
@@ -95,6 +96,7 @@ class Resource:
     membership: Membership = Membership.RESERVATION
     membership_since: datetime | None = None
     membership_reason: str | None = None
+    held_for: str | None = None
 
     @property
     def reservable(self) -> bool:
@@ -113,8 +115,8 @@ class Resource:
 
     @property
     def bookable(self) -> bool:
-        """Say whether any new allocation may use it: it works, is pooled, and is not disabled."""
-        return self.usable and not self.disabled
+        """Say whether any new allocation may use it: it works, is pooled, and is neither disabled nor held."""
+        return self.usable and not self.disabled and self.held_for is None
 
     @property
     def label(self) -> str:

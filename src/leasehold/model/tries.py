@@ -52,6 +52,16 @@ def timed_out(lease: Lease) -> Lease:
     return replace(move(lease, Trigger.TIMED_OUT), status_reason=reason)
 
 
+def drawing(hosts: int) -> str:
+    """Return why a best-effort lease waits for which so many hosts are drawn."""
+    return f"Shared hosts are drawn for it: {hosts}."
+
+
+def called_off(lease: Lease, reason: str) -> Lease:
+    """Return a waiting best-effort lease whose hosts could not be drawn, or were not enough; `reason` is a sentence."""
+    return replace(move(lease, Trigger.TIMED_OUT), status_reason=f"Not granted. {reason}")
+
+
 def ended_waiting(lease: Lease) -> bool:
     """Say whether a lease has waited and was never granted."""
     return lease.waiting is not None and not lease.waiting.granted and lease.status is not LeaseStatus.IN_PROGRESS

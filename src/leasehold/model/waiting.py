@@ -22,7 +22,8 @@ class Waiting:
     `tried` counts those tries, and `next_try` is when the next one of them is due. Tries in between, because something
     became free, are not counted. `passed_over` says that the last try was refused for another reason than a lack of
     resources, such as a limit: nobody has to wait behind such a lease. `pools` are those that it would take from.
-    `use_disabled` says that whoever made the lease may have disabled resources.
+    `use_disabled` says that whoever made the lease may have disabled resources. `draws` are the numbers of the shared
+    resources that are drawn for a best-effort lease; they and others are held for it while it waits (decision 0060).
     """
 
     since: datetime
@@ -35,6 +36,7 @@ class Waiting:
     passed_over: bool = False
     granted: bool = False
     use_disabled: bool = False
+    draws: frozenset[int] = frozenset()
 
     @property
     def due(self) -> datetime:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from leasehold.cloud.ports import RESERVATION_TAG, CloudTransientError
 from leasehold.conf.settings import CloudSettings
+from leasehold.model.draw import Room
 from leasehold.model.ending import OnEnd
 from leasehold.model.errors import ConflictError, InvalidInputError, MissingPluginError
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.model.caller import Caller
+    from leasehold.model.draw import Guest
     from leasehold.model.finding import Finding
     from leasehold.model.reservation import Reservation
     from leasehold.model.resource import Resource
@@ -157,7 +159,7 @@ class Driver(ABC, Generic[R]):
     movable: ClassVar[bool] = False
     """Whether a resource can be shared, and be moved into the reservation pool: `draw`, `share` and `reopen` are there.
 
-    Such a type has a `task`."""
+    Such a type has a `task`, and `sized_guests` and `room`."""
     outlives: ClassVar[bool] = False
     """Whether servers of a reservation may outlive its lease: `converge` minds `job.kept_until`, `kept` tells where."""
     gives_back: ClassVar[bool] = False
@@ -257,6 +259,14 @@ class Driver(ABC, Generic[R]):
         Only for a type that is `swappable`. Raises CloudError.
         """
         return {}
+
+    def sized_guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Guest]]:  # noqa: ARG002 - a default
+        """Return by number the servers on shared resources with their sizes; changes nothing. Raises CloudError."""
+        return {}
+
+    def room(self, cloud: Cloud, resource: Resource) -> Room:  # noqa: ARG002 - a default
+        """Return what is free for servers on a shared resource; changes nothing. Raises CloudError."""
+        return Room({})
 
     def resolve(self, cloud: Cloud, caller: Caller, request: R) -> R:  # noqa: ARG002 - a default
         """Complete a request with facts from the cloud; called before the decision, outside its transaction."""

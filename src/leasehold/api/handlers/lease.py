@@ -74,6 +74,8 @@ def create(call: Call, body: LeaseCreation) -> Reply:
         check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft, key = _draft(call, body), idempotency_key(call)
     check_giving_back(call, call.caller, draft.reservations)
+    if draft.type is LeaseType.BEST_EFFORT:
+        call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
     with asking_once(call) as service:
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)

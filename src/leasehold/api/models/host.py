@@ -79,6 +79,7 @@ class HostAnswer(TypedDict):
     disabled_reason: NotRequired[str | None]
     pool: NotRequired[str]
     pool_reason: NotRequired[str | None]
+    held_for: NotRequired[str | None]
 
 
 class OneHost(TypedDict):

@@ -69,10 +69,14 @@ class DisabledAnswer(TypedDict):
 
 
 class PoolAnswer(TypedDict):
-    """The pool of a resource: reservation, shared, drawing or giving_back; and why the last draw failed."""
+    """The pool of a resource: reservation, shared, drawing or giving_back; and why the last draw failed.
+
+    `held_for` is the best-effort lease that nobody else gets it before.
+    """
 
     pool: str
     pool_reason: str | None
+    held_for: str | None
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -94,6 +98,7 @@ class ResourceAnswer(TypedDict):
     disabled_reason: str | None
     pool: str
     pool_reason: str | None
+    held_for: str | None
 
 
 class OneResource(TypedDict):

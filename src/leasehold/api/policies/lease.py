@@ -15,6 +15,7 @@ SWAP = "leasehold:leases:swap"
 HEAL = "leasehold:leases:heal"
 USE_DISABLED = "leasehold:leases:use_disabled"
 GIVE_BACK = "leasehold:leases:give_back"
+BEST_EFFORT = "leasehold:leases:best_effort"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
@@ -59,6 +60,13 @@ RULES = [
             {"path": "/v1/series", "method": "POST"},
             {"path": "/v1/series/{series_id}", "method": "PUT"},
         ],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        BEST_EFFORT,
+        MEMBER_OR_ADMIN,
+        "Create a lease of the type best_effort, for which servers on shared hosts may have to move.",
+        [{"path": "/v1/leases", "method": "POST"}],
         scope_types=SCOPE,
     ),
 ]

@@ -37,8 +37,12 @@ def show_disabled(resource: Resource) -> DisabledAnswer:
 
 
 def show_pool(resource: Resource) -> PoolAnswer:
-    """Return which pool the resource is in or moves to, and why the last draw failed."""
-    return {"pool": resource.membership, "pool_reason": resource.membership_reason}
+    """Return which pool the resource is in or moves to, why the last draw failed, and which lease it is held for."""
+    return {
+        "pool": resource.membership,
+        "pool_reason": resource.membership_reason,
+        "held_for": resource.held_for,
+    }
 
 
 def show_type(type_: ResourceType) -> ResourceTypeAnswer:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from leasehold.db.audit import kept_allocations, kept_by, without_lease, work_for
+from leasehold.db.hold import held_in_vain
 from leasehold.db.lease import CHUNK, each_lease
 from leasehold.db.maintenance import maintenance_reservations
 from leasehold.db.task import LEASE
@@ -51,7 +52,7 @@ def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
     while chunk := list(islice(leases, CHUNK)):
         work = work_for(connection, LEASE, [lease.id for lease in chunk])
         found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
-    return [*found, *_orphaned(connection), *_kept(connection, now)]
+    return [*found, *_orphaned(connection), *_kept(connection, now), *_held(connection)]
 
 
 # ------------------------------------------------------------ capacity
@@ -159,6 +160,13 @@ def _kept(connection: Connection, now: datetime) -> Iterator[Finding]:
             if _is_stuck(task, kept.since, now):
                 again = f"Fix that cause; this is tried again by itself, next at {task.due_at:%Y-%m-%d %H:%M:%S}."
                 yield Finding(FindingKind.KEPT, lease_id, f"{what}. {task.last_error or ''}".rstrip(), again)
+
+
+def _held(connection: Connection) -> Iterator[Finding]:
+    """Yield the resources that nobody gets because they are held for a lease that does not wait any more."""
+    for resource in held_in_vain(connection):
+        what = f"{resource.label} is held for lease {resource.held_for}, which does not wait for it."
+        yield Finding(FindingKind.HOLD, resource.id, what, f"{DEFECT} {REPAIR}", Mend.HOLD, resource.type)
 
 
 def _is_stuck(task: Work, since: datetime, now: datetime) -> bool:

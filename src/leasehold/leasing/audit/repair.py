@@ -13,12 +13,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from leasehold.cloud.ports import CloudError
 from leasehold.db.audit import IDLE, owners, work_of
+from leasehold.db.hold import held_in_vain
 from leasehold.db.lease import find_lease
 from leasehold.db.outbox import put_event
+from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.resource import find_resource, last_resource
 from leasehold.db.store import UnknownOutcomeError
 from leasehold.db.task import LEASE, add_task_once
+from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.audit.leftovers import audited_types, look_at, objects_of_ours
+from leasehold.leasing.holds import let_go_of
 from leasehold.leasing.lifecycle import Phase, next_moment, phase_of
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.finding import FindingKind, Mend
@@ -99,6 +103,29 @@ def _hurry_resource(service: Service, finding: Finding) -> str | None:
     return done
 
 
+def _let_go(service: Service, finding: Finding) -> str | None:
+    """Take a hold off, and give the host back if it was drawn for the lease."""
+    type_ = _type_of(service, finding)
+    if type_ is None:
+        return None
+
+    def work(connection: Connection) -> str | None:
+        generations, now = lock_pools(connection, {type_.kind.pool}), service.now()
+        held = [each for each in held_in_vain(connection) if each.id == finding.subject and each.type == type_.name]
+        for resource in held:
+            lease = find_lease(connection, resource.held_for or "", gone=True)
+            let_go_of(service, connection, resource, lease, generations, now)
+        if not held:
+            return None
+        bump_pools(connection, generations)
+        hurry_waiting(connection, generations, now)
+        return "It is held no more."
+
+    done = service.db.transact(work)
+    service.wake()
+    return done
+
+
 # ------------------------------------------------------------ by removing leftovers
 
 
@@ -145,6 +172,7 @@ def _type_of(service: Service, finding: Finding) -> ResourceType | None:
 _MENDERS: dict[Mend, Callable[[Service, Finding], str | None]] = {
     Mend.LEASE: _hurry_lease,
     Mend.RESOURCE: _hurry_resource,
+    Mend.HOLD: _let_go,
     Mend.REMOVAL: lambda service, finding: remove_leftovers(service, finding.subject),
     Mend.DRIVER: _by_driver,
 }

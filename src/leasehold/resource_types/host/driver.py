@@ -29,6 +29,7 @@ from leasehold.resource_types.host.enrolment import (
     report_of,
     shared_error,
 )
+from leasehold.resource_types.host.figures import room_on, sized
 from leasehold.resource_types.host.giving_back import ensure_aggregate, hand_over
 from leasehold.resource_types.host.kind import HostRequest
 from leasehold.resource_types.host.moving import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.ports import Cloud, Server
     from leasehold.conf.settings import CloudSettings
+    from leasehold.model.draw import Guest, Room
     from leasehold.model.errors import ConflictError
     from leasehold.model.finding import Finding
     from leasehold.model.resource import Resource
@@ -124,6 +126,14 @@ class HostDriver(Driver[HostRequest]):
         for server in cloud.servers.on_hosts({each.attributes["service_name"] for each in resources}):
             there[server.service_host].append(server)
         return {each.number: there[each.attributes["service_name"]] for each in resources}
+
+    def sized_guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Guest]]:
+        """Return the servers on the hosts, with what their flavors say of their sizes."""
+        return sized(cloud, self.guests(cloud, resources))
+
+    def room(self, cloud: Cloud, resource: Resource) -> Room:
+        """Return what Placement has left for servers on the host."""
+        return room_on(cloud, resource.attributes["hypervisor_hostname"])
 
     def is_leased(self, cloud: Cloud, attributes: Mapping[str, Any], reservation_ids: Collection[str]) -> bool:
         """Return whether the host is in the aggregate of one of these reservations."""

@@ -8,7 +8,7 @@ from alembic import op
 from leasehold.db.migrations.steps import add_column
 
 revision = "0031"
-down_revision = "0029"
+down_revision = "0030"
 
 
 def upgrade() -> None:

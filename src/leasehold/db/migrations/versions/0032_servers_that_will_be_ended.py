@@ -6,8 +6,8 @@ import sqlalchemy as sa
 
 from leasehold.db.migrations.steps import MOMENT, make_table, remove_tables
 
-revision = "0033"
-down_revision = "0029"
+revision = "0032"
+down_revision = "0031"
 
 
 def upgrade() -> None:

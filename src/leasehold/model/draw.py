@@ -1,0 +1,136 @@
+"""Which shared hosts to draw for a best-effort lease, and whether their servers fit elsewhere. Pure (feature A4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+MOVABLE = frozenset({"ACTIVE", "PAUSED", "MIGRATING", "DELETING"})
+"""The statuses of servers that a live migration moves, or that leave by themselves."""
+LEAVES = "DELETING"
+DISK = "DISK_GB"
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """A server on a shared host: the cloud's word for its state, whether it is preemptible, and its size.
+
+    `size` is in units of Placement's resource classes; None if the cloud does not say it any more.
+    """
+
+    id: str
+    status: str
+    preemptible: bool
+    size: Mapping[str, int] | None
+
+    @property
+    def movable(self) -> bool:
+        """Say whether it can leave its host, as far as its state and size tell."""
+        return self.status in MOVABLE and (self.size is not None or self.status == LEAVES)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawable:
+    """A shared host that could be drawn, with its servers; `number` is in the order of enrolment."""
+
+    number: int
+    label: str
+    guests: tuple[Guest, ...] = ()
+
+    @property
+    def movers(self) -> tuple[Guest, ...]:
+        """The servers that have to be moved."""
+        return tuple(each for each in self.guests if each.status != LEAVES)
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        """The sum of the sizes of the servers that have to be moved."""
+        total: dict[str, int] = {}
+        for guest in self.movers:
+            for name, amount in (guest.size or {}).items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class DrawPlan:
+    """The shared hosts to draw, by number, and those that were on their way when their servers' places were counted."""
+
+    draws: frozenset[int]
+    drawing: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is free on a shared host that stays shared: amounts by resource class, and the most of one server."""
+
+    free: Mapping[str, int]
+    max_unit: Mapping[str, int] = field(default_factory=dict)
+
+    def without(self, size: Mapping[str, int]) -> Room | None:
+        """Return the room that is left when a server of this size has come; None if it does not fit.
+
+        A host without any disk in Placement keeps its servers' disks elsewhere.
+        """
+        left = dict(self.free)
+        for name, amount in size.items():
+            if name == DISK and name not in left:
+                continue
+            if amount > left.get(name, 0) or amount > self.max_unit.get(name, amount):
+                return None
+            left[name] -= amount
+        return Room(left, self.max_unit)
+
+
+def first_enough(ranked: Sequence[int], enough: Callable[[frozenset[int]], bool]) -> frozenset[int] | None:
+    """Return as few of the ranked numbers as are enough, early ones rather than late ones; None if all are too few.
+
+    If whatever is enough stays so when more is added, none of the result can be left out. If besides what is enough
+    is a matter of which number serves which demand, as with whole hosts, no other choice has a lower sum of any
+    cost by which they are ranked.
+    """
+    if not enough(frozenset(ranked)):
+        return None
+    low, high = 0, len(ranked)
+    while low < high:
+        middle = (low + high) // 2
+        if enough(frozenset(ranked[:middle])):
+            high = middle
+        else:
+            low = middle + 1
+    chosen = frozenset(ranked[:high])
+    for number in reversed(ranked[:high]):
+        less = chosen - {number}
+        if enough(less):
+            chosen = less
+    return chosen
+
+
+def first_without_place(guests: Iterable[Guest], rooms: Iterable[Callable[[], Room]]) -> Guest | None:
+    """Return the first server, the largest first, for which none of the rooms has a place left; None if all have one.
+
+    Each room is asked for once, and only when those before it are too small: it may cost a call to the cloud.
+    """
+    later = list(rooms)
+    known: list[Room] = []
+    for guest in sorted(guests, key=_largest_first):
+        place = 0
+        while True:
+            if place == len(known):
+                if place == len(later):
+                    return guest
+                known.append(later[place]())
+            left = known[place].without(guest.size or {})
+            if left is not None:
+                known[place] = left
+                break
+            place += 1
+    return None
+
+
+def _largest_first(guest: Guest) -> tuple[int, int, int, str]:
+    size = guest.size or {}
+    return -size.get("MEMORY_MB", 0), -size.get("VCPU", 0), -size.get(DISK, 0), guest.id

@@ -1,7 +1,8 @@
 """A law of the two pools, on random histories with faults and crashes at any call to the cloud (feature E3).
 
 No lease is granted on a host outside the reservation pool. A draw succeeds, or leaves the host as it was. No server is
-lost, and nothing of ours is left on a host when nothing is under way.
+lost, and nothing of ours is left on a host when nothing is under way. A host is held for a lease only as long as that
+waits with a plan, and such a lease is granted or times out (feature A4).
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.conf.settings import CloudSettings
 from leasehold.db.allocation import in_use
-from leasehold.leasing import queries, resource
+from leasehold.leasing import create, queries, resource
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
+from leasehold.leasing.holds import is_held
 from leasehold.manager.monitor import check_once
+from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 from leasehold.resource_types.host.enrolment import DRAWS
@@ -44,7 +49,10 @@ MOVES = st.lists(
         st.tuples(
             st.sampled_from(["reserve", "reserve", "share", "share", "enrol", "enrol_shared"]), st.integers(0, 3)
         ),
-        st.tuples(st.sampled_from(["lease", "lease", "delete", "boot", "boot", "unboot", "remove"]), st.integers(0, 9)),
+        st.tuples(
+            st.sampled_from(["lease", "lease", "effort", "effort", "delete", "boot", "boot", "unboot", "remove"]),
+            st.integers(0, 9),
+        ),
         st.tuples(st.sampled_from(["disable", "enable", "fail", "recover", "check"]), st.integers(0, 3)),
         st.tuples(st.sampled_from(["slow_moves", "fault", "kill"]), st.integers(0, 40)),
         st.tuples(st.just("pass"), st.integers(1, 40)),
@@ -64,7 +72,8 @@ class History:
     def move(self, what: str, number: int) -> None:
         """Make a move, let the manager do what is due, and check that nothing is promised outside the pool."""
         self.world.clock.advance(microseconds=1)
-        with suppress(LeaseholdError):
+        # A fault may meet a call that a user makes, too.
+        with suppress(LeaseholdError, CloudError):
             (self.boot if what == "boot" else getattr(self, f"_{what}"))(number)
         self.check()
         run_manager(self.world, most=3)
@@ -77,6 +86,8 @@ class History:
                 assert each.pooled or not in_use(connection, each.number, world.now()), each.label
                 assert each.pooled or not each.reservable, each.label
         assert set(self.servers) <= world.servers()
+        planned = {each.id for each in queries.list_leases(world.service, None) if is_held(each)}
+        assert {each.held_for for each in world.listed() if each.held_for is not None} <= planned
 
     def settle(self) -> None:
         """End all faults, let everything that is under way come to its end, and check what is left."""
@@ -89,6 +100,8 @@ class History:
         check_once(world.service)
         run_for(world, minutes=10)
         self.check()
+        assert not [each for each in world.listed() if each.held_for is not None]
+        assert not [each for each in queries.list_leases(world.service, None) if each.waits]
         pool = world.members("freepool")
         leased = set().union(*(each.hosts for each in world.cloud.aggregates.list() if each.name != "freepool"))
         for each in world.listed():
@@ -131,6 +144,15 @@ class History:
     def _lease(self, number: int) -> None:
         hours = (self.world.now() - self.world.hour(0)).total_seconds() // 60 / 60
         self.world.lease(ASKED[number % len(ASKED)], start=hours + number % 2 / 6, end=hours + 1 / 3, caller=DEMO)
+
+    def _effort(self, number: int) -> None:
+        start, length = self.world.now().replace(second=0, microsecond=0), timedelta(minutes=15 + number)
+        part = hosts(2 + number % 2)
+        name, kind = "best effort", LeaseType.BEST_EFFORT
+        draft = LeaseDraft(name, start, start + length, reservations=(part,), type=kind)
+        if number % 3 == 0:
+            draft = replace(draft, deadline=self.world.now() + timedelta(minutes=1 + number))
+        create.create_lease(self.world.service, DEMO, draft)
 
     def _delete(self, number: int) -> None:
         found = queries.list_leases(self.world.service, None)

@@ -61,9 +61,9 @@ class Ending:
     def held(self, window: Window) -> Window:
         """Return the window in which a reservation holds its resources, for a lease in this window.
 
-        A lease that was cut to nothing holds nothing.
+        So does a lease that ends in the minute in which it began: its owner may have booted servers by then.
         """
-        if not self.tail or not window.duration:
+        if not self.tail:
             return window
         left = max(LATEST - window.end, timedelta(0))
         return Window(window.start, window.end + (left if self.gives_back else min(self.tail, left)))

@@ -253,12 +253,32 @@ def test_no_grace_is_given_when_the_lease_is_over(one: World, name: str, more: M
     audit(one)
 
 
-def test_a_lease_that_is_cut_to_nothing_reserves_nothing(one: World) -> None:
+def test_a_lease_that_is_cut_to_nothing_reserves_nothing_after_that(one: World) -> None:
     lease = one.lease(hosts(**GRACE), start=1, end=2)
     one.amend(lease, end=1)
     run_until(one, one.hour(1))
     assert one.status(lease) == "TERMINATED"
     assert fits(one, hosts(), 1, 2)
+
+
+@pytest.mark.parametrize("asked", [hosts(**GRACE), hosts(**RECYCLE), instances(**GRACE), flavors(**RECYCLE)])
+def test_servers_live_on_after_a_lease_that_ends_in_the_minute_of_its_start(
+    one: World, asked: Mapping[str, Any]
+) -> None:
+    """A lease that begins now begins with the minute, and v1 clients end it with the minute, too."""
+    lease = one.active(asked, end=1)
+    one.boot(lease)
+    one.clock.advance(seconds=50)
+    one.amend(lease, end=one.hour(0))
+    run_for(one, minutes=10)
+    assert (one.status(lease), there(one)) == ("TERMINATING", {"server"})
+    assert not fits(one, hosts(), 0.5, 0.9)
+    assert not [*in_database(one), *findings(one)]
+    for server in one.cloud.servers.all():
+        one.cloud.servers.delete(server.id)
+    run_for(one, minutes=10)
+    assert one.status(lease) == "TERMINATED"
+    audit(one)
 
 
 def test_a_substitute_is_held_as_long(world: World) -> None:

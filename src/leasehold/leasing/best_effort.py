@@ -7,6 +7,7 @@ then the plan is checked again in the transaction that begins the draws.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from leasehold.model.errors import NotEnoughError
     from leasehold.model.lease import Lease
     from leasehold.model.resource import Resource
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -153,7 +156,9 @@ class _Planning:
         try:
             return self._with_figures(hosts, {each.number for each in able})
         except CloudError as error:
-            message = f"The cloud does not say now whether shared hosts can be drawn: {error}. Try again later."
+            # The error may name hosts, which is not for members.
+            log.warning("A best-effort lease could not be planned: %s", error)
+            message = "The cloud does not say now whether shared hosts can be drawn for it. Try again later."
             raise CloudUnavailableError(message) from error
 
     def _with_figures(self, hosts: Sequence[Resource], able: Collection[int]) -> DrawPlan:

@@ -221,11 +221,14 @@ def test_nothing_is_drawn_beyond_the_ceiling(world: World) -> None:
     assert effort(bounded, racked(2)).status == "IN_PROGRESS"
 
 
-def test_a_cloud_that_does_not_answer_is_said_so(world: World) -> None:
-    world.break_down("servers.on_hosts")
+@pytest.mark.parametrize("call", ["servers.on_hosts", "providers.inventories"])
+def test_a_cloud_that_does_not_answer_is_said_so(world: World, call: str) -> None:
+    world.break_down(call)
     before = dump(world.engine)
-    with pytest.raises(CloudUnavailableError):
-        effort(world, racked(2))
+    with pytest.raises(CloudUnavailableError, match=r"Try again later\.$") as caught:
+        effort(world, racked(3))
+    # Members do not learn which host is which.
+    assert call not in str(caught.value)
     world.cloud.faults.clear()
     assert dump(world.engine) == before
 

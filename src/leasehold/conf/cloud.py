@@ -57,6 +57,15 @@ HOST_OPTIONS = [
         help="Seconds before the start of a lease at which the projects of preemptible servers on its hosts are told "
         "that these will be ended, and from which on no new ones come there; 0: never. No start waits for it.",
     ),
+    cfg.IntOpt(
+        "lead_seconds",
+        default=0,
+        min=0,
+        max=YEAR,
+        help="Seconds before the start of a lease at which the work of its start begins, so that the lease is ready in "
+        "time: preemptible servers that have to go are ended then; 0: at the start. It should be longer than the cloud "
+        "takes to delete servers.",
+    ),
     cfg.StrOpt(
         "preemption_order",
         default=CloudSettings().preemption_order,
@@ -106,4 +115,5 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         expect_preemptibles=host.expect_preemptibles,
         preemption_order=host.preemption_order,
         preemptible_grace=timedelta(seconds=host.preemptible_grace_seconds),
+        start_lead=timedelta(seconds=host.lead_seconds),
     )

@@ -119,6 +119,7 @@ class CloudSettings:
     expect_preemptibles: bool = True
     preemption_order: str = "fewest_servers"
     preemptible_grace: timedelta = timedelta(0)
+    start_lead: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ class Rebinding:
     @property
     def _soon(self) -> datetime:
         """The moment up to which what begins stays where it is."""
-        return self.now + self.service.settings.leases.rebind_before_start
+        settings = self.service.settings
+        return self.now + max(settings.leases.rebind_before_start, settings.cloud.start_lead)
 
     def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Movable]:
         found = unstarted_on(self.connection, numbers, window, self._soon, MOST_MOVABLE)

@@ -23,29 +23,31 @@ log = logging.getLogger(__name__)
 
 PREEMPTION_LOCK = "preemption"
 PART = 10
-"""A look comes so often in each grace period."""
+"""A look comes so often in each grace period and lead time."""
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds between two looks, at least and at most."""
 
 
 class PreemptionWatcher(PeriodicThread):
-    """Looks for leases that start soon ten times in each grace period, and every minute in a long one.
+    """Looks for leases that start soon ten times in each grace period or lead time, and every minute in long ones.
 
-    Without a grace period it opens the hosts that were closed while there was one, once, and does nothing more.
+    Without any it opens the hosts that were closed while there was one, once, and does nothing more.
     """
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
         cloud = service.settings.cloud
-        self._grace = cloud.preemptible_grace.total_seconds() if cloud.expect_preemptibles else 0.0
-        super().__init__("preemption", min(max(self._grace / PART, SHORTEST), LONGEST) if self._grace else LONGEST)
+        times = [cloud.preemptible_grace.total_seconds(), cloud.start_lead.total_seconds()]
+        given = [each for each in times if each and cloud.expect_preemptibles]
+        self._watches = bool(given)
+        super().__init__("preemption", min(max(min(given) / PART, SHORTEST), LONGEST) if given else LONGEST)
         self._service = service
         self._opened = False
 
     def run_once(self) -> None:
         """Tell whom to tell, if it is our turn; errors are logged, and the next round tries again."""
         try:
-            if not self._grace:
+            if not self._watches:
                 self._open()
             elif self._take_turn():
                 warn_preemptibles(self._service)

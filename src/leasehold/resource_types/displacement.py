@@ -33,7 +33,7 @@ preemptible servers to no host of an aggregate with a reservation in its metadat
 class Need:
     """What a reservation needs of its hosts from a moment on: amounts by resource class, or None for all of a host."""
 
-    starts_at: datetime
+    since: datetime
     hosts: Mapping[HostName, Mapping[str, int] | None]
 
 
@@ -48,9 +48,9 @@ class Displaced:
 def displaced_by(cloud: Cloud, needs: Sequence[Need], order: PreemptionOrder) -> Displaced:
     """Return the preemptible servers that will be ended if nothing changes until these reservations start."""
     found = Displaced()
-    ordered = sorted(needs, key=lambda need: need.starts_at)
+    ordered = sorted(needs, key=lambda need: need.since)
     for host in sorted({host for need in ordered for host in need.hosts}):
-        mine = [(need.starts_at, need.hosts[host]) for need in ordered if host in need.hosts]
+        mine = [(need.since, need.hosts[host]) for need in ordered if host in need.hosts]
         try:
             found.servers |= _displaced_on(cloud, host, mine, order)
         except CloudError as error:
@@ -62,11 +62,11 @@ def displaced_by(cloud: Cloud, needs: Sequence[Need], order: PreemptionOrder) ->
 def _displaced_on(
     cloud: Cloud, host: HostName, needs: Sequence[tuple[datetime, Mapping[str, int] | None]], order: PreemptionOrder
 ) -> dict[str, tuple[Server, datetime]]:
-    """Return the servers of one host that will be ended, with when; `needs` are sorted by their start."""
+    """Return the servers of one host that will be ended, with when; `needs` are sorted by time."""
     there = {server.id: server for server in cloud.servers.on_host(host.service_host) if server.preemptible}
     found: dict[str, tuple[Server, datetime]] = {}
     lacking: Counter[str] | None = None
-    for starts_at, amounts in needs if there else ():
+    for since, amounts in needs if there else ():
         ending = list(there)
         if amounts is not None:
             if lacking is None:
@@ -76,7 +76,7 @@ def _displaced_on(
             for each in chosen:
                 lacking.subtract(each.amounts)
             ending = [each.id for each in chosen]
-        found |= {ident: (there.pop(ident), starts_at) for ident in ending}
+        found |= {ident: (there.pop(ident), since) for ident in ending}
     return {ident: (server, at) for ident, (server, at) in found.items() if server.status != "DELETING"}
 
 

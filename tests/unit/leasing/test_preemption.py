@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+from sqlalchemy import update
 
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.manager.preemption import PreemptionWatcher
@@ -308,3 +311,101 @@ def test_without_a_grace_period_hosts_that_were_closed_are_opened(world: World, 
     plain.break_down("aggregates.get")
     watcher.run_once()
     assert told(world) == []
+
+
+# ------------------------------------------------------------ the lead of a start
+
+LEAD = timedelta(minutes=10)
+
+
+@pytest.fixture
+def leading(world: World) -> World:
+    """Return the world with a lead of ten minutes, no grace period, and servers that take eight minutes to go."""
+    world = with_grace(world, timedelta(0), start_lead=LEAD)
+    world.cloud.servers.take_to_delete(480)
+    return world
+
+
+@pytest.mark.parametrize("wanted", [hosts(resource_properties=CMP_01), instances(2, resource_properties=CMP_01)])
+def test_what_has_to_go_is_ended_so_early_that_the_lease_is_ready_at_its_start(
+    leading: World, wanted: dict[str, Any]
+) -> None:
+    fill(leading, "m1.large")
+    lease = leading.lease(wanted, start=2, end=3)
+    before(leading, 2, 11)
+    warn_preemptibles(leading.service)
+    assert {each.status for each in on(leading, "cmp-01")} == {"ACTIVE"}
+    before(leading, 2, 10)
+    warn_preemptibles(leading.service)
+    doomed = [each for each in on(leading, "cmp-01") if each.status == "DELETING"]
+    assert doomed
+    assert {each.status for each in on(leading, "cmp-02")} == {"ACTIVE"}
+    run_until(leading, leading.hour(2))
+    assert leading.status(lease) == "ACTIVE"
+    assert told(leading) == []
+    assert findings(leading) == []
+
+
+def test_without_a_lead_the_lease_waits_for_the_servers(leading: World) -> None:
+    world = with_grace(leading, timedelta(0))
+    fill(world, "m1.large")
+    lease = world.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    run_until(world, world.hour(2))
+    assert world.status(lease) == "STARTING"
+
+
+def test_the_grace_period_is_over_when_the_work_of_the_start_begins(leading: World) -> None:
+    world = with_grace(leading, GRACE, start_lead=LEAD)
+    fill(world, "m1.large")
+    world.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    before(world, 2, 19)
+    warn_preemptibles(world.service)
+    assert {each.payload["ends_at"] for each in events(world)} == {(world.hour(2) - LEAD).isoformat()}
+    assert {each.status for each in on(world, "cmp-01")} == {"ACTIVE"}
+    before(world, 2, 10)
+    warn_preemptibles(world.service)
+    assert {each.status for each in on(world, "cmp-01")} == {"DELETING"}
+    before(world, 2, 1)
+    warn_preemptibles(world.service)
+    assert {each for each, _ in told(world)} == {"server.ends_soon"}
+
+
+def test_servers_of_a_lease_that_runs_are_not_ended_for_the_next_one(leading: World) -> None:
+    running = leading.active(hosts(resource_properties=CMP_01), end=2)
+    server = leading.boot(running)
+    leading.execute(update(servers).where(servers.c.id == server.id).values(preemptible=True))
+    leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    before(leading, 2, 5)
+    warn_preemptibles(leading.service)
+    assert [each.status for each in on(leading, "cmp-01")] == ["ACTIVE"]
+
+
+def test_a_server_that_cannot_be_ended_early_is_ended_by_the_start(leading: World) -> None:
+    leading.cloud.servers.take_to_delete(0)
+    fill(leading, "m1.large")
+    lease = leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    leading.break_down("servers.delete")
+    before(leading, 2, 9)
+    warn_preemptibles(leading.service)
+    assert on(leading, "cmp-01")
+    leading.cloud.faults.clear()
+    run_until(leading, leading.hour(2) + timedelta(minutes=1))
+    assert (leading.status(lease), on(leading, "cmp-01")) == ("ACTIVE", [])
+
+
+@pytest.mark.parametrize(("minutes", "moves"), [(11, True), (9, False)])
+def test_a_lease_whose_start_is_prepared_stays_on_its_host(
+    leading: World,
+    minutes: float,
+    moves: bool,  # noqa: FBT001 - a case
+) -> None:
+    """Late binding leaves alone what begins within the lead: servers were ended there for it."""
+    blocker = leading.lease(hosts(resource_properties=CMP_01), start=1, end=2)
+    first = leading.lease(hosts(), start=1, end=2)
+    leading.delete(blocker)
+    leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    assert set(leading.holds(first)) == {"cmp-02"}
+    leading.clock.set(leading.hour(1) - timedelta(minutes=minutes))
+    with nullcontext() if moves else pytest.raises(NotEnoughError):
+        leading.lease(hosts(), start=1, end=3)
+    assert set(leading.holds(first)) == {"cmp-01" if moves else "cmp-02"}

@@ -17,7 +17,7 @@ from bench.simulation.plan import WAYS
 from bench.simulation.simulation import simulate
 from bench.simulation.source import DAYS, month
 from bench.simulation.utilisation import STATES, WAITING
-from leasehold.model.event_log import ResourceNews
+from leasehold.model.event_log import ResourceNews, ServerNews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +49,7 @@ def rows_of(report: Report) -> Iterator[Row]:
         yield Row("month: wait of those granted after waiting, longest", max(hours), "h")
     for trouble in TROUBLES:
         yield Row(f"month: {trouble}", report.hosts.happened[trouble], "")
+    yield Row("month: preemptible servers told of their end", report.news[ServerNews.ENDS], "")
     for news in (ResourceNews.DRAWN, ResourceNews.GIVEN_BACK, ResourceNews.DRAW_FAILED):
         yield Row(f"month: events {news}", report.news[news], "")
     for state in (*STATES, WAITING):

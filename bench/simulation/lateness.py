@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import bindparam, select
 
+from bench.simulation.site import LEAD
 from leasehold.db.tables import leases
 from leasehold.db.task import LEASE
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from bench.simulation.people import People
     from bench.simulation.site import Site
@@ -24,6 +26,8 @@ GAVE_UP: Final = "timed out"
 FAILED_TRY: Final = "tries refused"
 STARTED: Final = "started"
 OPERATORS: Final = "maintenance"
+AHEAD: Final = timedelta(minutes=3)
+"""A look for preemptible servers comes so long after a grant at the latest."""
 NEVER: Final = "It was over before it was active"
 _NAMES = ("name", "status", "status_reason", "start_at", "end_at", "created_at", "deleted_at")
 _ROW = select(*(leases.c[name] for name in _NAMES)).where(leases.c.id == bindparam("lease"))
@@ -119,5 +123,8 @@ class Watch:
         else:
             seen.started = True
             seen.reasons[NEVER] = None
-        if now > should:
+        # What is granted within the lead ends preemptible servers at its start, and waits until they are gone; a short
+        # lease may be over by then.
+        soon = timedelta(0) if seen.granted <= row.start_at - LEAD - AHEAD else LEAD
+        if now > should + soon and row.end_at > should + soon:
             self.late.append(Late(lease_id, row.name, should, now - should, tuple(seen.reasons)))

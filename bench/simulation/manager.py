@@ -13,6 +13,7 @@ from uuid import uuid4
 from leasehold.db.task import claim_tasks, next_due
 from leasehold.leasing.heal import heal_leases
 from leasehold.leasing.pool_size import follow
+from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.leasing.reminder import remind
 from leasehold.leasing.risk import tell_risks
 from leasehold.manager.monitor import check_once
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from bench.simulation.site import Site
     from leasehold.db.task import Claim
 
+LOOKS_EVERY: Final = 180.0
+"""Seconds between two looks for leases that start soon; a manager looks every minute."""
 ENDLESS: Final = 5_000
 """More tasks than are ever due at one moment: reaching it means an endless loop."""
 
@@ -41,6 +44,7 @@ class Manager:
         self._every(settings.health_seconds, self._check_hosts)
         self._every(settings.warn_poll_seconds, lambda: remind(self._service))
         self._every(settings.pool_seconds, lambda: follow(self._service))
+        self._every(LOOKS_EVERY, lambda: warn_preemptibles(self._service))
 
     def next_due(self) -> datetime | None:
         """Return when the next task is due."""

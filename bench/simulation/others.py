@@ -1,4 +1,7 @@
-"""Those who lease nothing: their servers run on the shared hosts, and are moved away when such a host is drawn."""
+"""Those who lease nothing: their servers run on the shared hosts, and are moved away when such a host is drawn.
+
+Their preemptible servers run on hosts of the reservation pool between leases, and are ended for these.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
 HOUR: Final = 3600.0
 PER_HOST: Final = 2
 """How many servers there are for each shared host, on average."""
+SPOTS: Final = 3
+"""How many preemptible ones are booted for each of them."""
 LIVES: Final = 12 * HOUR
+SPOT: Final = "spot"
 SLOWEST_MOVE: Final = 120.0
 
 
@@ -47,13 +53,14 @@ class Others:
         self._boot()
 
     def _boot(self) -> None:
-        """Boot a server that lives for some hours; the cloud takes another time to move servers from now on."""
+        """Boot servers that live for some hours; the cloud takes another time to move servers from now on."""
         servers = self.site.world.cloud.servers
         servers.take_to_migrate(self.rng.uniform(0, SLOWEST_MOVE))
-        server = servers.boot("web", "common", "m1.small")
-        self.booted[server.status] += 1
-        gone = self.site.now() + timedelta(seconds=round(self.rng.expovariate(1 / LIVES)))
-        self.site.agenda.at(gone, partial(servers.delete, server.id))
+        for name in ("web", *[SPOT] * SPOTS):
+            server = servers.boot(name, "common", "m1.small", preemptible=name == SPOT)
+            self.booted[f"{name}: {server.status}"] += 1
+            gone = self.site.now() + timedelta(seconds=round(self.rng.expovariate(1 / LIVES)))
+            self.site.agenda.at(gone, partial(servers.delete, server.id))
 
 
 def others_of(site: Site, seed: int, until: datetime) -> Others:

@@ -23,6 +23,7 @@ from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.event_log import sequence_events
 from leasehold.model.states import LeaseStatus
+from leasehold.resource_types.displacement import open_all
 from tests.harness.cloud_checks import cloud_problems
 from tests.harness.database_checks import database_problems
 from tests.harness.tables import read_tables
@@ -136,6 +137,7 @@ class Simulation:
         while (moment := self._manager.next_due()) is not None and moment < self._end + DAY:
             site.world.clock.set(moment)
             self._manager.run_due()
+        open_all(service.cloud)
         tables = read_tables(site.world.engine)
         left = [*database_problems(tables, site.now()), *cloud_problems(tables)]
         self.report.findings += (f"at the end: {each}" for each in left)

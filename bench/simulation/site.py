@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.deployment import host_specs
 from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed as planting
-from leasehold.conf.settings import ApiSettings, LeaseSettings, ManagerSettings, Settings
+from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.conf.settings import ApiSettings, CloudSettings, LeaseSettings, ManagerSettings, Settings
 from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Size
+from leasehold_nova.decision import FilterOptions
 from tests.factory import make_service
 from tests.web import LocalClient
 
@@ -36,7 +38,11 @@ CLEANING: Final = timedelta(minutes=10)
 SLOWEST_DELETION: Final = timedelta(minutes=7)
 """How long servers take to be deleted at most. With the pauses of an end that waits for them, up to a minute each, that
 is less than the cleaning time, as operators have to choose it (docs/operators)."""
+LEAD: Final = SLOWEST_DELETION + timedelta(minutes=5)
+"""So long before a start preemptible servers are ended, at the latest a look later."""
+GRACE: Final = timedelta(minutes=15)
 SETTINGS: Final = Settings(
+    cloud=CloudSettings(start_lead=LEAD, preemptible_grace=GRACE),
     leases=LeaseSettings(cleaning_time=CLEANING),
     manager=ManagerSettings(
         health_seconds=300.0,
@@ -108,6 +114,12 @@ class Site:
         return answer
 
 
+def _with_preemptibles(world: World) -> World:
+    """Return the world with a scheduler that allows preemptible servers."""
+    cloud = sandbox(world.engine, clock=world.clock.now, options=FilterOptions(allow_preemptibles=True))
+    return replace(world, cloud=cloud, service=replace(world.service, cloud=cloud))
+
+
 @contextmanager
 def open_site(
     hosts: int, database_url: str | None = None, settings: Settings = SETTINGS, shared: int = 0
@@ -118,8 +130,9 @@ def open_site(
     """
     with (
         tempfile.TemporaryDirectory(prefix="leasehold-simulation-") as folder,
-        make_service(database_url or Path(folder), settings=settings) as world,
+        make_service(database_url or Path(folder), settings=settings) as plain,
     ):
+        world = _with_preemptibles(plain)
         specs = host_specs(hosts + shared)
         planting.add_hosts(world.engine, specs)
         api = ApiSettings(auth_strategy="none", delete_wait_seconds=0.0)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEED = 6
 HOSTS = 24
 HOURS = 30
-PIECE = generated(seed=SEED, jobs=160, hosts=HOSTS, days=HOURS / 24)
+PIECE = generated(seed=SEED, jobs=200, hosts=HOSTS, days=HOURS / 24)
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,13 @@ def test_people_and_hosts_do_all_that_they_may_do(report: Report) -> None:
 
 def test_hosts_are_drawn_for_leases_that_wait_and_given_back(report: Report) -> None:
     assert min(report.news["resource.drawn"], report.news["resource.given_back"]) >= 5, report.news
-    assert report.others.booted["ACTIVE"] >= 10, report.others.booted
+    assert report.others.booted["web: ACTIVE"] >= 10, report.others.booted
     assert report.utilisation.mean(SHARED) > 0
+
+
+def test_preemptible_servers_are_told_and_ended_for_leases(report: Report) -> None:
+    assert report.others.booted["spot: ACTIVE"] >= 10, report.others.booted
+    assert report.news["server.ends_soon"] >= 3, report.news
 
 
 def test_each_host_is_in_one_state_at_a_time(report: Report) -> None:

@@ -134,7 +134,8 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         no_show = no_show_of(service, found, raw, NEVER if reservation.no_show is None else reservation.no_show.after)
         before, asked = kind.load(reservation.request), kind.asked(raw)
         # What a no-show has left of a request may be nothing, which nobody may ask for.
-        return Read(found, kind.amend(reservation, asked) if asked else before, before, ending, no_show)
+        nothing = not asked and reservation.no_show is not None and not kind.amount(before)
+        return Read(found, before if nothing else kind.amend(reservation, asked), before, ending, no_show)
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]

@@ -82,7 +82,8 @@ def test_a_driver_that_cannot_converge_is_a_finding_and_the_audit_goes_on(world:
     world = with_badges(world)
     badge, other = world.active(hosts(), badges(), end=2), world.active(hosts(), end=2)
     for lease in (badge, other):
-        world.cloud.aggregates.ensure(lease.reservations[0].id, None, {})
+        part = lease.reservations[0].id
+        world.cloud.aggregates.ensure(part, f"blazar_{part}", {"blazar:owner": "somebody"})
     found = {
         (each.kind.value, each.subject): each
         for each in findings(broken(world, BadgeKind(), buggy(BadgeDriver, "converge")))

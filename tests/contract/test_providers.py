@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
+from leasehold.cloud.ports import CloudConflictError, CloudPermanentError, CloudTransientError, Inventory
 from tests.contract.lab import custom_class, unique
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def test_a_class_is_custom_and_removed_when_nothing_has_it(lab: Lab, child: str,
         providers.ensure_class("RESERVATION")
     providers.ensure_class(resource_class)
     providers.set_inventory(child, resource_class, Inventory(1))
-    with pytest.raises(CloudTransientError, match=resource_class):
+    with pytest.raises(CloudConflictError, match=resource_class):
         providers.delete_class(resource_class)
     providers.remove_inventory(child, resource_class)
     for _ in range(2):

@@ -27,6 +27,10 @@ class CloudTransientError(CloudError):
     """Unreachable, timed out, 5xx or a conflict: the same call may work later."""
 
 
+class CloudConflictError(CloudTransientError):
+    """A conflict with what is there, such as something that still uses what is to be removed."""
+
+
 class CloudPermanentError(CloudError):
     """Refused, as with 400 or 403. The cause may still go away, so retries go on with a longer backoff (design §5)."""
 
@@ -389,7 +393,7 @@ class Providers(Protocol):
         """Make sure a custom resource class exists."""
 
     def delete_class(self, resource_class: str) -> None:
-        """Delete a custom resource class that no inventory uses."""
+        """Delete a custom resource class; raises CloudConflictError while a provider has an inventory of it."""
 
     def set_inventory(self, provider: str, resource_class: str, inventory: Inventory) -> None:
         """Set the provider's inventory of the class; its other inventories stay."""

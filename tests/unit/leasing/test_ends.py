@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from leasehold.cloud.ports import Inventory
+from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.create import create_lease
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError, NotEnoughError
 from leasehold.model.states import LeaseStatus
+from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_for, run_until
 from tests.stateful.audit import audit
@@ -182,6 +183,15 @@ def test_an_end_removes_inventories_that_a_late_call_has_left(world: World) -> N
     assert (world.status(lease), world.reason(lease)) == ("TERMINATED", "")
     assert resource_class(part.id) not in world.cloud.providers.classes()
     assert not [*in_database(world), *findings(world)]
+
+
+def test_no_other_host_is_asked_when_a_class_is_refused_once(world: World) -> None:
+    lease = world.active(instances(1), end=1)
+    (label,), name = world.holds(lease), resource_class(lease.reservations[0].id)
+    world.break_down("providers.delete_class", 1)
+    with pytest.raises(CloudTransientError):
+        remove_class(world.cloud.providers, name)
+    assert name in world.cloud.providers.inventories(child_provider(label))
 
 
 def test_a_lease_that_nobody_used_ends_at_its_end(world: World) -> None:

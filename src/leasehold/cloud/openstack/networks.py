@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from leasehold.cloud.openstack.rest import ServiceConflictError
 from leasehold.cloud.ports import (
     RESERVATION_TAG,
+    CloudConflictError,
     CloudTransientError,
     FloatingIp,
     HeldError,
@@ -98,7 +98,7 @@ class OpenStackNetworks:
         body = {"floatingip": {**wanted, "project_id": project_id}}
         try:
             return _read(self._neutron.call(call, "POST", PATH, json=body).json()["floatingip"])
-        except ServiceConflictError as error:
+        except CloudConflictError as error:
             # Neutron says only that the address is allocated, or names something else, such as a quota.
             port = next(self._ports_at(call, network_id, [address]), None)
             if port is None:

@@ -108,7 +108,7 @@ class OpenStackProviders:
         self._placement.call(call, "PUT", _class_path(resource_class), VERSION)
 
     def delete_class(self, resource_class: str) -> None:
-        """Delete a custom resource class; raises CloudTransientError while a provider has an inventory of it."""
+        """Delete a custom resource class; raises CloudConflictError while a provider has an inventory of it."""
         call = "providers.delete_class"
         _check_custom(call, resource_class)
         self._placement.call(call, "DELETE", _class_path(resource_class), VERSION, fine=_NOT_FOUND)

@@ -16,7 +16,7 @@ import tenacity
 from keystoneauth1 import exceptions as keystone
 from oslo_context.context import get_current
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
+from leasehold.cloud.ports import CloudConflictError, CloudPermanentError, CloudTransientError
 from leasehold.metrics.cloud import OK, PERMANENT, TRANSIENT, count_call
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ REQUEST_ID = "X-OpenStack-Request-ID"
 _REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 _BLIPS = frozenset({502, 503, 504})
 _TRANSIENT = frozenset({401, 408, 409, 413, 425, 429})
-
-
-class ServiceConflictError(CloudTransientError):
-    """The service answered 409: what is there now does not allow the call."""
 
 
 class _BlipError(CloudTransientError):
@@ -112,7 +108,7 @@ class ServiceClient:
         """Send a request and return the answer, whose status is below 400 or one of `fine`.
 
         `call` is the port's verb, for messages. A status in `later` is transient for this call. Raises
-        CloudTransientError, for 409 ServiceConflictError, or CloudPermanentError for any other status.
+        CloudTransientError, for 409 CloudConflictError, or CloudPermanentError for any other status.
         """
         begun, outcome = perf_counter(), TRANSIENT
         try:
@@ -123,7 +119,7 @@ class ServiceClient:
                 return response
             text = f"{self.name} {call}: {path} answered {status}: {_message(response)}"
             if status == HTTPStatus.CONFLICT:
-                raise ServiceConflictError(text)
+                raise CloudConflictError(text)
             if status in later or status in _TRANSIENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise CloudTransientError(text)
             outcome = PERMANENT

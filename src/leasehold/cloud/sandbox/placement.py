@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, exists, func, insert, select, update
 
-from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Inventory
+from leasehold.cloud.ports import CloudConflictError, CloudPermanentError, CloudTransientError, Inventory
 from leasehold.cloud.sandbox.claims import claim_rest, claimed, release_claims
 from leasehold.cloud.sandbox.faults import verb
 from leasehold.cloud.sandbox.port import CONSUMED, SCHEDULER, Port, locked
@@ -150,11 +150,11 @@ class SandboxProviders(Port):
 
     @verb
     def delete_class(self, resource_class: str) -> None:
-        """Delete a custom resource class; raises CloudTransientError while a provider has an inventory of it."""
+        """Delete a custom resource class; raises CloudConflictError while a provider has an inventory of it."""
         _check_custom(resource_class, "delete_class")
         with writing(self.engine) as connection:
             if connection.execute(_CLASS_INVENTORIED, {"class_name": resource_class}).scalar_one():
-                raise CloudTransientError(f"sandbox providers.delete_class: {resource_class} still has inventories")
+                raise CloudConflictError(f"sandbox providers.delete_class: {resource_class} still has inventories")
             connection.execute(_REMOVE_CLASS, {"class_name": resource_class})
 
     @verb

@@ -6,12 +6,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from stevedore import DriverManager
-from stevedore.exception import NoMatches
-
-from leasehold.resource_types.registry import PluginError
+from leasehold.resource_types.policies import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +47,7 @@ class PreemptibleFirst:
 
 def load_draw_order(name: str) -> DrawOrder:
     """Return the order of this name; raises PluginError if no package has it, or it does not load."""
-    try:
-        made: Any = DriverManager(NAMESPACE, name, invoke_on_load=True).driver
-    except NoMatches as error:
-        message = f"[physical:host] draw_order names {name!r}, which no installed package provides: {error}"
-        raise PluginError(message) from error
-    order: DrawOrder = made
+    order: DrawOrder = load_policy(NAMESPACE, "[physical:host] draw_order", name)
     return order
 
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import logging
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from stevedore import DriverManager
-from stevedore.exception import NoMatches
-
-from leasehold.resource_types.registry import PluginError
+from leasehold.resource_types.policies import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -50,12 +47,7 @@ class FewestLeases:
 
 def load_order(name: str) -> WaitingOrder:
     """Return the order of this name; raises PluginError if no package has it, or it does not load."""
-    try:
-        made: Any = DriverManager(NAMESPACE, name, invoke_on_load=True).driver
-    except NoMatches as error:
-        message = f"[manager] waiting_order names {name!r}, which no installed package provides: {error}"
-        raise PluginError(message) from error
-    order: WaitingOrder = made
+    order: WaitingOrder = load_policy(NAMESPACE, "[manager] waiting_order", name)
     return order
 
 

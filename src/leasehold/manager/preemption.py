@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from sqlalchemy.exc import IntegrityError
-
 from leasehold.cloud.ports import CloudError
-from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
 from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.manager.periodic_thread import PeriodicThread
+from leasehold.manager.turn import take_turn
 from leasehold.resource_types.displacement import open_all
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from leasehold.leasing.service import Service
 
 log = logging.getLogger(__name__)
@@ -49,7 +44,7 @@ class PreemptionWatcher(PeriodicThread):
         try:
             if not self._watches:
                 self._open()
-            elif self._take_turn():
+            elif take_turn(self._service, PREEMPTION_LOCK, self._seconds):
                 warn_preemptibles(self._service)
         except CloudError as error:
             log.warning("Owners of preemptible servers are not told yet: %s", error)
@@ -60,15 +55,3 @@ class PreemptionWatcher(PeriodicThread):
         if not self._opened:
             open_all(self._service.cloud)
             self._opened = True
-
-    def _take_turn(self) -> bool:
-        try:
-            return self._service.db.transact(self._taken)
-        except IntegrityError:
-            return False
-
-    def _taken(self, connection: Connection) -> bool:
-        now = self._service.now()
-        add_periodic_lock(connection, PREEMPTION_LOCK)
-        # Our own next round must not find the lock taken.
-        return take_periodic_lock(connection, PREEMPTION_LOCK, now, now + timedelta(seconds=self._seconds) * 0.9)

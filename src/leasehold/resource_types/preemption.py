@@ -10,12 +10,9 @@ import logging
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from stevedore import DriverManager
-from stevedore.exception import NoMatches
-
-from leasehold.resource_types.registry import PluginError
+from leasehold.resource_types.policies import load_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,12 +134,7 @@ class _Search:
 @cache
 def load_preemption_order(name: str) -> PreemptionOrder:
     """Return the order of this name; raises PluginError if no package has it, or it does not load."""
-    try:
-        made: Any = DriverManager(NAMESPACE, name, invoke_on_load=True).driver
-    except NoMatches as error:
-        message = f"[physical:host] preemption_order names {name!r}, which no installed package provides: {error}"
-        raise PluginError(message) from error
-    order: PreemptionOrder = made
+    order: PreemptionOrder = load_policy(NAMESPACE, "[physical:host] preemption_order", name)
     return order
 
 

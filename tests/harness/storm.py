@@ -10,6 +10,7 @@ got none.
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -29,7 +30,7 @@ from tests.harness.report import Report
 from tests.harness.tables import read_tables
 from tests.harness.verdict import open_work
 from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
-from tests.processes import prepare_database
+from tests.processes import prepare_database, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +42,7 @@ SEED = 20_261_121
 CLIENTS = 32
 RECENT = 40
 """Clients mostly amend and delete one of this many newest leases."""
+WANTED_WITHIN = 120.0
 PAUSE = 0.2
 """Seconds that a client waits after no answer or a 503, because an immediate retry would hardly do better."""
 
@@ -137,24 +139,31 @@ def storm(
     options: Options | None = None,
     visit: Callable[[int, Crowd, Fleet], None] = _visit,
     meanwhile: Callable[[Fleet], None] | None = None,
+    wanted: Callable[[], object] | None = None,
     idle_within: float = 60.0,
 ) -> Report:
     """Run a storm on an empty database, which is prepared first; return the report once the managers are idle.
 
     The storm lasts `seconds`, or until the wanted number of requests was sent. The processes use `urls` in rotation.
     Each client runs `visit` in a thread. `meanwhile` runs in this thread during the requests; the storm lasts at least
-    until it returns. AssertionError is raised when the managers do not become idle in time.
+    until it returns. The clients also go on until `wanted` returns true, because a busy machine gets little done in
+    `seconds`. AssertionError is raised when that takes too long, or when the managers do not become idle in time.
     """
     prepare_database(urls[0])
     with fleet(urls, apis=apis, managers=managers, options=options) as site:
         enrol(site)
         begun = time.monotonic()
         until = begun + (seconds if requests_wanted is None else 24 * 3600)
-        crowd = Crowd(seed, times or Times(), until, requests_wanted)
+        crowd = Crowd(seed, times or Times(), until if wanted is None else math.inf, requests_wanted)
         with ThreadPoolExecutor(clients) as threads:
             visits = [threads.submit(visit, number, crowd, site) for number in range(clients)]
             if meanwhile is not None:
                 meanwhile(site)
+            if wanted is not None:
+                try:
+                    wait_for(wanted, within=WANTED_WITHIN)
+                finally:
+                    crowd.until = until
             for each in visits:
                 each.result()
         took = time.monotonic() - begun

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.db.engine import open_engine
 from tests.harness.database_checks import database_problems
 from tests.harness.mix import Span, Times
 from tests.harness.storm import storm
@@ -37,9 +38,22 @@ class Soon(Times):
 
 
 def test_leases_move_while_they_become_due_and_nothing_is_promised_twice(database_url: str) -> None:
-    report = storm([database_url], apis=3, managers=2, seconds=SECONDS, clients=12, times=Soon(), options=LATE)
+    engine = open_engine(database_url)
+
+    def a_lease_moved() -> bool:
+        return any(row.start_cause == "moved" for row in read_tables(engine, ["allocations"])["allocations"])
+
+    report = storm(
+        [database_url],
+        apis=3,
+        managers=2,
+        seconds=SECONDS,
+        clients=12,
+        times=Soon(),
+        options=LATE,
+        wanted=a_lease_moved,
+    )
+    engine.dispose()
     report.check(database_url)
-    tables = read_tables(database_url)
-    assert database_problems(tables, datetime.now(UTC)) == []
+    assert database_problems(read_tables(database_url), datetime.now(UTC)) == []
     assert audit_findings(database_url) == []
-    assert any(row.start_cause == "moved" for row in tables["allocations"])

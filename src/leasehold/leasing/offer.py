@@ -21,6 +21,7 @@ from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
@@ -35,7 +36,8 @@ MINUTE: Final = 60
 class Offering:
     """A decision whose refusal carries an offer: the pools' snapshots, and all that the lease asks for.
 
-    `movable` says that the lease may have another window. `allowed` returns whether enforcement allows a window.
+    `movable` says that the lease may have another window. `extended` is the present end of a lease that asks for a
+    later one. `allowed` returns whether enforcement allows a window.
     `seconds` limits the search for an offer. `tells_disabled` says that the caller may learn that disabled resources
     would have been enough. `rebinding` may make room before the lease is refused; what is offered is found without it.
     """
@@ -48,29 +50,32 @@ class Offering:
     movable: bool = True
     tells_disabled: bool = False
     rebinding: Rebinding | None = None
+    extended: datetime | None = None
 
     def decide(self) -> Room:
         """Return the picks of every reservation; raises what `leasehold.leasing.decide.decide` raises.
 
-        A refusal becomes NotEnoughError with an offer.
+        A refusal becomes NotEnoughError with an offer. InUseError says how late the lease can end, if that helps.
         """
         try:
             return Room(decide(self.snapshots, self.asked, self.terms))
         except RefusedError as refused:
             position, refusal = refused.position, refused.refusal
-        except InUseError:
+        except InUseError as error:
             # What an active reservation keeps is promised to others in the new window.
             room = self._room(next((part.kind.pool for part in self.asked if part.firm and part.held), None))
             if room is None:
-                raise
+                raise error.but_until(_latest_end(self._hurried())) from None
             return room
         room = self._room(self.asked[position].kind.pool)
         if room is not None:
             return room
-        terms = replace(self.terms, budget=self.terms.budget.part(self.seconds))
-        explained = _Offer(replace(self, terms=terms), position).added_to(refusal)
+        explained = _Offer(self._hurried(), position).added_to(refusal)
         asked = self.asked[position]
         raise asked.blame(asked.kind.not_enough(explained))
+
+    def _hurried(self) -> Offering:
+        return replace(self, terms=replace(self.terms, budget=self.terms.budget.part(self.seconds)))
 
     def _room(self, pool: str | None) -> Room | None:
         if self.rebinding is None or pool is None:
@@ -87,13 +92,18 @@ class _Offer:
 
     def added_to(self, refusal: Refusal) -> Refusal:
         """Return the refusal with the best offer found within the time budget."""
-        largest = self._largest(refusal.largest)
+        largest, latest = self._largest(refusal.largest), _latest_end(self.where)
         try:
             nearest, why = self._nearest()
         except TakesTooLongError:
             nearest, why = None, NoWindow.TIME
         return replace(
-            refusal, largest=largest, nearest=nearest, no_window=why, fits_on_disabled=self._fits_on_disabled()
+            refusal,
+            largest=largest,
+            nearest=nearest,
+            no_window=why,
+            latest_end=latest,
+            fits_on_disabled=self._fits_on_disabled(),
         )
 
     def _fits_on_disabled(self) -> bool:
@@ -169,6 +179,30 @@ class _Offer:
         after = max(1, (terms.length + tail + terms.margin) // _SECOND)
         changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in careful.values()]
         return min((change for change in changes if change is not None), default=None)
+
+
+def _latest_end(where: Offering) -> datetime | None:
+    """Return the latest whole minute at which the whole lease could end; None if that extends it by nothing.
+
+    Found by bisection between its present end and what was asked for, for as long as the budget lasts.
+    """
+    if where.extended is None:
+        return None
+    terms = where.terms
+    first = to_seconds(max(where.extended, terms.window.start)) // MINUTE
+    least, most, found = first, -(-to_seconds(terms.window.end) // MINUTE) - 1, None
+    with suppress(TakesTooLongError):
+        while least < most:
+            middle = (least + most + 1) // 2
+            end = from_seconds(middle * MINUTE)
+            shorter = replace(
+                terms, window=Window(terms.window.start, end), length=terms.length - (terms.window.end - end)
+            )
+            if _fits(where.snapshots, where.asked, shorter):
+                least, found = middle, end
+            else:
+                most = middle - 1
+    return found
 
 
 def most_available(part: Asked, snapshot: Snapshot, terms: Terms) -> int:

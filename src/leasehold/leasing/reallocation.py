@@ -124,6 +124,7 @@ class Reallocation:
                 movable=movable,
                 tells_disabled=tells,
                 rebinding=rebinding,
+                extended=lease.window.end if self.window.end > lease.window.end else None,
             )
             room = offering.decide()
             for part, want, picks in zip(lease.reservations, asked, room.picks, strict=True):

@@ -10,8 +10,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from leasehold.model.refusal import extension_sentence
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from leasehold.model.refusal import Refusal
 
@@ -402,6 +405,13 @@ class InUseError(ConflictError):
     """The resource is allocated to a lease, has servers on it, or something else has it in the cloud."""
 
     code = "leasehold.resource.in_use"
+
+    def but_until(self, latest_end: datetime | None) -> InUseError:
+        """Return the same error, which also says how late the lease could end, if that is known."""
+        if latest_end is not None:
+            self.message = f"{self.message} {extension_sentence(latest_end)}"
+            self.details = {**self.details, "latest_end": latest_end.isoformat()}
+        return self
 
 
 class MissingPluginError(ConflictError):

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leasehold.model.windows import Window
 
 
@@ -42,6 +44,11 @@ _ON_DISABLED = (
 )
 
 
+def extension_sentence(latest_end: datetime) -> str:
+    """Say how late a lease could end that asks for a later end."""
+    return f"It can be extended until {latest_end:%Y-%m-%d %H:%M:%S} UTC."
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A refusal with its explanation (feature G9, idea 16).
@@ -49,8 +56,9 @@ class Refusal:
     `asked` and `largest` count what the request counts: hosts, instances or addresses. `largest` is what would
     fit in the asked window, beside the other reservations of the lease. `nearest` is the first window of the asked
     length in which the whole lease fits; if it is None, `no_window` has the reason. `steps` count the resources after
-    each filter, from all resources to the free ones. `fits_on_disabled` says that the whole lease would fit if no
-    resource were disabled; only operators are told.
+    each filter, from all resources to the free ones. `latest_end` is how late a lease that asks for a later end could
+    end with all that it asks for; None where that is no extension. `fits_on_disabled` says that the whole lease would
+    fit if no resource were disabled; only operators are told.
     """
 
     resource_type: str
@@ -61,12 +69,14 @@ class Refusal:
     nearest: Window | None = None
     steps: tuple[FilterCount, ...] = field(default_factory=tuple)
     no_window: NoWindow = NoWindow.NEVER
+    latest_end: datetime | None = None
     fits_on_disabled: bool = False
 
     @property
     def sentence(self) -> str:
         """Say in a few sentences what is missing and what to do next."""
-        return f"{self._missing} {_ON_DISABLED}" if self.fits_on_disabled else self._missing
+        extension = [] if self.latest_end is None else [extension_sentence(self.latest_end)]
+        return " ".join([self._missing, *extension, *([_ON_DISABLED] if self.fits_on_disabled else [])])
 
     @property
     def _missing(self) -> str:
@@ -79,7 +89,7 @@ class Refusal:
             text = f"{text} {_SENTENCES[self.no_window]}"
         if self.largest:
             return f"{text} Ask for at most {self.largest}."
-        if self.no_window in _SENTENCES:
+        if self.no_window in _SENTENCES or self.latest_end is not None:
             return text
         return f"{text} Change the properties you ask for; waiting does not help."
 
@@ -93,5 +103,6 @@ class Refusal:
             "nearest": self.nearest and {"start": self.nearest.start.isoformat(), "end": self.nearest.end.isoformat()},
             "no_window": None if self.nearest else str(self.no_window),
             "remaining": [{"filter": step.name, "resources": step.remaining} for step in self.steps],
+            **({"latest_end": self.latest_end.isoformat()} if self.latest_end else {}),
             **({"fits_on_disabled": True} if self.fits_on_disabled else {}),
         }

@@ -15,7 +15,7 @@ from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.offer import MINUTE, Offering, most_available
 from leasehold.model.budget import Budget
-from leasehold.model.errors import NotEnoughError, TakesTooLongError
+from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -288,6 +288,86 @@ def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> No
     assert dump(world.engine) == before
     assert (refusal.nearest, refusal.no_window, refusal.largest) == (None, NoWindow.STARTED, 2)
     assert world.amend(lease, {"min": 2, "max": 2})
+
+
+@settings(max_examples=100)
+@given(
+    on_hosts=promises([1, 2, 3], shared=True),
+    raw=requests().filter(lambda each: each["resource_type"] != "virtual:floatingip"),
+    window=SPANS,
+    longer=st.integers(1, 12),
+    firm=st.booleans(),
+)
+def test_a_shorter_extension_is_offered_that_is_granted_and_none_longer_is(
+    on_hosts: list[Row], raw: dict[str, Any], window: tuple[int, int], longer: int, *, firm: bool
+) -> None:
+    snapshots, part = snapshots_of({HOST_POOL: (HOSTS, on_hosts)}, DAY), asked_of(raw, 0)
+    start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
+    terms = Terms(Window(start, end), end - start, timedelta(0), endless())
+    try:
+        (held,) = decide(snapshots, [part], terms)
+    except RefusedError:
+        return
+    kept = replace(part, held=tuple(held), firm=firm, before=part.request)
+    asked_end = end + timedelta(minutes=longer, seconds=20)
+
+    def is_granted(until: datetime) -> bool:
+        try:
+            return fits(snapshots, [kept], replace(terms, window=Window(start, until), length=until - start))
+        except InUseError:
+            return False
+
+    wanted = replace(terms, window=Window(start, asked_end), length=asked_end - start)
+    offering = Offering(snapshots, [kept], wanted, lambda _: True, 1.0, movable=False, extended=end)
+    try:
+        offering.decide()
+    except NotEnoughError as error:
+        offered = error.refusal.latest_end
+    except InUseError as error:
+        found = error.details.get("latest_end")
+        offered = found and datetime.fromisoformat(found)
+    else:
+        return
+    later = [end + timedelta(minutes=minute) for minute in range(1, longer + 1)]
+    assert offered == max(filter(is_granted, later), default=None)
+
+
+@pytest.mark.parametrize("asked_end", [4.5, 3.5])
+def test_a_shorter_extension_is_offered_for_all_of_the_lease(world: World, asked_end: float) -> None:
+    """Others have all hosts from hour 4 on, and all addresses from hour 3.25 on."""
+    lease = world.lease(hosts(2), floating_ips(1), start=0, end=2)
+    run_until(world, world.hour(0.5))
+    world.lease(hosts(5), start=4, end=6)
+    world.lease(floating_ips(5), start=3.25, end=5)
+    before = dump(world.engine)
+    with pytest.raises(InUseError) as caught:
+        world.amend(lease, end=asked_end)
+    latest = world.hour(3.25)
+    assert "in use" in caught.value.message
+    assert caught.value.message.endswith(f"It can be extended until {latest:%Y-%m-%d %H:%M:%S} UTC.")
+    assert caught.value.details == {"latest_end": latest.isoformat()}
+    assert dump(world.engine) == before
+    assert world.amend(lease, end=3.25).window.end == latest
+
+
+def test_a_lease_that_has_not_started_is_offered_a_shorter_extension_too(world: World) -> None:
+    lease = world.lease(hosts(2), start=1, end=2)
+    world.lease(hosts(5), start=3, end=6)
+    refusal = refused(lambda: world.amend(lease, end=4))
+    assert (refusal.latest_end, hour_of(world, refusal)) == (world.hour(3), 6)
+    assert refusal.as_details()["latest_end"] == world.hour(3).isoformat()
+    assert f"It can be extended until {world.hour(3):%Y-%m-%d %H:%M:%S} UTC." in refusal.sentence
+    assert world.amend(lease, end=3).window.end == world.hour(3)
+
+
+def test_nothing_is_offered_where_no_extension_is_possible(world: World) -> None:
+    lease = world.lease(hosts(2), start=0, end=2)
+    run_until(world, world.hour(0.5))
+    world.lease(hosts(5), start=2, end=6)
+    with pytest.raises(InUseError) as caught:
+        world.amend(lease, end=3)
+    assert "latest_end" not in caught.value.details
+    assert "can be extended" not in caught.value.message
 
 
 # ---------------------------------------------------------------- limits on leases and on the decision's time

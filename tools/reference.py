@@ -14,6 +14,7 @@ from oslo_config import cfg, types
 from leasehold.api import versions
 from leasehold.api.policies import (
     alarm,
+    availability,
     base,
     event_log,
     floatingip,
@@ -87,6 +88,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Resources of any type": resource,
     "The event log": event_log,
     "Subscriptions to it": subscription,
+    "Availability": availability,
     "Capacity alarms": alarm,
     "Series of leases": series,
     "Maintenance windows": maintenance,

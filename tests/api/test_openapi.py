@@ -234,7 +234,7 @@ class Walk:
         """Make a member of a collection; it is shown and listed with the same fields."""
         made = self.ask("POST", kind.path, kind.body, status=201, **kind.ids)[kind.one]
         newer: dict[str, Any] = {"status_reason": OPTIONAL} if kind is LEASES and self.caller.version != "1.0" else {}
-        if self.caller.version == "1.2":
+        if (self.caller.version or "") >= "1.2":
             newer |= NEWER if kind is LEASES else FLAG if kind in V1 else {}
             newer |= POOL if kind.one == "host" else {}
         check_fields(made, kind.fields | newer)
@@ -295,7 +295,7 @@ def test_reservations_are_described_by_their_types(document: dict[str, Any]) -> 
     assert kinds == {"physical:host", "virtual:instance", "flavor:instance", "virtual:floatingip"}
 
 
-@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.3"])
 def test_every_answer_is_described(admin: Client, service: Service, document: dict[str, Any], version: str) -> None:
     """Each route's answer has the fields that clients read, each of its type, and matches the document."""
     walk = Walk(admin.but(version=version), document)
@@ -305,7 +305,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
     assert (host["id"], host["rack"], json.loads(host["cpu_info"])["arch"]) == ("1", "r7", "x86_64")
     assert address.items() >= NEW_ADDRESS.items()
     lease = walk.make(LEASES)
-    check_lease(lease, RESERVATION | (ENDING if version == "1.2" else {}))
+    check_lease(lease, RESERVATION | (ENDING if version >= "1.2" else {}))
     (found,) = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
     entry = {"id": lease["reservations"][0]["id"], "lease_id": lease["id"]}
     dates = {"start_date": "2031-05-01T10:00:00.000000", "end_date": "2031-05-01T12:00:00.000000"}
@@ -314,10 +314,12 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
     walk.properties("/v1/os-hosts/properties")
     for kind, shown in zip((LEASES, *V1), (lease, host, address), strict=True):
         walk.change_and_remove(kind, shown["id"])
-    if version == "1.2":
+    if version >= "1.2":
         walk_swap(walk)
         sequence_events(service)
         walk_resources(walk)
+    if version >= "1.3":
+        walk_availability(walk)
     routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
     assert walk.asked == routes
     # Errors of each shape.
@@ -413,6 +415,12 @@ def walk_series(walk: Walk) -> None:
     assert walk.ask("PUT", one, {"name": "lab"}, series_id=made["id"])["series"]["name"] == "lab"
     walk.ask("DELETE", one, status=204, series_id=made["id"])
     walk.ask("GET", one, status=404, series_id=made["id"])
+
+
+def walk_availability(walk: Walk) -> None:
+    """Ask how much is free."""
+    found = walk.ask("GET", "/v1/availability", query="resource_type=virtual:floatingip&network_id=net")["availability"]
+    assert (found["unit"], found["total"], found["steps"]["free"]) == ("floating IPs", 0, [0])
 
 
 def walk_resources(walk: Walk) -> None:

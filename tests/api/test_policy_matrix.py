@@ -74,6 +74,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:subscriptions:post": MEMBERS,
     "leasehold:subscriptions:delete": MEMBERS,
     "leasehold:subscriptions:replay": MEMBERS,
+    "leasehold:availability:get": READERS,
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,

@@ -23,7 +23,7 @@ def test_1_the_version_document(client: Client, path: str) -> None:
                 "id": "v1.0",
                 "status": "CURRENT",
                 "min_version": "1.0",
-                "max_version": "1.2",
+                "max_version": "1.3",
                 "links": [{"rel": "self", "href": "http://api.example:1234/v1"}],
             }
         ]
@@ -48,7 +48,7 @@ def test_1_everything_works_below_a_mount_prefix(client: Client) -> None:
         (None, "1.0"),
         ("reservation 1.0", "1.0"),
         ("reservation 1.1", "1.1"),
-        ("reservation latest", "1.2"),
+        ("reservation latest", "1.3"),
         ("Reservation 1.1", "1.1"),
         ("1.1", "1.0"),  # No service type: ignored.
         ("compute 2.90", "1.0"),

@@ -24,8 +24,10 @@ SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
 MANY, SERIES = "/v1/series", "/v1/series/{series_id}"
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS, MANY)
-"""Paths that are new in 1.2."""
+FREE = "/v1/availability"
+NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS, MANY, FREE)
+"""Paths that are new since 1.1."""
+NEWEST = "1.3"
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"
 ADDRESS_TYPE = "/v1/resources/virtual:floatingip"
 WRITES = [(route.method, route.path) for route in ROUTES if route.request is not None]

@@ -15,6 +15,7 @@ from tests.bad_input.refusal import (
     ADDRESSES,
     ALARM,
     ALARMS,
+    FREE,
     HELD,
     HOST,
     HOSTS,
@@ -22,6 +23,7 @@ from tests.bad_input.refusal import (
     LEASES,
     MANY,
     NEW,
+    NEWEST,
     PROPERTIES,
     SERIES,
     TYPE,
@@ -127,7 +129,7 @@ NOT_ACCEPTABLE: dict[str, Any] = {
     "status": 406,
     "code": "version.not_acceptable",
     "field": VERSION,
-    "details": {"min_version": "1.0", "max_version": "1.2"},
+    "details": {"min_version": "1.0", "max_version": "1.3"},
 }
 
 
@@ -170,7 +172,7 @@ def with_header(
 
 NO_IDENTITY = ("x" * 256, "ä", "a\x01b", "a\x7fb")
 NO_TAG = ("3", '"x"', 'W/"1"', '"' + "9" * 30 + '"', '"-1"', "x" * 10_000, '"٣"')
-UNKNOWN_VERSIONS = ("1.3", "2.0", "9.9", "999999999.0")
+UNKNOWN_VERSIONS = ("1.4", "2.0", "9.9", "999999999.0")
 NO_VERSION = ("1", "1.", "x", "1.a", "01.0", "1.00", "1.0.0", "-1.0", "0.0", "٣.1", "1." + "9" * 100, "")
 UNKNOWN_PATHS = (
     *("/v1", "/v1/", "/v1/leases/", "/v1/leases.json", "/v1/os-hosts/", "/v1/os-hosts.json", "//v1/leases"),
@@ -351,6 +353,7 @@ STRANGERS: list[dict[str, str]] = [
 ]
 FOR_ALL = {
     ("GET", "/v1/events"),
+    ("GET", FREE),
     ("GET", LEASES),
     ("POST", LEASES),
     ("GET", ADDRESSES),
@@ -380,7 +383,7 @@ def test_other_peoples_ids(target: Target, headers: dict[str, str]) -> None:
     ]
     assert len(rows) > 20
     for row in rows:
-        version = "1.2" if row.path.startswith(NEW) else "1.0"
+        version = NEWEST if row.path.startswith(NEW) else "1.0"
         row.check(target.ask(row.method, row.path, row.body, headers={**headers, VERSION: f"reservation {version}"}))
 
 

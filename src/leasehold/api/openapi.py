@@ -46,9 +46,22 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "marker": ("query", "From 1.1 on: only leases after the one with this id", ID),
     "after": ("query", "Only events after this `id` or `next`; `latest`: after the last one", {"type": "string"}),
     "wait": ("query", "Seconds to wait for an event", {"type": "integer", "minimum": 0, "maximum": 60}),
+    "resource_type": ("query", "A resource type, by default `physical:host`", TEXT),
+    "from": ("query", "The start of the window, by default now", {"type": "string"}),
+    "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
+    "resource_id": ("query", "Only this resource, for callers who may list them", ID),
     "all_projects": ("query", "For administrators: of all projects, and of resources", {"type": "boolean"}),
     "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
+}
+
+OF_TYPE: dict[str, Any] = {
+    "name": "reservation",
+    "in": "query",
+    "description": "The keys of a reservation of the resource type, each a key of the query",
+    "style": "form",
+    "explode": True,
+    "schema": {"type": "object", "additionalProperties": {"type": "string"}},
 }
 
 DESCRIPTION = f"""Reservations, microversions {versions.MINIMUM} to {versions.MAXIMUM}.
@@ -131,6 +144,8 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
     for name in (*route.query, *route.headers):
         place, description, schema = PARAMETERS[name]
         words.append({"name": name, "in": place, "description": description, "schema": schema})
+    if route.open_query:
+        words.append(OF_TYPE)
     if not route.public:
         description = f"`{versions.SERVICE_TYPE} <version>`; without it {versions.DEFAULT}"
         words.append(

@@ -53,7 +53,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             route = routes.choose(path_routes, request.method, version)
             call = Call(api, request, caller, version, permit)
             arguments = authorize(call, route, values)
-            if call.strict:
+            if call.strict and not route.open_query:
                 strict.check_query(request.params, route.query)
             if route.request is not None:
                 # Browsers let a page of another site send a body without a type, and make no preflight request for it.

@@ -13,6 +13,7 @@ from leasehold.api import versions
 from leasehold.api.handlers import (
     alarm,
     allocation,
+    availability,
     event_log,
     floatingip,
     holding,
@@ -27,6 +28,7 @@ from leasehold.api.handlers import (
 from leasehold.api.handlers import property as properties
 from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
+from leasehold.api.models.availability import OneAvailability
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.holding import HolderList
@@ -45,6 +47,7 @@ from leasehold.api.models.subscription import (
 )
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import alarm as alarm_rules
+from leasehold.api.policies import availability as availability_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import floatingip as floatingip_rules
 from leasehold.api.policies import host as host_rules
@@ -71,7 +74,8 @@ class Route:
     The target of `rules` is the caller's own project. Where the path has a `lease_id`, a `series_id`, a
     `subscription_id` or an `alarm_id`, the target is the owner of that, and the handler gets it. `public` routes ask
     for no identity and ignore microversions. `instant` routes are answered from memory, so they need no permit. `query`
-    and `headers` name the query keys and headers that the handler reads. `answer` None means an empty answer.
+    and `headers` name the query keys and headers that the handler reads; with `open_query` it reads those of a resource
+    type as well, and refuses others itself. `answer` None means an empty answer.
     """
 
     method: str
@@ -86,6 +90,7 @@ class Route:
     headers: tuple[str, ...] = ()
     public: bool = False
     instant: bool = False
+    open_query: bool = False
 
     @property
     def description(self) -> str:
@@ -100,17 +105,19 @@ class Route:
 
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _A, _C = subscription_rules, maintenance_rules, alarm_rules, series_rules
+_Q = availability_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
 _PROPERTIES, _ALLOCATIONS, _HELD_BY = "/v1/os-hosts/properties", "/v1/os-hosts/allocations", f"{_HOST}/allocation"
 _TYPE, _RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 _HELD, _KEYS = f"{_TYPE}/allocations", f"{_TYPE}/properties"
-_V1_2 = partial(Route, since=versions.V1_2)
+_V1_2, _V1_3 = (partial(Route, since=each) for each in (versions.V1_2, versions.V1_3))
 _SUBSCRIPTION, _EVERY = "/v1/subscriptions/{subscription_id}", ("all_projects",)
 _DEAD = f"{_SUBSCRIPTION}/dead-letters"
 _ALARMS, _ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
 _MANY, _SERIES = "/v1/series", "/v1/series/{series_id}"
+_FREE = "/v1/availability"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
@@ -172,4 +179,5 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("GET", _SERIES, series.show, (_C.GET,), None, OneSeries),
     _V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
     _V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
+    _V1_3("GET", _FREE, availability.show, (_Q.GET,), None, OneAvailability, query=availability.QUERY, open_query=True),
 )

@@ -32,6 +32,7 @@ class Version(NamedTuple):
 V1_0 = Version(1, 0)
 V1_1 = Version(1, 1)
 V1_2 = Version(1, 2)
+V1_3 = Version(1, 3)
 
 HISTORY: Mapping[Version, str] = {
     V1_0: """
@@ -82,6 +83,10 @@ HISTORY: Mapping[Version, str] = {
   enrolled with its servers by POST with `pool: shared`; PUT with `pool: reservation` draws it into the reservation
   pool, and `shared` gives it back. Only hosts of the reservation pool are leased, and `reservable` is false for all
   others at every version.
+""",
+    V1_3: """
+* `GET /v1/availability` shows how much of a resource type is free, held back and reserved at every second of a window,
+  and how much a lease of the whole window would get. Everybody may ask, and nobody learns who holds what.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

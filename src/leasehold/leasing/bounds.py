@@ -30,7 +30,7 @@ def check_texts(reservations: Iterable[Mapping[str, Any]], place: Callable[[int]
                     f"The property expressions and other texts of the request have more than {MOST_TEXT} characters. "
                     "Ask for less, or for several leases."
                 )
-                raise InvalidInputError(message, field=f"{place(position)}.{field}")
+                raise InvalidInputError(message, field=field).under(place(position))
 
 
 class Conditions:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
+from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Terms
 from leasehold.leasing.draw_order import FewestServers
 from leasehold.leasing.waiting_order import LongestWaiting
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
-    from leasehold.leasing.calendars import Calendars, Evaluated
+    from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.draw_order import DrawOrder
     from leasehold.leasing.waiting_order import WaitingOrder
     from leasehold.model.properties import Expression
@@ -43,6 +44,7 @@ def nobody_to_wake() -> None:
 class Service:
     """The database, the calendars, the resource types and the cloud, with a clock.
 
+    `questions` are calendars for questions that promise nothing and take long: no decision waits for them (`ask`).
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due.
     """
@@ -56,6 +58,7 @@ class Service:
     waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
     draw_order: DrawOrder = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
+    questions: Calendars = field(default_factory=Calendars)
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
 
@@ -80,9 +83,19 @@ class Service:
         """
         return self.calendars.look(self.db, self.now, pools, work, partial(self._evaluate, conditions))
 
-    def _evaluate(self, conditions: Sequence[tuple[str, Expression]]) -> Evaluated:
+    def ask(
+        self,
+        pools: Collection[str],
+        work: Callable[[Mapping[str, Snapshot], datetime], Result],
+        conditions: Sequence[tuple[str, Expression]] = (),
+    ) -> Result:
+        """Do as `look`, on the calendars for questions: no decision waits for `work`. Raises TakesTooLongError."""
+        evaluate = partial(self._evaluate, conditions, self.questions)
+        return self.questions.look(self.db, self.now, pools, work, evaluate)
+
+    def _evaluate(self, conditions: Sequence[tuple[str, Expression]], calendars: Calendars | None = None) -> Evaluated:
         budget = Budget(self.settings.leases.decision_seconds, self.steady)
-        return self.calendars.evaluate(conditions, budget.check)
+        return (calendars or self.calendars).evaluate(conditions, budget.check)
 
     def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""

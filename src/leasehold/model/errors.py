@@ -42,8 +42,9 @@ class LeaseholdError(Exception):
         self.details = dict(details or {})
 
     def under(self, prefix: str) -> LeaseholdError:
-        """Return the same error with its field placed below `prefix`, e.g. `reservations[0].min`."""
-        self.field = prefix if self.field is None else f"{prefix}.{self.field}"
+        """Return the same error with its field placed below `prefix`, e.g. `reservations[0].min`; "" keeps it."""
+        if prefix:
+            self.field = prefix if self.field is None else f"{prefix}.{self.field}"
         return self
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from leasehold.calendar.profile import Units
 from leasehold.model.budget import nothing_to_check
 from leasehold.model.errors import DuplicateError, InvalidInputError, NotEnoughError
 from leasehold.model.properties import count_values, matches, names, parse
@@ -113,7 +114,9 @@ class Kind(ABC, Generic[R]):
     """`R`: a frozen dataclass."""
 
     counts: ClassVar[frozenset[str]] = frozenset({"amount"})
-    """The fields of the schema that say how many are asked for; a capacity alarm may leave them out."""
+    """The fields of the schema that say how many are asked for; alarms and questions about availability need none."""
+    unconditional: ClassVar[Mapping[str, Any]] = {}
+    """The fields that a question about availability may leave out, with the values that ask for nothing."""
 
     whole: ClassVar[str | None] = None
     """The field of `Use` in which a whole resource of the pool counts 1; None if no project limit counts it."""
@@ -202,6 +205,13 @@ class Kind(ABC, Generic[R]):
     @abstractmethod
     def allocate(self, request: R, search: Search[R]) -> Sequence[Pick] | Refusal:
         """Return picks that are free throughout the padded window, or a refusal."""
+
+    def units(self, request: R, search: Search[R]) -> Units:
+        """Return what availability counts for a request, whatever amount it asks for: by default whole resources.
+
+        Raises InvalidInputError as `allocate` does.
+        """
+        return Units(self.matching(request, search))
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return this type's own fields of the v1 answer (contract http-api §5.1)."""

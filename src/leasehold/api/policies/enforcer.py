@@ -10,6 +10,7 @@ from oslo_policy import policy
 
 from leasehold.api.policies import (
     alarm,
+    availability,
     base,
     event_log,
     floatingip,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, subscription, alarm, maintenance, series)
+_OURS = (base, lease, host, floatingip, resource, event_log, subscription, alarm, maintenance, series, availability)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

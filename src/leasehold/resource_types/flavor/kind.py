@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from leasehold.calendar.profile import Units
 from leasehold.cloud.ports import Flavor
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.use import Use
@@ -19,6 +20,8 @@ from leasehold.resource_types.slots.placing import explain, place, spread_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from leasehold.calendar.arrays import Mask
+    from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
@@ -57,6 +60,7 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
 
     name = "flavor:instance"
     noun = "instances of flavors"
+    unconditional: ClassVar[Mapping[str, Any]] = {"affinity": None}
     schema = FlavorBody
     request_type = FlavorRequest
 
@@ -105,12 +109,14 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
 
     def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
         """Place the slots on hosts that have the flavor's resource classes and traits."""
-        snapshot = search.snapshot
-        traits = snapshot.with_traits(frozenset(request.required), frozenset(request.forbidden))
-        matches = snapshot.enrolled() & traits
         demand, amount, spread = request.demand, request.amount, spread_of(None)
+        matches = _able(request, search.snapshot)
         picks = place(demand, amount, spread, search, matches)
         return explain(self.name, demand, amount, spread, search, matches) if picks is None else picks
+
+    def units(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Units:
+        """Return the slots of the flavor."""
+        return Units(_able(request, search.snapshot), request.demand)
 
     def fits(self, request: FlavorRequest, resource: Resource) -> bool:
         """Return whether the host has all the required traits and none of the forbidden ones."""
@@ -139,6 +145,12 @@ def capture(request: FlavorRequest, flavor: Flavor) -> FlavorRequest:
     required, forbidden = _traits(flavor)
     source = replace(flavor, projects=frozenset())
     return replace(request, source=source, demand=_demand(flavor), required=required, forbidden=forbidden)
+
+
+def _able(request: FlavorRequest, snapshot: Snapshot) -> Mask:
+    """Return the mask of the enrolled hosts that have the flavor's traits."""
+    traits = snapshot.with_traits(frozenset(request.required), frozenset(request.forbidden))
+    return snapshot.enrolled() & traits
 
 
 def _store_flavor(flavor: Flavor) -> dict[str, Any]:

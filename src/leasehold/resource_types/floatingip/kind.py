@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from leasehold.calendar.profile import Units
 from leasehold.calendar.search import earliest_free
 from leasehold.model.allocation import Pick
 from leasehold.model.errors import DuplicateError, InUseError, InvalidInputError, NotEnoughFloatingIpsError
@@ -136,7 +137,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         snapshot = search.snapshot
         held = np.zeros(len(snapshot.numbers), dtype=np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
-        of_network = snapshot.enrolled() & snapshot.matching(_of_network(request), search.check)
+        of_network = _in_network(request, search)
         usable = (of_network & snapshot.free(search.padded) & snapshot.bookable()) | held
         named = snapshot.matching(_of_names(request), search.check)
         order = np.lexsort((snapshot.numbers, ~named, ~held))
@@ -147,10 +148,14 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
             return Refusal(self.name, self.noun, amount, len(chosen), search.window)
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
 
+    def units(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Units:
+        """Return the addresses of the network, the named ones like all others."""
+        return Units(_in_network(request, search))
+
     def allocate(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Sequence[Pick] | Refusal:
         """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
         snapshot = search.snapshot
-        of_network = snapshot.enrolled() & snapshot.matching(_of_network(request), search.check)
+        of_network = _in_network(request, search)
         free = snapshot.free(search.padded)
         held = np.zeros(len(free), dtype=np.bool_)
         held[snapshot.rows(pick.resource_number for pick in search.held)] = True
@@ -166,6 +171,11 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         if len(chosen) < request.amount:
             return _refusal(request, search, of_network, usable, named, held)
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+
+def _in_network(request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> NDArray[np.bool_]:
+    """Return the mask of the enrolled addresses of the network."""
+    return search.snapshot.enrolled() & search.snapshot.matching(_of_network(request), search.check)
 
 
 def _of_network(request: FloatingIpRequest) -> Comparison:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, WithJsonSchema
 
@@ -57,6 +57,7 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
     noun = "hosts"
     id_name = "host_id"
     counts = frozenset({"min", "max"})
+    unconditional: ClassVar[Mapping[str, Any]] = {"hypervisor_properties": "", "resource_properties": ""}
     whole = "hosts"
     most_field = "max"
     schema = HostBody

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from leasehold.calendar.profile import Units
 from leasehold.model.use import Use
 from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
 from leasehold.resource_types.kind import Kind
@@ -59,6 +60,7 @@ class InstanceKind(OfHosts, Kind[InstanceRequest]):
 
     name = "virtual:instance"
     noun = "instances"
+    unconditional: ClassVar[Mapping[str, Any]] = {"affinity": None, "resource_properties": ""}
     schema = InstanceBody
     request_type = InstanceRequest
 
@@ -94,6 +96,10 @@ class InstanceKind(OfHosts, Kind[InstanceRequest]):
         spread = spread_of(request.affinity)
         picks = place(request.demand, request.amount, spread, search, matches)
         return explain(self.name, request.demand, request.amount, spread, search, matches) if picks is None else picks
+
+    def units(self, request: InstanceRequest, search: Search[InstanceRequest]) -> Units:
+        """Return the slots; with `affinity: false` a host counts one."""
+        return Units(self.matching(request, search), request.demand, 1 if request.affinity is False else None)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the request, and the ids of the flavor, server group and aggregate."""

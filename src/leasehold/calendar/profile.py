@@ -1,0 +1,129 @@
+"""How many units are free at every instant of a window: an exact step function over many resources (feature G3).
+
+A unit is a slot of a demand, or a whole resource. Take the books of a moment with `free_of`, and count them with
+`FreeUnits.steps`, which needs the snapshot no more: so no decision waits for the counting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from leasehold.calendar.snapshot import fitting
+from leasehold.calendar.sweep import Held, Limit, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from leasehold.calendar.arrays import Counts, Mask, Rows, Seconds
+    from leasehold.calendar.snapshot import Snapshot
+
+_AT_ONCE: Final = 32_768
+"""How many allocations are processed at a time, which bounds the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is counted: units of `demand` on the rows of `matches`, at most `most` on each; None is a whole resource."""
+
+    matches: Mask
+    demand: Mapping[str, int] | None = None
+    most: int | None = None
+
+    def limits(self, snapshot: Snapshot) -> list[Limit]:
+        """Return what bounds the units on each resource."""
+        if self.demand is not None:
+            return list(snapshot.limits(self.demand))
+        # Any allocation at all takes the whole resource.
+        ones = np.ones(len(self.matches), np.int64)
+        return [Limit("", ones, np.ones(snapshot.limits({})[0].amounts.size, np.int64), 1)]
+
+    def capped(self, counts: Counts) -> Counts:
+        """Return these counts of units of single resources, at most as many as may be on one."""
+        return counts if self.most is None else np.minimum(counts, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class FreeUnits:
+    """The books of a window: its allocations on the counted resources, and what these have while nothing is taken.
+
+    `total` counts the units of all matching resources, and `usable` those of resources that a new allocation may use.
+    `margin` is the cleaning time in seconds, which has to be free on both sides of an allocation.
+    """
+
+    window: tuple[int, int]
+    margin: int
+    units: Units
+    limits: Sequence[Limit]
+    empty: Counts
+    held: Held
+    total: int
+    usable: int
+
+    def steps(self, check: Callable[[], None]) -> tuple[Seconds, Counts]:
+        """Return the moments at which the number of free units changes, and that number from then on.
+
+        The first moment is the start of the window. Both have shape (steps,). An allocation that begins at a moment
+        and lasts for a second gets as many units as are free at that moment, and one that lasts longer at most the
+        fewest that are free meanwhile. `check` is called between the parts of the work, and may raise.
+        """
+        found = [(np.array([self.window[0]]), np.array([self.usable]))]
+        for part in self.held.parts(_AT_ONCE):
+            check()
+            found.append(self._changes(part))
+        moments, changes = (np.concatenate(each) for each in zip(*found, strict=True))
+        times, places = np.unique(moments, return_inverse=True)
+        free = np.cumsum(np.bincount(places, weights=changes, minlength=times.size).astype(np.int64))
+        kept = np.diff(free, prepend=free[0] - 1) != 0
+        return times[kept], free[kept]
+
+    def _changes(self, part: Held) -> tuple[Seconds, Counts]:
+        """Return by how much what is free on some resources changes, at which moments."""
+        start, end = self.window
+        padded = start - self.margin, end + self.margin
+        rows, moments, taken = steps(part, padded, [limit.taken(part) for limit in self.limits])
+        # Where one allocation ends and the next begins, a step has no length. The last step of a row is the end.
+        lasting = np.flatnonzero(moments[:-1] < moments[1:])
+        rows, moments = rows[lasting], moments[lasting]
+        bounds = [limit.fitting(rows, used[lasting]) for limit, used in zip(self.limits, taken, strict=True)]
+        free = self.units.capped(np.minimum.reduce(bounds))
+        if self.margin:
+            rows, moments, free = _narrowed(rows, moments, free, padded, self.margin)
+        before = np.append(0, free[:-1])
+        first = np.diff(rows, prepend=-1) != 0
+        before[first] = self.empty[rows[first]]
+        return moments, free - before
+
+
+def free_of(snapshot: Snapshot, units: Units, window: tuple[int, int], margin: int) -> FreeUnits:
+    """Return the books of a window in seconds since the epoch; they stay valid when the snapshot does not."""
+    limits, usable = units.limits(snapshot), units.matches & snapshot.bookable()
+    whole = units.capped(fitting(limits))
+    held = snapshot.held((window[0] - margin, window[1] + margin), usable & (whole > 0))
+    total, left = (int(whole[rows].sum()) for rows in (units.matches, usable))
+    return FreeUnits(window, margin, units, limits, whole, held, total, left)
+
+
+def _narrowed(
+    rows: Rows, moments: Seconds, free: Counts, padded: tuple[int, int], margin: int
+) -> tuple[Rows, Seconds, Counts]:
+    """Return the steps of the least that is free from `margin` before each moment to `margin` after it.
+
+    The given steps cover the `padded` window of each row, in order; the returned ones cover the window itself.
+    """
+    width = padded[1] - padded[0] + 1
+    group = np.cumsum(np.diff(rows, prepend=rows[0]) != 0)
+    begins = group * width + (moments - padded[0])
+    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+    # What is free may change where a step comes within reach, and where one goes out of it.
+    changes = np.concatenate([begins - margin, begins + margin, group[firsts] * width + margin])
+    inner = (changes % width >= margin) & (changes % width < width - 1 - margin)
+    places = np.unique(changes[inner])
+    lowest = np.searchsorted(begins, places - margin, side="right") - 1
+    highest = np.searchsorted(begins, places + margin, side="right")
+    pairs = np.stack([lowest, highest], axis=1).ravel()
+    least = np.minimum.reduceat(np.append(free, 0), pairs)[::2]
+    of = group[np.searchsorted(begins, places, side="right") - 1]
+    return rows[firsts][of], places % width + padded[0], least

@@ -1,0 +1,143 @@
+"""Features G2 to G4 by the API: how much is free and when, from 1.3 on, for everybody."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.api.conftest import Client
+
+PATH = "/v1/availability"
+HOURS = {"from": "2031-05-01 08:00", "to": "2031-05-01 20:00"}
+
+
+@pytest.fixture
+def reader(client: Client) -> Client:
+    return client.but(version="1.3")
+
+
+def asked(who: Client, **query: str) -> Any:
+    return who.ask("GET", f"{PATH}?{urlencode({**HOURS, **query})}")
+
+
+def shown(who: Client, **query: str) -> dict[str, Any]:
+    answer = asked(who, **query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json["availability"]
+    return found
+
+
+def lease(who: Client, start: int, end: int, *parts: dict[str, Any]) -> None:
+    dates = {"start_date": f"2031-05-01 {start}:00", "end_date": f"2031-05-01 {end}:00"}
+    answer = who.ask("POST", "/v1/leases", {"name": "l", **dates, "reservations": parts, "events": []})
+    assert answer.status_code == 201, answer.text
+
+
+def hosts(amount: int) -> dict[str, Any]:
+    conditions = {"hypervisor_properties": "", "resource_properties": ""}
+    return {"resource_type": "physical:host", "min": amount, "max": amount, **conditions}
+
+
+@pytest.fixture
+def two(admin: Client, host: str) -> str:
+    """Return the id of the first of two hosts, of which only the first has a rack."""
+    assert admin.ask("POST", "/v1/os-hosts", {"name": "cmp-02"}).status_code == 201
+    return host
+
+
+def test_everybody_sees_how_much_is_free_and_when(reader: Client, two: str) -> None:
+    assert two
+    lease(reader.but(project="other"), 10, 14, hosts(1))
+    lease(reader.but(project="other"), 12, 16, hosts(1))
+    found = shown(reader.but(roles="reader"))
+    times = [f"2031-05-01T{hour}Z" for hour in ("09:30:40", "10:00:00", "12:00:00", "14:00:00", "16:00:00")]
+    assert found == {
+        "resource_type": "physical:host",
+        "unit": "hosts",
+        "from": "2031-05-01T09:30:40+00:00",
+        "to": "2031-05-01T20:00:00+00:00",
+        "total": 2,
+        "held_back": 0,
+        "throughout": 0,
+        "steps": {"from": times, "free": [2, 1, 0, 1, 2], "reserved": [0, 1, 2, 1, 0]},
+    }
+    assert "other" not in asked(reader).text
+    assert shown(reader, resource_properties='["==", "$rack", "a1"]')["total"] == 1
+
+
+def test_the_window_is_a_week_from_now_unless_it_is_said(reader: Client, two: str) -> None:
+    assert two
+    found = reader.ask("GET", PATH).json["availability"]
+    begin, end = (datetime.fromisoformat(found[key]) for key in ("from", "to"))
+    assert end - begin == timedelta(days=7)
+    assert (found["throughout"], found["steps"]["free"]) == (2, [2])
+
+
+def test_slots_are_counted_by_size_and_by_flavor(reader: Client, host: str) -> None:
+    assert host
+    size = {"resource_type": "virtual:instance", "vcpus": "4", "memory_mb": "1024", "disk_gb": "1"}
+    whole = shown(reader, **size)
+    assert whole["unit"] == "instances"
+    assert whole["total"] == whole["throughout"] > 1
+    assert shown(reader, **size, affinity="false")["total"] == 1
+    part = {**size, "vcpus": 4, "memory_mb": 1024, "disk_gb": 1, "amount": 1, "affinity": None}
+    lease(reader, 10, 11, {**part, "resource_properties": ""})
+    assert shown(reader, **size)["steps"]["free"] == [whole["total"], whole["total"] - 1, whole["total"]]
+    by_flavor = shown(reader, resource_type="flavor:instance", flavor_id="m1.small")
+    assert (by_flavor["unit"], by_flavor["held_back"]) == ("instances of flavors", 0)
+    assert by_flavor["throughout"] <= min(by_flavor["steps"]["free"])
+    missing = asked(reader, resource_type="flavor:instance", flavor_id="m9.none")
+    assert (missing.status_code, missing.json["details"]) == (404, {"flavor_id": "m9.none"})
+
+
+def test_a_failed_or_disabled_host_is_held_back(reader: Client, admin: Client, two: str) -> None:
+    assert admin.but(version="1.2").ask("PUT", f"/v1/os-hosts/{two}", {"disabled": True}).status_code == 200
+    found = shown(reader)
+    assert (found["total"], found["held_back"], found["steps"]["free"]) == (2, 1, [1])
+
+
+def test_the_free_times_of_one_host_are_for_who_may_list_them(reader: Client, admin: Client, two: str) -> None:
+    lease(reader, 10, 12, hosts(1))
+    found = shown(admin.but(version="1.3"), resource_id=two)
+    assert (found["total"], found["throughout"], found["steps"]["free"]) == (1, 0, [1, 0, 1])
+    refused = asked(reader, resource_id=two)
+    assert (refused.status_code, refused.json["field"]) == (403, "resource_id")
+    unknown = asked(admin.but(version="1.3"), resource_id="nope")
+    assert unknown.status_code == 404
+
+
+REFUSED = {
+    "a window in the past": ({"from": "2031-05-01 08:00", "to": "2031-05-01 09:00"}, "to"),
+    "an end before the start": ({"from": "2031-05-01 12:00", "to": "2031-05-01 11:00"}, "to"),
+    "a date that is none": ({"from": "soon"}, "from"),
+    "a type that is none": ({"resource_type": "physical:horse"}, "resource_type"),
+    "a size that is missing": ({"resource_type": "virtual:instance", "vcpus": "1", "memory_mb": "1"}, "disk_gb"),
+    "a size that is none": (
+        {"resource_type": "virtual:instance", "vcpus": "x", "memory_mb": "1", "disk_gb": "1"},
+        "vcpus",
+    ),
+    "a condition that is none": ({"resource_properties": "["}, "resource_properties"),
+    "a property that no host has": ({"resource_properties": '["==", "$gpu", "1"]'}, "resource_properties"),
+    "a name of a host": (
+        {"hypervisor_properties": '["==", "$hypervisor_hostname", "cmp-01"]'},
+        "hypervisor_properties",
+    ),
+    "a key that nothing reads": ({"colour": "red"}, "colour"),
+}
+
+
+@pytest.mark.parametrize(("query", "field"), REFUSED.values(), ids=REFUSED)
+def test_a_bad_question_is_refused(reader: Client, two: str, query: dict[str, str], field: str) -> None:
+    assert two
+    answer = asked(reader, **query)
+    assert answer.status_code in (400, 404), answer.text
+    assert answer.json["field"] == field
+    assert answer.json["error_message"]
+
+
+def test_older_versions_do_not_know_it(client: Client) -> None:
+    assert [client.but(version=each).ask("GET", PATH).status_code for each in ("1.0", "1.1", "1.2")] == [404] * 3

@@ -19,8 +19,10 @@ from uuid import UUID
 import numpy as np
 
 from leasehold.calendar.index import AllocationColumns, Calendar
+from leasehold.calendar.profile import Units, free_of
 from leasehold.calendar.search import Spread, earliest_free, earliest_slots
 from leasehold.cmd.memory import keep_freed_memory
+from leasehold.model.budget import nothing_to_check
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds
@@ -41,6 +43,9 @@ NOTHING: Final = AllocationColumns((), (), (), (), (), (), (), ())
 
 DECISION_MS: Final = {200_000: 2.0, 1_000_000: 10.0}
 EARLIEST_MS: Final = {200_000: 50.0, 1_000_000: 250.0}
+PROFILE_MS: Final = {1_000_000: 50.0}
+PROFILED: Final = 1_000
+"""The hosts whose profile is counted."""
 NO_BUDGET: Final[Mapping[int, float]] = {}
 RESIDENT_MIB: Final = {1_000_000: 300.0}
 
@@ -217,6 +222,23 @@ def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
 
 
+def profile_hosts(snapshot: Snapshot, requests: Requests) -> None:
+    """Count a month of free hosts among 1,000 of them."""
+    _profile(snapshot, requests, None)
+
+
+def profile_slots(snapshot: Snapshot, requests: Requests) -> None:
+    """Count a month of free slots on 1,000 hosts."""
+    _profile(snapshot, requests, requests.demand())
+
+
+def _profile(snapshot: Snapshot, requests: Requests, demand: Mapping[str, int] | None) -> None:
+    among = snapshot.bookable()
+    among[np.flatnonzero(among)[PROFILED:]] = False
+    start, _ = requests.window().seconds
+    free_of(snapshot, Units(among, demand), (start, start + DURATIONS[-1]), 0).steps(nothing_to_check)
+
+
 def measure(
     calendar: Calendar, action: Callable[[Snapshot, Requests], None], times: int, requests: Requests
 ) -> Stopwatch:
@@ -240,6 +262,8 @@ def timings(allocations: int, calls: int = 500, searches: int = 200) -> Iterator
         ("slots of all hosts", count_instances, calls, NO_BUDGET),
         ("earliest, hosts", find_hosts, searches, EARLIEST_MS),
         ("earliest, instances", find_instances, searches, EARLIEST_MS),
+        ("profile of a month, hosts", profile_hosts, searches, PROFILE_MS),
+        ("profile of a month, slots", profile_slots, searches, PROFILE_MS),
     ):
         spent = measure(calendar, action, times, Requests(allocations))
         yield from spent.results(name, allocations, budget.get(allocations))

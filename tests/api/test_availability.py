@@ -140,4 +140,73 @@ def test_a_bad_question_is_refused(reader: Client, two: str, query: dict[str, st
 
 
 def test_older_versions_do_not_know_it(client: Client) -> None:
-    assert [client.but(version=each).ask("GET", PATH).status_code for each in ("1.0", "1.1", "1.2")] == [404] * 3
+    for version in ("1.0", "1.1", "1.2"):
+        old = client.but(version=version)
+        assert [old.ask("GET", PATH).status_code, old.ask("POST", f"{PATH}/search", {}).status_code] == [404] * 2
+
+
+# ---------------------------------------------------------------- the search for windows
+
+
+def search(who: Client, **body: Any) -> Any:
+    return who.ask("POST", f"{PATH}/search", {"duration": 7200, **body})
+
+
+def test_the_first_windows_are_found_and_granted(reader: Client, two: str) -> None:
+    assert two
+    lease(reader.but(project="other"), 10, 14, hosts(2))
+    asked = [hosts(2)], [hosts(1)], [hosts(3)]
+    found = search(reader.but(roles="reader"), alternatives=asked, start_date="2031-05-01 09:00", limit=2)
+    assert found.status_code == 200, found.text
+    first, second = found.json["windows"]
+    assert first == {
+        "alternative": 0,
+        "start_date": "2031-05-01T14:00:00+00:00",
+        "end_date": "2031-05-01T16:00:00+00:00",
+        "reservations": [{"resource_type": "physical:host", "amount": 2}],
+    }
+    assert second == {**first, "alternative": 1, "reservations": [{"resource_type": "physical:host", "amount": 1}]}
+    (refused,) = found.json["refused"]
+    assert (refused["alternative"], refused["code"]) == (2, "leasehold.resources.not_enough")
+    assert (refused["details"]["largest"], "other" in found.text) == (0, False)
+    body = {"name": "l", "reservations": asked[0], "events": [], "start_date": first["start_date"]}
+    assert reader.ask("POST", "/v1/leases", {**body, "end_date": first["end_date"]}).status_code == 201
+
+
+def test_reservations_alone_are_one_alternative(reader: Client, two: str) -> None:
+    assert two
+    lease(reader.but(project="other"), 12, 14, hosts(2))
+    asked = {"reservations": [hosts(1)], "start_date": "2031-05-01 11:00", "end_date": "2031-05-01 14:00"}
+    assert search(reader, **asked).json["windows"] == []
+    (found,) = search(reader, **asked, shortest=600).json["windows"]
+    assert (found["start_date"], found["end_date"]) == ("2031-05-01T11:00:00+00:00", "2031-05-01T12:00:00+00:00")
+
+
+WRONG = {
+    "neither": ({}, "reservations"),
+    "both": ({"reservations": [hosts(1)], "alternatives": [[hosts(1)]]}, "reservations"),
+    "no alternative": ({"alternatives": []}, "alternatives"),
+    "nothing in one": ({"alternatives": [[]]}, "alternatives[0]"),
+    "an unknown key": ({"alternatives": [[{**hosts(1), "colour": "red"}]]}, "alternatives[0][0].colour"),
+    "an unknown key of reservations": ({"reservations": [{**hosts(1), "colour": 1}]}, "reservations[0].colour"),
+    "an amount that is none": ({"alternatives": [[hosts(1)], [hosts(0)]]}, "alternatives[1][0].min"),
+    "an amount of reservations": ({"reservations": [hosts(1), hosts(0)]}, "reservations[1].min"),
+    "a longer shortest": ({"reservations": [hosts(1)], "shortest": 7201}, "shortest"),
+    "an early end": ({"reservations": [hosts(1)], "end_date": "2031-05-01 10:00"}, "end_date"),
+    "a late start": ({"reservations": [hosts(1)], "latest_start_date": "2031-05-01 09:00"}, "latest_start_date"),
+    "too many windows": ({"reservations": [hosts(1)], "limit": 21}, "limit"),
+}
+
+
+@pytest.mark.parametrize(("body", "field"), WRONG.values(), ids=WRONG)
+def test_a_wrong_search_is_refused(reader: Client, two: str, body: dict[str, Any], field: str) -> None:
+    assert two
+    answer = search(reader, **body)
+    assert (answer.status_code, answer.json["field"]) == (400, field), answer.text
+
+
+def test_only_who_may_give_hosts_back_searches_for_it(reader: Client, admin: Client, two: str) -> None:
+    assert two
+    asked = {"reservations": [{**hosts(1), "on_end": "give_back"}]}
+    assert search(reader, **asked).status_code == 403
+    assert search(admin.but(version="1.3"), **asked).status_code == 200

@@ -354,6 +354,7 @@ STRANGERS: list[dict[str, str]] = [
 FOR_ALL = {
     ("GET", "/v1/events"),
     ("GET", FREE),
+    ("POST", f"{FREE}/search"),
     ("GET", LEASES),
     ("POST", LEASES),
     ("GET", ADDRESSES),

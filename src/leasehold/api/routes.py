@@ -28,7 +28,7 @@ from leasehold.api.handlers import (
 from leasehold.api.handlers import property as properties
 from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
-from leasehold.api.models.availability import OneAvailability
+from leasehold.api.models.availability import OneAvailability, WindowList, WindowSearch
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
 from leasehold.api.models.holding import HolderList
@@ -180,4 +180,5 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
     _V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
     _V1_3("GET", _FREE, availability.show, (_Q.GET,), None, OneAvailability, query=availability.QUERY, open_query=True),
+    _V1_3("POST", f"{_FREE}/search", availability.search, (_Q.SEARCH,), WindowSearch, WindowList),
 )

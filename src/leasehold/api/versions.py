@@ -87,6 +87,8 @@ HISTORY: Mapping[Version, str] = {
     V1_3: """
 * `GET /v1/availability` shows how much of a resource type is free, held back and reserved at every second of a window,
   and how much a lease of the whole window would get. Everybody may ask, and nobody learns who holds what.
+* `POST /v1/availability/search` finds the first windows in which a lease would be granted, with flexible dates and
+  durations and for several alternatives, and says why the others would not be.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""

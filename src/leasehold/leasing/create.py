@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError
 
@@ -20,33 +19,28 @@ from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
-from leasehold.leasing.dates import asked_window, check_ahead, warning_time
+from leasehold.leasing.dates import asked_window, check_ahead
 from leasehold.leasing.decide import Asked, promised_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import hold
+from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
+from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
 from leasehold.leasing.waiting_terms import waiting_terms
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
-from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import (
     ConflictError,
     ExternallyDeniedError,
     LimitExceededError,
-    MissingParameterError,
     NotEnoughError,
 )
 from leasehold.model.event_log import LeaseNews
-from leasehold.model.lease import Event, Lease
 from leasehold.model.lease_type import LeaseType
-from leasehold.model.no_show import NEVER, NoShow
-from leasehold.model.reminder import armed
-from leasehold.model.reservation import Reservation
-from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import drawing
 from leasehold.model.waiting import WaitingLease
 
@@ -63,6 +57,7 @@ if TYPE_CHECKING:
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
     from leasehold.model.draw import DrawPlan
+    from leasehold.model.lease import Lease
     from leasehold.model.waiting import Waiting
     from leasehold.model.windows import Window
 
@@ -112,38 +107,6 @@ def create_lease(
     return lease
 
 
-def read_reservations(
-    service: Service, caller: Caller, raws: Sequence[Mapping[str, Any]], sight: Sight = EVERYTHING
-) -> list[Asked]:
-    """Return what these reservations of a new lease ask for; this may call the cloud.
-
-    Raises the errors of `create_lease` for what is wrong with them at any time.
-    """
-    service.enforcement.check_count(caller.project_id, len(raws))
-    reading = read_requests(service, caller, sight, raws, partial(_read, service))
-    return [
-        Asked(
-            part.type.kind,
-            part.request,
-            place=place_of(position),
-            hidden=reading.hidden,
-            ending=part.ending,
-            no_show=NoShow(part.no_show) if part.no_show else None,
-        )
-        for position, part in enumerate(reading.parts)
-    ]
-
-
-def _read(service: Service, raw: Mapping[str, Any]) -> Read:
-    if "resource_type" not in raw:
-        raise MissingParameterError("resource_type")
-    found = service.types.offered(raw["resource_type"])
-    request = found.kind.parse(found.kind.asked(raw))
-    usual = service.settings.leases.no_show if found.driver.gives_up else NEVER
-    ending, no_show = ending_of(service, found, raw, DELETED_AT_ONCE), no_show_of(service, found, raw, usual)
-    return Read(found, request, ending=ending, no_show=no_show)
-
-
 @dataclass(frozen=True, slots=True)
 class _Creation:
     """The transaction, which may have to run more than once; `tells_disabled` is as in `Offering`.
@@ -166,7 +129,7 @@ class _Creation:
         now, settings = self.service.now(), self.service.settings.leases
         window = asked_window(self.draft, now)
         waiting = waiting_terms(self.draft, settings, now, self._pools, self.service.settings.cloud.draw_limit)
-        lease = self._lease(window, now)
+        lease = new_lease(self.service, self.caller, self.draft, self.asked, window, now)
         waits = waiting is not None and self.draft.type.waits
         mine = WaitingLease(lease.id, lease.project_id, lease.user_id, waiting) if waiting and waits else None
         deciding = Deciding(connection, now, self.service.types)
@@ -272,45 +235,6 @@ class _Creation:
         put_event(connection, "lease.create", lease, now)
         if self.key is not None:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
-
-    def _lease(self, window: Window, now: datetime) -> Lease:
-        lease_id = str(uuid4())
-        reservations = tuple(
-            Reservation(
-                *(str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored),
-                created_at=now,
-                updated_at=now,
-                ending=part.ending,
-                no_show=part.no_show,
-            )
-            for part in self.asked
-        )
-        lease = Lease(
-            id=lease_id,
-            name=self.draft.name,
-            user_id=self.caller.user_id,
-            project_id=self.caller.project_id,
-            window=window,
-            status=LeaseStatus.PENDING,
-            created_at=now,
-            updated_at=now,
-            reservations=reservations,
-            heal_policy=self.draft.heal_policy,
-            type=self.draft.type,
-            reminders=self.draft.reminders,
-        )
-        lease = armed(lease, now, self.service.settings.manager.warn_before_end)
-        return replace(lease, events=self._events(lease, now))
-
-    def _events(self, lease: Lease, now: datetime) -> tuple[Event, ...]:
-        times = {EventType.START: lease.window.start, EventType.END: lease.window.end}
-        warning = warning_time(lease.window, self.draft.before_end, self.service.settings.leases.before_end)
-        if warning is not None:
-            times[EventType.BEFORE_END] = warning
-        ours = [Event(str(uuid4()), lease.id, kind, time, EventStatus.UNDONE, now, now) for kind, time in times.items()]
-        # A client's own events are only stored for display; one with a name of ours could start or end the lease.
-        shown = [name for name in self.draft.events if name not in set(EventType)]
-        return (*ours, *(Event(str(uuid4()), lease.id, name, None, None, now, now) for name in shown))
 
     def _made_before(self, connection: Connection) -> Lease | None:
         return _made_before(connection, self.caller, self.draft, self.key)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from leasehold.leasing.decide import RefusedError, allocate, decide
+from leasehold.leasing.free_windows import MINUTE, Windows, fits
 from leasehold.leasing.rebinding_search import Room
 from leasehold.model.errors import InUseError, LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.fields import MOST
-from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
     from leasehold.leasing.rebinding import Rebinding
-
-_SECOND: Final = timedelta(seconds=1)
-MINUTE: Final = 60
-"""In seconds: offered windows start on whole minutes, because v1 dates have no seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +107,7 @@ class _Offer:
         if not where.tells_disabled or not any(each.any_disabled for each in where.snapshots.values()):
             return False
         with suppress(TakesTooLongError):
-            return _fits(where.snapshots, where.asked, replace(where.terms, use_disabled=True))
+            return fits(where.snapshots, where.asked, replace(where.terms, use_disabled=True))
         return False
 
     # ------------------------------------------------------------ amounts
@@ -132,53 +127,11 @@ class _Offer:
         where = self.where
         if not where.movable:
             return None, NoWindow.STARTED
-        careful = {pool: snapshot.careful() for pool, snapshot in where.snapshots.items()}
-        found = self._first(careful)
+        windows = Windows(where.snapshots, where.asked, where.terms)
+        found = windows.first(to_seconds(where.terms.window.start))
         if found is None:
-            waiting = any(careful[pool] is not snapshot for pool, snapshot in where.snapshots.items())
-            return None, NoWindow.UNRELEASED if waiting else NoWindow.NEVER
+            return None, NoWindow.UNRELEASED if windows.any_unreleased else NoWindow.NEVER
         return (found, NoWindow.NEVER) if where.allowed(found) else (None, NoWindow.LIMITS)
-
-    def _first(self, careful: Mapping[str, Snapshot]) -> Window | None:
-        start: int | None = -(-to_seconds(self.where.terms.window.start) // MINUTE) * MINUTE
-        while start is not None:
-            terms = self._at(start)
-            later = self._first_alone(careful, terms)
-            if later is None:
-                return None
-            if later > start:
-                start = later
-                continue
-            # The two views may pick different resources, so the lease has to fit in both.
-            if _fits(careful, self.where.asked, terms) and _fits(self.where.snapshots, self.where.asked, terms):
-                return terms.window
-            start = self._next(careful, start)
-        return None
-
-    def _at(self, start: int) -> Terms:
-        begin = from_seconds(start)
-        return replace(self.where.terms, window=Window(begin, begin + self.where.terms.length))
-
-    def _first_alone(self, careful: Mapping[str, Snapshot], terms: Terms) -> int | None:
-        """Return a start before which some reservation does not fit even alone; None if one never fits."""
-        start = to_seconds(terms.window.start)
-        for part in self.where.asked:
-            terms = replace(self._at(start), explain=Explain.WINDOW)
-            outcome = allocate(part, careful[part.kind.pool], terms)
-            if isinstance(outcome, Refusal):
-                if outcome.nearest is None:
-                    return None
-                start = to_seconds(outcome.nearest.start)
-        return start
-
-    def _next(self, careful: Mapping[str, Snapshot], start: int) -> int | None:
-        """Return the next start at which the free resources differ; None if there is none."""
-        terms = self.where.terms
-        before = -(-terms.margin // _SECOND)
-        tail = max(part.ending.tail for part in self.where.asked)
-        after = max(1, (terms.length + tail + terms.margin) // _SECOND)
-        changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in careful.values()]
-        return min((change for change in changes if change is not None), default=None)
 
 
 def _latest_end(where: Offering) -> datetime | None:
@@ -198,7 +151,7 @@ def _latest_end(where: Offering) -> datetime | None:
             shorter = replace(
                 terms, window=Window(terms.window.start, end), length=terms.length - (terms.window.end - end)
             )
-            if _fits(where.snapshots, where.asked, shorter):
+            if fits(where.snapshots, where.asked, shorter):
                 least, found = middle, end
             else:
                 most = middle - 1
@@ -246,16 +199,4 @@ def _fits_with(
         return False
     others = list(asked)
     others[position] = replace(part, request=request)
-    return _fits(snapshots, others, terms)
-
-
-def _fits(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> bool:
-    try:
-        decide(snapshots, asked, replace(terms, explain=Explain.NOTHING))
-    except RefusedError:
-        return False
-    except TakesTooLongError:
-        raise
-    except LeaseholdError:
-        return False
-    return True
+    return fits(snapshots, others, terms)

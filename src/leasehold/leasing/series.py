@@ -19,9 +19,10 @@ from leasehold.db import series as rows
 from leasehold.db.lease import find_lease, find_leases
 from leasehold.db.project import enter
 from leasehold.leasing.amend import amend_lease
-from leasehold.leasing.create import create_lease, read_reservations
+from leasehold.leasing.create import create_lease
 from leasehold.leasing.dates import asked_window
 from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.new_lease import read_reservations
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft
 from leasehold.model.errors import (

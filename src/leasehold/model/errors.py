@@ -486,6 +486,16 @@ class NotEnoughError(ConflictError):
         return self
 
 
+class NoWindowError(ConflictError):
+    """No window within the bounds of a search starts on a whole minute, although there is enough."""
+
+    code = "leasehold.resources.no_window"
+
+    def __init__(self) -> None:
+        """Say how the bounds can be met."""
+        super().__init__("No window on whole minutes lies within these bounds; start later, or allow a later end.")
+
+
 class NotEnoughFloatingIpsError(NotEnoughError):
     """Too few floating IPs are free: 400 where hosts say 409 (contract http-api §3.1)."""
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from leasehold.calendar.index import Calendar
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
-from leasehold.leasing.offer import MINUTE, Offering, most_available
+from leasehold.leasing.free_windows import MINUTE
+from leasehold.leasing.offer import Offering, most_available
 from leasehold.model.budget import Budget
 from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError
 from leasehold.model.refusal import NoWindow

@@ -1,19 +1,25 @@
-"""Availability, from 1.3 on (features G2 to G4)."""
+"""Availability, from 1.3 on: how much is free, and when a lease could be had (features G2 to G4, idea 2)."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from leasehold.api import dates, strict
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease import asking_once
-from leasehold.api.views.availability import show_availability
+from leasehold.api.handlers.lease import asking_once, check_giving_back
+from leasehold.api.views.availability import show_availability, show_search
 from leasehold.leasing.availability import Question, availability_of
+from leasehold.leasing.requests import place_of
+from leasehold.leasing.window_search import Wish, in_alternatives, search_windows
+from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from leasehold.api.call import Call
+    from leasehold.api.models.availability import WindowSearch
 
 QUERY: Final = ("resource_type", "from", "to", "resource_id")
 """The query keys besides those of the resource type."""
@@ -46,3 +52,45 @@ def show(call: Call) -> Reply:
     with asking_once(call) as service:
         found = availability_of(service, call.caller, question, call.sight)
     return Reply({"availability": show_availability(found)})
+
+
+def search(call: Call, body: WindowSearch) -> Reply:
+    """Find the first windows in which a lease would be granted, earliest first.
+
+    Of several `alternatives` one is enough; `refused` says why the others have no window. The limits of the project
+    count. Nothing is promised: a lease that asks for such a window at once gets it, unless another request was faster.
+    """
+    if (body.reservations is None) == (body.alternatives is None):
+        message = "Ask for either reservations or alternatives."
+        raise InvalidInputError(message, field="reservations")
+    sent = [body.reservations] if body.alternatives is None else body.alternatives
+    for number, parts in enumerate(sent or ()):
+        for position, part in enumerate(parts or ()):
+            place = ("reservations", position) if body.alternatives is None else ("alternatives", number, position)
+            strict.check_reservation(part, place, call.service.types.installed(part.resource_type), also=strict.KEYS)
+    wish = _wish(call, body, [[part.model_dump() for part in parts or ()] for parts in sent or ()])
+    check_giving_back(call, call.caller, (part for parts in wish.alternatives for part in parts))
+    path = in_alternatives if body.alternatives is not None else lambda _, position: place_of(position)
+    with asking_once(call) as service:
+        found = search_windows(service, call.caller, wish, call.sight, path)
+    return Reply(show_search(found, wish.alternatives))
+
+
+def _wish(call: Call, body: WindowSearch, alternatives: list[list[dict[str, Any]]]) -> Wish:
+    now = call.service.now()
+
+    def date(key: str) -> datetime | None:
+        return dates.parse_optional(getattr(body, key), version=call.version, now=now, field=key)
+
+    if body.shortest is not None and body.shortest > body.duration:
+        message = "shortest must not be longer than duration."
+        raise InvalidInputError(message, field="shortest")
+    return Wish(
+        alternatives=alternatives,
+        duration=timedelta(seconds=body.duration),
+        earliest=date("start_date") or now,
+        latest=date("latest_start_date"),
+        end=date("end_date"),
+        shortest=None if body.shortest is None else timedelta(seconds=body.shortest),
+        limit=body.limit,
+    )

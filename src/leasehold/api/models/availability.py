@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+from pydantic import Field
 from typing_extensions import TypedDict
+
+from leasehold.api.models.alarm import TEN_YEARS
+from leasehold.api.models.base import RequestModel
+from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ReservationRequest
 
 StepsAnswer = TypedDict("StepsAnswer", {"from": list[str], "free": list[int], "reserved": list[int]})
 StepsAnswer.__doc__ = """A step function in columns of equal length: each step lasts from its `from` to the next one's.
@@ -34,3 +41,59 @@ class OneAvailability(TypedDict):
     """The answer about availability."""
 
     availability: AvailabilityAnswer
+
+
+MOST_ALTERNATIVES = 10
+MOST_WINDOWS = 20
+Seconds = Annotated[int, Field(ge=1, le=TEN_YEARS)]
+Reservations = Annotated[list[ReservationRequest], Field(min_length=1, max_length=MOST_RESERVATIONS)]
+
+
+class WindowSearch(RequestModel):
+    """The body of POST /v1/availability/search: which lease, and when.
+
+    Either `reservations`, or `alternatives`, of which one is enough: both as in POST /v1/leases. It starts from
+    `start_date` to `latest_start_date`, and ends at `end_date` or before. It lasts `duration` seconds; if it cannot, as
+    long as possible, but at least `shortest` seconds.
+    """
+
+    reservations: Reservations | None = None
+    alternatives: Annotated[list[Reservations] | None, Field(min_length=1, max_length=MOST_ALTERNATIVES)] = None
+    duration: Seconds
+    shortest: Seconds | None = None
+    start_date: Date = "now"
+    latest_start_date: OptionalDate = None
+    end_date: OptionalDate = None
+    limit: Annotated[int, Field(ge=1, le=MOST_WINDOWS, description="At most so many windows")] = 3
+
+
+class FoundReservation(TypedDict):
+    """What a reservation would get."""
+
+    resource_type: str
+    amount: int
+
+
+class FoundWindow(TypedDict):
+    """A window in which a lease would be granted; `alternative` is the place of what it has in the request."""
+
+    alternative: int
+    start_date: str
+    end_date: str
+    reservations: list[FoundReservation]
+
+
+class RefusedAlternative(TypedDict):
+    """An alternative without a window, and why: as POST /v1/leases would say."""
+
+    alternative: int
+    error_message: str
+    code: str
+    details: dict[str, Any]
+
+
+class WindowList(TypedDict):
+    """The first windows, earliest first; those of one alternative do not overlap."""
+
+    windows: list[FoundWindow]
+    refused: list[RefusedAlternative]

@@ -7,6 +7,7 @@ from oslo_policy import policy
 from leasehold.api.policies.base import READER_OR_ADMIN, SCOPE
 
 GET = "leasehold:availability:get"
+SEARCH = "leasehold:availability:search"
 
 RULES = [
     policy.DocumentedRuleDefault(
@@ -14,6 +15,13 @@ RULES = [
         READER_OR_ADMIN,
         "Ask how much of a resource type is free, and when.",
         [{"path": "/v1/availability", "method": "GET"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        SEARCH,
+        READER_OR_ADMIN,
+        "Search the first windows in which a lease would be granted.",
+        [{"path": "/v1/availability/search", "method": "POST"}],
         scope_types=SCOPE,
     ),
 ]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from leasehold.api.models.availability import AvailabilityAnswer
+    from leasehold.api.models.availability import AvailabilityAnswer, WindowList
     from leasehold.leasing.availability import Availability
+    from leasehold.leasing.window_search import Search
 
 
 def show_availability(found: Availability) -> AvailabilityAnswer:
@@ -24,6 +25,28 @@ def show_availability(found: Availability) -> AvailabilityAnswer:
         "held_back": found.held_back,
         "throughout": found.throughout,
         "steps": {"from": _dates(found.moments), "free": list(found.free), "reserved": list(found.reserved)},
+    }
+
+
+def show_search(found: Search, alternatives: Sequence[Sequence[Mapping[str, Any]]]) -> WindowList:
+    """Return the windows of a search, and why the other alternatives have none; `alternatives` is what was asked."""
+    return {
+        "windows": [
+            {
+                "alternative": each.alternative,
+                "start_date": each.window.start.isoformat(),
+                "end_date": each.window.end.isoformat(),
+                "reservations": [
+                    {"resource_type": part["resource_type"], "amount": amount}
+                    for part, amount in zip(alternatives[each.alternative], each.amounts, strict=True)
+                ],
+            }
+            for each in found.windows
+        ],
+        "refused": [
+            {"alternative": number, "error_message": error.message, "code": error.code, "details": error.details}
+            for number, error in sorted(found.refused.items())
+        ],
     }
 
 

@@ -1,0 +1,192 @@
+"""The windows that a search finds are granted at once, and no earlier one is (idea 2)."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from leasehold.conf.settings import LeaseSettings, LimitSettings
+from leasehold.leasing.delete import delete_lease
+from leasehold.leasing.queries import get_lease
+from leasehold.leasing.window_search import Wish, search_windows
+from leasehold.model.errors import (
+    InvalidDateError,
+    InvalidInputError,
+    LeaseholdError,
+    LimitExceededError,
+    NotEnoughError,
+)
+from tests.factory import DEMO, floating_ips, hosts, instances, run_until
+from tests.stateful.audit import dump
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leasehold.leasing.window_search import Search
+    from tests.factory import World
+
+pytestmark = pytest.mark.slow
+
+LAST = 8
+"""Leases begin and end within so many hours, on quarters of an hour."""
+QUARTER = 0.25
+HOUR = timedelta(hours=1)
+QUIET = LeaseSettings(rebinding_seconds=0.0)
+"""Leases that have not started make room for no other."""
+
+
+def search(world: World, *alternatives: Sequence[dict[str, Any]], hours: float = 1, **more: Any) -> Search:
+    more.setdefault("earliest", world.hour(0))
+    return search_windows(world.service, DEMO, Wish(alternatives, timedelta(hours=hours), **more))
+
+
+def found(world: World, result: Search) -> list[tuple[int, float, float]]:
+    """Return the alternative, the start and the end in hours of each window."""
+    return [
+        (each.alternative, (each.window.start - world.hour(0)) / HOUR, (each.window.end - world.hour(0)) / HOUR)
+        for each in result.windows
+    ]
+
+
+def any_part(rng: random.Random) -> dict[str, Any]:
+    kind = rng.choice(["hosts", "slots", "addresses"])
+    if kind == "hosts":
+        least = rng.randint(1, 3)
+        return hosts(least, least + rng.randint(0, 1))
+    if kind == "slots":
+        return instances(rng.randint(1, 20), rng.randint(1, 12), affinity=rng.choice([None, False]))
+    return floating_ips(rng.randint(1, 3))
+
+
+def fill(world: World, rng: random.Random) -> None:
+    for _ in range(12):
+        start = rng.randrange(int(LAST / QUARTER)) * QUARTER
+        try:
+            world.lease(any_part(rng), start=start, end=start + rng.randint(1, 12) * QUARTER)
+        except NotEnoughError:
+            continue
+
+
+def is_granted(world: World, parts: Sequence[dict[str, Any]], start: float, hours: float) -> bool:
+    try:
+        lease = world.lease(*parts, start=start, end=start + hours)
+    except NotEnoughError:
+        return False
+    delete_lease(world.service, lease.id)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_windows_are_granted_and_no_earlier_one_is(world: World, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - a reproducible choice, no secret.
+    world = world.with_settings(leases=QUIET)
+    fill(world, rng)
+    alternatives = [[any_part(rng) for _ in range(rng.randint(1, 2))] for _ in range(rng.randint(1, 2))]
+    hours, limit = rng.randint(1, 8) * QUARTER, rng.randint(1, 3)
+    result = search(world, *alternatives, hours=hours, limit=limit)
+    expected = []
+    for number, parts in enumerate(alternatives):
+        start, count = 0.0, 0
+        while start < 2 * LAST and count < limit:
+            if is_granted(world, parts, start, hours):
+                expected.append((start, number))
+                start, count = start + hours, count + 1
+            else:
+                start += QUARTER
+        assert (number in result.refused) == (count == 0)
+    assert [(start, number) for number, start, _ in found(world, result)] == sorted(expected)[:limit]
+    for window in result.windows:
+        granted = world.lease(
+            *alternatives[window.alternative],
+            start=(window.window.start - world.hour(0)) / HOUR,
+            end=(window.window.end - world.hour(0)) / HOUR,
+        )
+        granted = get_lease(world.service, granted.id)
+        held = [sum(each.pick.slots for each in part.allocations) for part in granted.reservations]
+        assert held == list(window.amounts)
+        delete_lease(world.service, granted.id)
+
+
+def test_a_search_leaves_no_trace(world: World) -> None:
+    world = world.with_settings(leases=LeaseSettings(limits=LimitSettings(totals={"hosts": 3}, user_host_hours=50)))
+    world.lease(hosts(2), start=0, end=2)
+    run_until(world, world.hour(0.5))
+    before = dump(world.engine)
+    result = search(world, [hosts(1)], [hosts(4)], limit=9)
+    assert dump(world.engine) == before
+    assert {each.alternative for each in result.windows} == {0}
+    assert "a project may have 3" in result.refused[1].message
+
+
+def test_a_shorter_lease_is_found_where_the_wanted_one_does_not_fit(world: World) -> None:
+    world.lease(hosts(5), start=3, end=9)
+    asked: dict[str, Any] = {"hours": 4, "end": world.hour(10)}
+    refused = search(world, [hosts(1)], **asked).refused[0]
+    assert isinstance(refused, NotEnoughError)
+    assert refused.refusal.nearest is not None
+    assert refused.refusal.nearest.start == world.hour(9)
+    assert found(world, search(world, [hosts(1)], **asked, shortest=HOUR)) == [(0, 0, 3)]
+    assert found(world, search(world, [hosts(1)], **asked, shortest=HOUR, limit=9)) == [(0, 0, 3)]
+    assert found(world, search(world, [hosts(1)], hours=1, shortest=HOUR, limit=4, end=world.hour(10))) == [
+        (0, 0, 1),
+        (0, 1, 2),
+        (0, 2, 3),
+        (0, 9, 10),
+    ]
+    assert search(world, [hosts(1)], **asked, shortest=4 * HOUR).refused.keys() == {0}
+
+
+def test_the_start_lies_within_its_bounds(world: World) -> None:
+    world.lease(hosts(4), start=0, end=3)
+    assert found(world, search(world, [hosts(2)], latest=world.hour(3))) == [(0, 3, 4)]
+    late = search(world, [hosts(2)], [hosts(1)], latest=world.hour(2))
+    assert found(world, late) == [(1, 0, 1)]
+    assert "starts at" in late.refused[0].message
+    assert found(world, search(world, [hosts(2)], earliest=world.hour(5))) == [(0, 5, 6)]
+    assert found(world, search(world, [hosts(1)], earliest=world.hour(-9))) == [(0, 0, 1)]
+
+
+def test_what_can_never_be_granted_says_why(world: World) -> None:
+    never = search(world, [hosts(1), floating_ips(99)], [hosts(1)])
+    assert found(world, never) == [(1, 0, 1)]
+    assert (never.refused[0].field, "99 asked" in never.refused[0].message) == ("alternatives[0][1]", True)
+
+
+def test_the_limits_of_the_project_count(world: World) -> None:
+    limits = LimitSettings(end_lookahead=timedelta(hours=4))
+    world = world.with_settings(
+        leases=LeaseSettings(enforcement_filters=("MaxLookaheadFilter",), limits=limits, rebinding_seconds=0.0)
+    )
+    assert found(world, search(world, [hosts(1)], limit=9)) == [(0, hour, hour + 1) for hour in range(4)]
+    world.lease(hosts(5), start=0, end=3.5)
+    refused = search(world, [hosts(1)]).refused[0]
+    assert isinstance(refused, LimitExceededError)
+
+
+WRONG: dict[str, tuple[dict[str, Any], dict[str, float], type[LeaseholdError], str]] = {
+    "a property that no host has": (
+        hosts(1, resource_properties='["==", "$gpu", "1"]'),
+        {},
+        InvalidInputError,
+        "alternatives[0][0].resource_properties",
+    ),
+    "an end that is too early": (hosts(1), {"end": 0.5}, InvalidDateError, "end_date"),
+    "a latest start before the earliest": (
+        hosts(1),
+        {"latest": 1, "earliest": 2},
+        InvalidDateError,
+        "latest_start_date",
+    ),
+}
+
+
+@pytest.mark.parametrize(("part", "bounds", "error", "field"), WRONG.values(), ids=WRONG)
+def test_a_wrong_question_is_refused(
+    world: World, part: dict[str, Any], bounds: dict[str, float], error: type[LeaseholdError], field: str
+) -> None:
+    with pytest.raises(error) as caught:
+        search(world, [part], hours=1, **{name: world.hour(hour) for name, hour in bounds.items()})
+    assert caught.value.field == field

@@ -22,10 +22,14 @@ from leasehold.calendar.index import AllocationColumns, Calendar
 from leasehold.calendar.profile import Units, free_of
 from leasehold.calendar.search import Spread, earliest_free, earliest_slots
 from leasehold.cmd.memory import keep_freed_memory
-from leasehold.model.budget import nothing_to_check
+from leasehold.leasing.decide import Asked, Terms
+from leasehold.leasing.free_windows import Windows
+from leasehold.model.budget import Budget, nothing_to_check
 from leasehold.model.properties import parse
 from leasehold.model.resource import HOST, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds
+from leasehold.resource_types.host.kind import HostKind, HostRequest
+from leasehold.resource_types.instance.kind import InstanceKind, InstanceRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +48,7 @@ NOTHING: Final = AllocationColumns((), (), (), (), (), (), (), ())
 DECISION_MS: Final = {200_000: 2.0, 1_000_000: 10.0}
 EARLIEST_MS: Final = {200_000: 50.0, 1_000_000: 250.0}
 PROFILE_MS: Final = {1_000_000: 50.0}
+SEARCH_MS: Final = {1_000_000: 250.0}
 PROFILED: Final = 1_000
 """The hosts whose profile is counted."""
 NO_BUDGET: Final[Mapping[int, float]] = {}
@@ -222,6 +227,16 @@ def find_instances(snapshot: Snapshot, requests: Requests) -> None:
     earliest_slots(snapshot, every, demand, amount, spread, from_seconds(NOW), requests.duration())
 
 
+def search_windows(snapshot: Snapshot, requests: Requests) -> None:
+    """Search the first window of a lease of hosts and of instances, as `POST /v1/availability/search` does."""
+    least, size = requests.amount(50), requests.demand()
+    sizes = InstanceRequest(requests.amount(200), size["VCPU"], size["MEMORY_MB"], size["DISK_GB"], None, "")
+    asked = [Asked(HostKind(), HostRequest(least, least, "", requests.expression())), Asked(InstanceKind(), sizes)]
+    length, begin = requests.duration(), from_seconds(NOW)
+    terms = Terms(Window(begin, begin + length), length, timedelta(0), Budget(60.0))
+    Windows({HOST_POOL: snapshot}, asked, terms).first(NOW)
+
+
 def profile_hosts(snapshot: Snapshot, requests: Requests) -> None:
     """Count a month of free hosts among 1,000 of them."""
     _profile(snapshot, requests, None)
@@ -262,6 +277,7 @@ def timings(allocations: int, calls: int = 500, searches: int = 200) -> Iterator
         ("slots of all hosts", count_instances, calls, NO_BUDGET),
         ("earliest, hosts", find_hosts, searches, EARLIEST_MS),
         ("earliest, instances", find_instances, searches, EARLIEST_MS),
+        ("search, hosts and instances", search_windows, searches, SEARCH_MS),
         ("profile of a month, hosts", profile_hosts, searches, PROFILE_MS),
         ("profile of a month, slots", profile_slots, searches, PROFILE_MS),
     ):

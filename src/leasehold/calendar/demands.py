@@ -18,6 +18,8 @@ Key: TypeAlias = tuple[tuple[str, int], ...]
 """Equal for equal demands."""
 EXCLUSIVE: Final = 0
 """The code of an allocation that takes the whole resource."""
+ANYTHING: Final = "*"
+"""In place of a resource class: every allocation takes one of it, whatever else it takes."""
 MOST_CLASSES: Final = 32
 """For how many resource classes the amounts are cached."""
 
@@ -119,4 +121,6 @@ def key_of(demand: Mapping[str, int]) -> Key:
 
 def amounts_of(demands: Sequence[Mapping[str, int]], resource_class: str) -> NDArray[np.int64]:
     """Return the amount of a class that one slot of each demand takes, shape (demands,)."""
+    if resource_class == ANYTHING:
+        return np.ones(len(demands), np.int64)
     return np.array([min(demand.get(resource_class, 0), MOST_DEMAND) for demand in demands], np.int64)

@@ -34,11 +34,7 @@ class Units:
 
     def limits(self, snapshot: Snapshot) -> list[Limit]:
         """Return what bounds the units on each resource."""
-        if self.demand is not None:
-            return list(snapshot.limits(self.demand))
-        # Any allocation at all takes the whole resource.
-        ones = np.ones(len(self.matches), np.int64)
-        return [Limit("", ones, np.ones(snapshot.limits({})[0].amounts.size, np.int64), 1)]
+        return [snapshot.whole()] if self.demand is None else snapshot.limits(self.demand)
 
     def capped(self, counts: Counts) -> Counts:
         """Return these counts of units of single resources, at most as many as may be on one."""

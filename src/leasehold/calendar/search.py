@@ -54,14 +54,15 @@ class Spread(Enum):
 class _Wanted:
     """What is searched: `amount` slots; `empty`, shape (rows,), has how many an empty row of the candidates gives.
 
-    `fitting` returns how many slots fit in one window on some rows; `gaps` finds the gaps of rows with allocations.
+    `fitting` returns how many slots fit in one window on each of some rows; `gaps` finds the gaps of rows with
+    allocations.
     `count` turns what limits leave on rows, or the bounds of the `outlook`, into slots that count.
     """
 
     candidates: Mask
     amount: int
     empty: Counts
-    fitting: Callable[[tuple[int, int], Mask], int]
+    fitting: Callable[[tuple[int, int], Mask], Counts]
     gaps: Callable[[Held, tuple[int, int], int], Gaps]
     count: Callable[[Counts], Counts] = lambda counts: counts
     outlook: Outlook | None = None
@@ -107,8 +108,9 @@ def earliest_free(
         candidates,
         amount,
         candidates.astype(np.int64),
-        lambda times, rows: int(np.count_nonzero(snapshot.idle(times) & rows)),
+        lambda times, rows: (snapshot.idle(times) & rows).astype(np.int64),
         whole_gaps,
+        outlook=snapshot.outlook([snapshot.whole()]),
     )
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
 
@@ -145,7 +147,7 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
         able,
         needed,
         empty,
-        lambda times, rows: int(count(snapshot.room(times, limits, rows)).sum()),
+        lambda times, rows: count(snapshot.room(times, limits, rows)),
         partial(slot_gaps, limits=limits, count=count),
         count,
         snapshot.outlook(limits),
@@ -259,9 +261,13 @@ def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: 
     """Return the first start of the stretch at which the wanted amount fits, None if there is none."""
     first, last, rows = stretch.first, stretch.last, stretch.rows
     common = last - shape.before, first + shape.after
-    # The time that all these windows have in common bounds what any of them can give; for a single one it is exact.
-    if common[0] < common[1] and wanted.fitting(common, rows) < wanted.amount:
-        return None
+    if common[0] < common[1]:
+        # What fits in the time that all these windows have in common bounds what any of them can give, in all and on
+        # each row; for a single window it is exact.
+        counts = wanted.fitting(common, rows)
+        if counts.sum() < wanted.amount:
+            return None
+        rows = counts > 0
     if first == last:
         return first
     window = first - shape.before, last + shape.after

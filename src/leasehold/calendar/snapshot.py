@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from leasehold.calendar.arrays import ALL_OF_IT, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
-from leasehold.calendar.demands import EXCLUSIVE
+from leasehold.calendar.demands import ANYTHING, EXCLUSIVE
 from leasehold.calendar.outline import Outlook
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
@@ -272,6 +272,10 @@ class Snapshot:
             if amount > 0
         ]
         return limits or [self._boundless(self._demands.amounts(""))]
+
+    def whole(self) -> Limit:
+        """Return what bounds whole resources: any allocation takes the resource."""
+        return Limit(ANYTHING, np.ones(len(self._resources), np.int64), self._demands.amounts(ANYTHING), 1)
 
     def _boundless(self, amounts: Counts) -> Limit:
         return Limit("", np.full(len(self._resources), MOST_CAPACITY), amounts, 1)

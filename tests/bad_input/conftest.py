@@ -13,7 +13,7 @@ import pytest
 
 from leasehold.cloud.sandbox import seed, tables
 from tests.bad_input.refusal import NEW, NEWEST, VERSION
-from tests.bad_input.values import NEWER
+from tests.bad_input.values import NEWER, SPANS
 from tests.factory import flavors, floating_ips
 from tests.v1.world import HOST, INSTANCE, MEMBER, NOW, World, plant, world
 
@@ -40,7 +40,7 @@ class Target:
 
     def ask(self, method: str, template: str, body: Any = None, **more: Any) -> testing.Result:
         """Send a request as an administrator; the path is a template, and bytes as the body are sent unchanged."""
-        newer = template.startswith(NEW) or (isinstance(body, dict) and not NEWER.keys().isdisjoint(body))
+        newer = template.startswith(NEW) or (isinstance(body, dict) and not (NEWER | SPANS).keys().isdisjoint(body))
         version = NEWEST if newer else "1.0"
         headers = {**self.world.headers, VERSION: f"reservation {version}"}
         if body is not None:

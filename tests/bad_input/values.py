@@ -182,7 +182,11 @@ NEWER = {
     "deadline": NO_DATE,
 }
 """Keys that are read from microversion 1.2 on."""
-IN_LEASE = {"name": [None, *NO_NAME], **DATES, "reservations": NO_LIST, **NEWER}
+NO_SPAN: Values = [True, False, 0, -1, 1.5, 10**12, "", "1", "x", *OBJECTS]
+SHIFTS = dict.fromkeys(("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds"), NO_SPAN)
+SPANS = {"duration_seconds": NO_SPAN, **SHIFTS}
+"""Keys that are read from microversion 1.3 on."""
+IN_LEASE = {"name": [None, *NO_NAME], **DATES, "duration_seconds": NO_SPAN, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
     "name": NO_NAME,
     "start_date": NO_DATE,
@@ -190,6 +194,7 @@ IN_CHANGE = {
     "before_end_date": NO_DATE,
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,
+    **SHIFTS,
 }
 EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
 OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}
@@ -243,6 +248,7 @@ NO_WINDOW_DATE: Values = [None, "", *NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
 IN_WINDOW = {
     "name": [None, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "duration_seconds": NO_SPAN,
     "on_conflict": [None, "", "force", "Move", "x" * 10_000, *NO_TEXT],
 }
 NO_RULE: Values = [None, "", "daily", "FREQ=DAILY", "FREQ=DAILY;COUNT=0", "x" * 501, *NO_TEXT]
@@ -251,6 +257,7 @@ DAILY = {**VALID, "rule": "FREQ=DAILY;COUNT=2"}
 IN_SERIES = {
     "name": [None, "x" * 71, *NO_NAME],
     **dict.fromkeys(("start_date", "end_date"), NO_WINDOW_DATE),
+    "duration_seconds": NO_SPAN,
     "rule": NO_RULE,
     "time_zone": NO_ZONE,
     "reservations": NO_LIST,

@@ -12,15 +12,12 @@ from functools import lru_cache
 
 from leasehold.api.versions import ISO_DATES, Version
 from leasehold.model.errors import InvalidDateError
-from leasehold.model.windows import to_minute
+from leasehold.model.windows import is_storable, to_minute
 
 NOW = "now"
 V1_FORMAT = "%Y-%m-%d %H:%M"
 V1_FORM = re.compile(r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}", re.ASCII)
 ISO_FORM = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.0{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-FIRST_YEAR = 1970
-LAST_YEAR = 9998
-"""Databases store dates up to the year 9999; the last year is for the margins around a lease."""
 # Dates are in UTC, so a cut after this many characters removes only the offset. The formatted dates are cached, because
 # a list repeats most of its thousands: a lease and its parts were created at once, and its events have its own dates.
 _TO_MICROSECONDS = len("YYYY-MM-DDTHH:MM:SS.ffffff")
@@ -40,7 +37,7 @@ def parse(text: str, *, version: Version, now: datetime, field: str) -> datetime
         moment = _iso(text)
     else:
         moment = None
-    if moment is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
+    if moment is None or not is_storable(moment):
         raise InvalidDateError(_sentence(text, version), field=field)
     return moment
 

@@ -51,7 +51,11 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
     "all_projects": ("query", "For administrators: of all projects, and of resources", {"type": "boolean"}),
-    "Idempotency-Key": ("header", "The same key again gives the same lease", {**TEXT, "pattern": "^[!-~]+$"}),
+    "Idempotency-Key": (
+        "header",
+        "The same key again gives the same lease; with PUT, from 1.3 on, it changes nothing again",
+        {**TEXT, "pattern": "^[!-~]+$"},
+    ),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
 }
 

@@ -121,6 +121,7 @@ _FREE = "/v1/availability"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
+_BOTH = (*_KEY, *_MATCH)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
@@ -131,7 +132,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/leases", lease.list_leases, (_L.GET,), None, LeaseList, query=("limit", "marker")),
     Route("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED, headers=_KEY),
     Route("GET", _LEASE, lease.show, (_L.GET,), None, OneLease),
-    Route("PUT", _LEASE, lease.amend, (_L.GET, _L.PUT), LeaseAmendment, OneLease, headers=_MATCH),
+    Route("PUT", _LEASE, lease.amend, (_L.GET, _L.PUT), LeaseAmendment, OneLease, headers=_BOTH),
     Route("DELETE", _LEASE, lease.delete, (_L.GET, _L.DELETE), success=GONE, headers=_MATCH),
     Route("GET", "/v1/os-hosts", host.list_hosts, (_H.GET,), None, HostList),
     Route("POST", "/v1/os-hosts", host.create, (_H.POST,), HostCreation, OneHost, CREATED),

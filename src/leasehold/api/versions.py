@@ -89,6 +89,11 @@ HISTORY: Mapping[Version, str] = {
   and how much a lease of the whole window would get. Everybody may ask, and nobody learns who holds what.
 * `POST /v1/availability/search` finds the first windows in which a lease would be granted, with flexible dates and
   durations and for several alternatives, and says why the others would not be.
+* `duration_seconds` in place of `end_date` in POST of a lease, of a series and of a maintenance window: how long after
+  its start it ends.
+* PUT of a lease moves its dates from where they are: `extend_seconds` and `shorten_seconds` the end,
+  `start_later_seconds` and `start_earlier_seconds` the start. `Idempotency-Key` on this PUT makes the change once,
+  however often the request is sent; a relative one needs it, or an `If-Match` with an ETag.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -106,6 +111,8 @@ LEASE_TYPES = V1_2
 STRICT_KEYS = V1_2
 DISABLING = V1_2
 ENDINGS = V1_2
+SPANS = V1_3
+AMENDING_ONCE = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

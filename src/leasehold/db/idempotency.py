@@ -1,4 +1,4 @@
-"""Idempotency keys: one lease per key, so that a client may safely repeat a POST (idea 17)."""
+"""Idempotency keys: one request per key, so that a client may safely repeat it (idea 17)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def find_key(connection: Connection, project_id: str, key: str) -> tuple[str, str] | None:
-    """Return the digest of the request that used this key and the id of the lease it made, or None."""
+    """Return the digest of the request that used this key and the id of the lease it made or changed, or None."""
     query = select(idempotency_keys.c.request_digest, idempotency_keys.c.lease_id).where(
         idempotency_keys.c.project_id == project_id, idempotency_keys.c.key == key
     )
@@ -24,7 +24,7 @@ def find_key(connection: Connection, project_id: str, key: str) -> tuple[str, st
 
 
 def keep_key(connection: Connection, project_id: str, key: str, digest: str, lease_id: str, now: datetime) -> None:
-    """Store which lease was made with a key."""
+    """Store which lease was made or changed with a key."""
     connection.execute(
         insert(idempotency_keys),
         {"project_id": project_id, "key": key, "request_digest": digest, "lease_id": lease_id, "created_at": now},

@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.db.idempotency import keep_key
 from leasehold.db.lease import find_lease, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
@@ -22,6 +25,7 @@ from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import new_window
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
+from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
 from leasehold.metrics.decision import decision
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Pick
     from leasehold.model.caller import Sight
-    from leasehold.model.draft import LeaseChanges
+    from leasehold.model.draft import LeaseChanges, Once
     from leasehold.model.lease import Lease
     from leasehold.model.properties import Expression
     from leasehold.model.reservation import Reservation
@@ -71,10 +75,12 @@ def amend_lease(
     changes: LeaseChanges,
     if_generation: int | None = None,
     sight: Sight = EVERYTHING,
+    once: Once | None = None,
 ) -> Lease:
     """Change a lease and return the changed lease (rules: contract http-api §5.4).
 
-    `sight` says what the caller may ask about hosts.
+    `sight` says what the caller may ask about hosts. A request that was carried out `once` changes nothing again, and
+    returns the lease as it is; with another request of the same key ConflictError is raised.
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
@@ -82,6 +88,8 @@ def amend_lease(
     errors of `approved`.
     """
     for _attempt in range(TRIES):
+        if done := _done_before(service, once):
+            return done
         seen = _see(service, lease_id)
         if if_generation not in (None, seen.generation):
             raise StaleError
@@ -91,7 +99,7 @@ def amend_lease(
             raise WaitingLeaseError
         amendment = _read(service, seen, changes, sight)
         try:
-            decide = partial(_decide, service, seen, amendment)
+            decide = partial(_decide, service, seen, amendment, once)
             # A maintenance window is the operator's own, and nobody approved it when it was made.
             alone = seen.is_maintenance
             lease = decide(Approval(needed=False)) if alone else approved(service, Call.UPDATE, seen.project_id, decide)
@@ -103,8 +111,21 @@ def amend_lease(
     raise BusyError(message)
 
 
-def _decide(service: Service, seen: Lease, amendment: Amendment, approval: Approval) -> Lease:
-    return service.decide(_Work(service, seen, amendment, approval), _conditions(service, seen, amendment))
+def _decide(service: Service, seen: Lease, amendment: Amendment, once: Once | None, approval: Approval) -> Lease:
+    try:
+        return service.decide(_Work(service, seen, amendment, once, approval), _conditions(service, seen, amendment))
+    except IntegrityError:
+        # A request about another lease may have committed with this key at the same time, which raises its own error.
+        if done := _done_before(service, once):
+            return done
+        raise
+
+
+def _done_before(service: Service, once: Once | None) -> Lease | None:
+    if once is None:
+        return None
+    with service.db.reading() as connection:
+        return done_before(connection, once)
 
 
 def _see(service: Service, lease_id: str) -> Lease:
@@ -180,9 +201,16 @@ class _Work:
     service: Service
     seen: Lease
     amendment: Amendment
+    once: Once | None
     approval: Approval
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
+        lease = self._amend(evaluated, connection)
+        if self.once is not None:
+            keep_key(connection, self.once.project_id, self.once.key, self.once.digest, lease.id, self.service.now())
+        return lease
+
+    def _amend(self, evaluated: Evaluated, connection: Connection) -> Lease:
         now, changes = self.service.now(), self.amendment.changes
         pools = set() if changes.moves_nothing or self.seen.waits else pools_of(self.seen, self.service.types)
         if not changes.moves_nothing:

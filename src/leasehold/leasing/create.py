@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import IntegrityError
 
-from leasehold.db.idempotency import find_key, keep_key
-from leasehold.db.lease import LONGEST_REASON, find_lease, insert_lease
+from leasehold.db.idempotency import keep_key
+from leasehold.db.lease import LONGEST_REASON, insert_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.task import LEASE, add_task
@@ -25,6 +25,7 @@ from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import hold
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
+from leasehold.leasing.once import done_before
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
@@ -32,8 +33,8 @@ from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
 from leasehold.leasing.waiting_terms import waiting_terms
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING
+from leasehold.model.draft import Once
 from leasehold.model.errors import (
-    ConflictError,
     ExternallyDeniedError,
     LimitExceededError,
     NotEnoughError,
@@ -242,12 +243,4 @@ class _Creation:
 
 def _made_before(connection: Connection, caller: Caller, draft: LeaseDraft, key: str | None) -> Lease | None:
     """Return the lease that this key has made; raises ConflictError if the key came with another request."""
-    found = None if key is None else find_key(connection, caller.project_id, key)
-    if found is None:
-        return None
-    digest, lease_id = found
-    lease = find_lease(connection, lease_id)
-    if digest != draft.fingerprint or lease is None:
-        message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
-        raise ConflictError(message, field="Idempotency-Key")
-    return lease
+    return done_before(connection, None if key is None else Once(caller.project_id, key, draft.fingerprint))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InvalidDateError, InvalidInputError, OutOfWindowError
 from leasehold.model.states import EventType
-from leasehold.model.windows import Window, to_minute
+from leasehold.model.windows import FIRST_YEAR, LAST_YEAR, Window, moved, to_minute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -68,7 +68,8 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     A lease may start or end "now", even if the request arrives a minute after it was written.
     """
     minute, first = to_minute(now), earliest(now)
-    start, end = changes.start or lease.window.start, changes.end or lease.window.end
+    start = changes.start or _shifted(lease.window.start, changes.start_by, "start_date")
+    end = changes.end or _shifted(lease.window.end, changes.end_by, "end_date")
     if lease.window.end < minute or lease.reached(EventType.END):
         message = "Terminated leases can only be renamed."
         raise InvalidInputError(message, field="name")
@@ -86,6 +87,15 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
         message = "End date must be later than current and start date."
         raise InvalidInputError(message, field="end_date")
     return Window(start, end)
+
+
+def _shifted(moment: datetime, by: timedelta | None, field: str) -> datetime:
+    """Return the date of a lease moved as is asked for; raises InvalidDateError for one that no lease can have."""
+    there = moment if by is None else moved(moment, by)
+    if there is None:
+        message = f"The new date would not be in the years {FIRST_YEAR} to {LAST_YEAR}; move it by less."
+        raise InvalidDateError(message, field=field)
+    return there
 
 
 def new_warning(lease: Lease, changes: LeaseChanges, window: Window) -> datetime | None:

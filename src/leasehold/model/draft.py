@@ -47,6 +47,8 @@ class LeaseDraft:
 class LeaseChanges:
     """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
 
+    `start` and `end` are new dates; `start_by` and `end_by` move those that the lease has, to an earlier time
+    if negative. Of each date only one of the two is given.
     `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. `use_disabled` is no
     change, but what the client may have.
     """
@@ -54,11 +56,18 @@ class LeaseChanges:
     name: str | None = None
     start: datetime | None = None
     end: datetime | None = None
+    start_by: timedelta | None = None
+    end_by: timedelta | None = None
     before_end: datetime | None = None
     reservations: tuple[Mapping[str, Any], ...] | None = None
     heal_policy: str | None = None
     reminders: tuple[int, ...] | str | None = None
     use_disabled: bool = field(default=False, compare=False)
+
+    @property
+    def is_relative(self) -> bool:
+        """Say whether the amendment moves a date from where it is."""
+        return self.start_by is not None or self.end_by is not None
 
     @property
     def nothing(self) -> bool:
@@ -77,6 +86,15 @@ class LeaseChanges:
         if self.reminders is not None:
             reminders = None if isinstance(self.reminders, str) else self.reminders
         return replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A request that is carried out once, however often it is sent: its project, its key and a digest of it."""
+
+    project_id: str
+    key: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_YEAR = 1970
+LAST_YEAR = 9998
+"""Databases store dates up to the year 9999; the last year is for the margins around a lease."""
 
 
 def to_seconds(moment: datetime) -> int:
@@ -21,6 +24,20 @@ def from_seconds(seconds: int) -> datetime:
 def to_minute(moment: datetime) -> datetime:
     """Return the moment cut to its minute: what Blazar's v1 calls "now" (contract http-api §4)."""
     return moment.replace(second=0, microsecond=0)
+
+
+def is_storable(moment: datetime) -> bool:
+    """Say whether a lease may have this date."""
+    return FIRST_YEAR <= moment.year <= LAST_YEAR
+
+
+def moved(moment: datetime, by: timedelta) -> datetime | None:
+    """Return the moment that lies `by` later, or earlier if it is negative; None if a lease cannot have that date."""
+    try:
+        there = moment + by
+    except OverflowError:
+        return None
+    return there if is_storable(there) else None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -18,6 +18,7 @@ from leasehold.resource_types.fields import path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
 Place = tuple[int | str, ...]
 
@@ -27,25 +28,31 @@ LONGEST_NAMED = 64
 """Characters of a key that an error repeats."""
 
 
-def refuse_unknown(shape: Any, value: object, place: Place = (), also: Iterable[str] = ()) -> None:
+def refuse_unknown(
+    shape: Any, value: object, place: Place = (), also: Iterable[str] = (), without: Iterable[str] = ()
+) -> None:
     """Raise UnknownKeysError if a value from JSON has keys that its shape does not read, at any depth.
 
     `place` is where the value is in the request. `also` are further keys that the value itself may have, because other
-    code reads them.
+    code reads them; `without` are keys of the shape that it may not have, because they are read for others only.
     """
-    found = list(islice(_unknown(shape, value, place, frozenset(also)), MOST_NAMED))
+    found = list(islice(_unknown(shape, value, place, frozenset(also), frozenset(without)), MOST_NAMED))
     if found:
         paths = [path((*where[:-1], str(where[-1])[:LONGEST_NAMED])) for where, _ in found]
         raise UnknownKeysError(paths, found[0][1])
 
 
 def _unknown(
-    shape: Any, value: object, place: Place, also: frozenset[str] = frozenset()
+    shape: Any,
+    value: object,
+    place: Place,
+    also: frozenset[str] = frozenset(),
+    without: frozenset[str] = frozenset(),
 ) -> Iterator[tuple[Place, Iterable[str]]]:
     """Yield each unknown key with its place, and the keys that are known there; what does not fit a shape has none."""
     if isinstance(shape, type) and issubclass(shape, BaseModel):
         if isinstance(value, Mapping):
-            yield from _unknown_of_model(shape, value, place, also)
+            yield from _unknown_of_model(shape, value, place, (shape.model_fields.keys() | also) - without)
         return
     origin, arguments = get_origin(shape), get_args(shape)
     if origin is Annotated:
@@ -63,9 +70,8 @@ def _unknown(
 
 
 def _unknown_of_model(
-    shape: type[BaseModel], value: Mapping[str, Any], place: Place, also: frozenset[str]
+    shape: type[BaseModel], value: Mapping[str, Any], place: Place, known: AbstractSet[str]
 ) -> Iterator[tuple[Place, Iterable[str]]]:
-    known = shape.model_fields.keys() | also
     if shape.model_config.get("extra") != "allow":
         yield from (((*place, key), known) for key in value if key not in known)
     for name, field in shape.model_fields.items():

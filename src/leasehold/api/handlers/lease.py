@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,9 +13,11 @@ from leasehold.api import dates
 from leasehold.api.admission_control import MESSAGE
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
+from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
+from leasehold.api.spans import OF_END, OF_START, ending_as_sent, named_as_sent, parse_shift, parse_window, sent_for
 from leasehold.api.strict import KEYS, check_reservations
 from leasehold.api.versions import ENDINGS, ETAGS, PAGES
 from leasehold.api.views.lease import show_lease
@@ -47,9 +48,6 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceType
 
-IDEMPOTENCY_KEY = "Idempotency-Key"
-LONGEST_KEY = 255
-IF_MATCH = "If-Match"
 LONGEST_PAGE = 1_000
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
@@ -76,23 +74,25 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     check_giving_back(call, call.caller, draft.reservations)
     if draft.type is LeaseType.BEST_EFFORT:
         call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
-    with asking_once(call) as service:
+    with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
-    """Amend a lease: make all requested changes, or none."""
+    """Amend a lease: make all requested changes, or none; from 1.3 on once for each `Idempotency-Key`."""
     _check_maintenance(call, lease)
-    generation = _wanted_generation(call, lease)
+    once, generation = amending_once(call, body, lease), _etag(call)
     if call.strict:
         of_part = {part.id: part.resource_type for part in lease.reservations}
         check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
     changes = _changes(call, body, lease)
+    check_once(changes, once, generation)
     giving = [part.id for part in lease.reservations if part.ending.gives_back]
     check_giving_back(call, lease, [each for each in changes.reservations or () if each["id"] not in giving])
-    with asking_once(call) as service:
-        amended = _in_callers_name(call, service, amend_lease(service, lease.id, changes, generation, call.sight))
+    with asking_once(call) as service, named_as_sent(sent_for(body)):
+        amended = amend_lease(service, lease.id, changes, generation, call.sight, once)
+        amended = _in_callers_name(call, service, amended)
     return _reply(call, amended)
 
 
@@ -188,8 +188,7 @@ def _reply(call: Call, lease: Lease) -> Reply:
 def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
     """Return the requested lease, with parsed dates."""
     now = call.service.now()
-    start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
-    end = dates.parse(body.end_date, version=call.version, now=now, field="end_date")
+    start, end = parse_window(body, version=call.version, now=now)
     before_end = dates.parse_optional(body.before_end_date, version=call.version, now=now, field="before_end_date")
     return LeaseDraft(
         name=body.name,
@@ -201,7 +200,7 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
             for each in body.reservations or ()
         ),
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
-        fingerprint=_fingerprint(body),
+        fingerprint=fingerprint(body),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
         type=LeaseType(body.type or LeaseType.SCHEDULED),
@@ -210,12 +209,6 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
         deadline=dates.parse_optional(body.deadline, version=call.version, now=now, field="deadline"),
     )
-
-
-def _fingerprint(body: LeaseCreation) -> str:
-    """Return a digest of the request; it is that of an older version's process if the request has no newer key."""
-    absent = {name for name in body.since if getattr(body, name) is None}
-    return hashlib.sha256(body.model_dump_json(exclude=absent).encode()).hexdigest()
 
 
 def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
@@ -228,6 +221,8 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         name=body.name,
         start=moment("start_date", body.start_date),
         end=moment("end_date", body.end_date),
+        start_by=parse_shift(body, OF_START),
+        end_by=parse_shift(body, OF_END),
         before_end=moment("before_end_date", body.before_end_date),
         reservations=None
         if body.reservations is None
@@ -257,22 +252,19 @@ def _raw_change(call: Call, lease: Lease, change: ReservationChange) -> Mapping[
     return known(call, change.model_dump(exclude_unset=True), call.service.types.installed(type_))
 
 
-def idempotency_key(call: Call) -> str | None:
-    key: str | None = call.request.get_header(IDEMPOTENCY_KEY)
-    if key is not None and not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
-        message = f"{IDEMPOTENCY_KEY} has to be 1 to {LONGEST_KEY} printable ASCII characters, such as a UUID."
-        raise InvalidInputError(message, field=IDEMPOTENCY_KEY)
-    return key
-
-
 def _wanted_generation(call: Call, lease: Lease) -> int | None:
     """Return the generation that `If-Match` requires, from 1.1 on; raises StaleError (412) if the lease has another."""
+    generation = _etag(call)
+    if generation not in (None, lease.generation):
+        raise StaleError
+    return generation
+
+
+def _etag(call: Call) -> int | None:
     header: str | None = call.request.get_header(IF_MATCH) if call.version >= ETAGS else None
     if header is None or header.strip() == "*":
         return None
     match = ETAG.fullmatch(header.strip())
     if match is None:
         raise InvalidInputError(f'{IF_MATCH} has to be the ETag of a lease, such as "3", or *.', field=IF_MATCH)
-    if int(match[1]) != lease.generation:
-        raise StaleError
-    return lease.generation
+    return int(match[1])

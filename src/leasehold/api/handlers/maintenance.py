@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold.api import dates
 from leasehold.api.call import Reply
+from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.views.maintenance import show_maintenance
 from leasehold.leasing import maintenance as windows
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
@@ -28,14 +28,17 @@ def show(call: Call, maintenance_id: str) -> Reply:
 def create(call: Call, body: MaintenanceCreation) -> Reply:
     """Make a maintenance window: its hosts are promised to nobody else; `on_conflict` says what becomes of leases."""
     now = call.service.now()
+    start, end = parse_window(body, version=call.version, now=now)
     draft = MaintenanceDraft(
         name=body.name,
-        start=dates.parse(body.start_date, version=call.version, now=now, field="start_date"),
-        end=dates.parse(body.end_date, version=call.version, now=now, field="end_date"),
+        start=start,
+        end=end,
         hosts=tuple(body.hosts),
         on_conflict=OnConflict(body.on_conflict),
     )
-    return Reply({"maintenance": show_maintenance(windows.make_maintenance(call.service, call.caller, draft))})
+    with named_as_sent(ending_as_sent(body)):
+        made = windows.make_maintenance(call.service, call.caller, draft)
+    return Reply({"maintenance": show_maintenance(made)})
 
 
 def delete(call: Call, maintenance_id: str) -> Reply:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease import asking_once, check_giving_back, idempotency_key
+from leasehold.api.handlers.lease import asking_once, check_giving_back
+from leasehold.api.once import fingerprint, idempotency_key
+from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
 from leasehold.api.views.series import show_series
 from leasehold.leasing import series as many
@@ -40,8 +41,7 @@ def create(call: Call, body: SeriesCreation) -> Reply:
     """
     check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     now = call.service.now()
-    start = dates.parse(body.start_date, version=call.version, now=now, field="start_date")
-    end = dates.parse(body.end_date, version=call.version, now=now, field="end_date")
+    start, end = parse_window(body, version=call.version, now=now)
     if end <= start:
         message = "End date must be later than start date."
         raise InvalidDateError(message, field="end_date")
@@ -54,10 +54,10 @@ def create(call: Call, body: SeriesCreation) -> Reply:
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
         use_disabled=call.may_use_disabled(call.caller),
-        fingerprint=hashlib.sha256(body.model_dump_json().encode()).hexdigest(),
+        fingerprint=fingerprint(body),
     )
     check_giving_back(call, call.caller, draft.reservations)
-    with asking_once(call) as service:
+    with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
         made = many.make_series(service, call.caller, draft, idempotency_key(call), call.sight)
         return _reply(call, service, made)
 

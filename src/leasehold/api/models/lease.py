@@ -8,9 +8,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS
+from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS, SPANS
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
 
 LONGEST_NAME = 80
 MOST_RESERVATIONS = 1000
@@ -31,6 +32,23 @@ Date = Annotated[
         description="`now` or `YYYY-MM-DD HH:MM` in UTC; from 1.1 on also ISO 8601 with a zone",
     ),
 ]
+LONGEST_SPAN = (LAST_YEAR - FIRST_YEAR + 1) * 366 * 24 * 3600
+"""No two dates of leases are further apart."""
+Span = Annotated[int, Field(ge=1, le=LONGEST_SPAN)]
+"""A time in seconds."""
+Duration = Annotated[
+    Span | None, Field(description="From 1.3 on, in place of `end_date`: how many seconds after its start it ends")
+]
+
+
+def _without_end(schema: dict[str, Any]) -> None:
+    schema["required"].remove("end_date")
+
+
+LASTING = ConfigDict(json_schema_extra=_without_end)
+INSTEAD_OF_END = {"end_date": "duration_seconds"}
+SINCE_OF_WINDOW = {"duration_seconds": SPANS}
+"""What a model says of itself if a duration may take the place of its end."""
 _POLICIES = [*(each.value for each in HealPolicy), DEFAULT]
 
 
@@ -135,15 +153,20 @@ class EventRequest(RequestModel):
 
 
 _SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS}
-_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(("type", "retries", "retry_seconds", "deadline"), LEASE_TYPES)}
+_WAYS = ("type", "retries", "retry_seconds", "deadline")
+_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(_WAYS, LEASE_TYPES), "duration_seconds": SPANS}
+_SHIFTS = ("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds")
+_SINCE_OF_AMENDMENT = {**_SINCE, **dict.fromkeys(_SHIFTS, SPANS)}
 
 
 class LeaseCreation(RequestModel):
     """The body of POST /v1/leases."""
 
+    model_config = LASTING
     name: Name
     start_date: Date
     end_date: Date
+    duration_seconds: Duration = None
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
@@ -155,6 +178,7 @@ class LeaseCreation(RequestModel):
     deadline: Date | None = None
 
     since = _SINCE_OF_CREATION
+    instead = INSTEAD_OF_END
 
 
 class LeaseAmendment(RequestModel):
@@ -166,12 +190,18 @@ class LeaseAmendment(RequestModel):
     name: Name | None = None
     start_date: Date | None = None
     end_date: Date | None = None
+    extend_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the end so much later")] = None
+    shorten_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the end so much earlier")] = None
+    start_later_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the start so much later")] = None
+    start_earlier_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the start so much earlier")] = (
+        None
+    )
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationChange] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
 
-    since = _SINCE
+    since = _SINCE_OF_AMENDMENT
 
 
 Ident = Annotated[str, Field(min_length=1, max_length=LONGEST_IDENT)]

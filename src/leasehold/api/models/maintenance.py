@@ -8,7 +8,14 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.models.lease import Date, Name  # noqa: TC001 - pydantic resolves them when it first reads a body.
+from leasehold.api.models.lease import (
+    INSTEAD_OF_END,
+    LASTING,
+    SINCE_OF_WINDOW,
+    Date,
+    Duration,
+    Name,
+)
 from leasehold.model.maintenance import OnConflict
 
 MOST_HOSTS = 1_000
@@ -25,15 +32,20 @@ def _on_conflict(word: str) -> str:
 class MaintenanceCreation(RequestModel):
     """The body of POST /v1/maintenances; `hosts` are ids of hosts."""
 
+    model_config = LASTING
     name: Name
     start_date: Date
     end_date: Date
+    duration_seconds: Duration = None
     hosts: Annotated[
         list[Annotated[str, Field(min_length=1, max_length=36)]], Field(min_length=1, max_length=MOST_HOSTS)
     ]
     on_conflict: Annotated[str, AfterValidator(_on_conflict), WithJsonSchema({"type": "string", "enum": _WORDS})] = (
         OnConflict.REFUSE.value
     )
+
+    since = SINCE_OF_WINDOW
+    instead = INSTEAD_OF_END
 
 
 class MaintenanceAnswer(TypedDict):

@@ -9,8 +9,12 @@ from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.lease import (
+    INSTEAD_OF_END,
+    LASTING,
     MOST_RESERVATIONS,
+    SINCE_OF_WINDOW,
     Date,
+    Duration,
     HealPolicyWord,
     OpenObject,
     ReminderSeconds,
@@ -29,14 +33,19 @@ Zone = Annotated[str, Field(min_length=1, max_length=64, description="The time z
 class SeriesCreation(RequestModel):
     """The body of POST /v1/series; the dates are those of the first occurrence."""
 
+    model_config = LASTING
     name: Name
     start_date: Date
     end_date: Date
+    duration_seconds: Duration = None
     rule: Rule
     time_zone: Zone = "UTC"
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+
+    since = SINCE_OF_WINDOW
+    instead = INSTEAD_OF_END
 
 
 class ReservationOfEach(OpenObject):

@@ -149,7 +149,7 @@ def test_older_versions_do_not_know_it(client: Client) -> None:
 
 
 def search(who: Client, **body: Any) -> Any:
-    return who.ask("POST", f"{PATH}/search", {"duration": 7200, **body})
+    return who.ask("POST", f"{PATH}/search", {"duration_seconds": 7200, **body})
 
 
 def test_the_first_windows_are_found_and_granted(reader: Client, two: str) -> None:
@@ -178,7 +178,7 @@ def test_reservations_alone_are_one_alternative(reader: Client, two: str) -> Non
     lease(reader.but(project="other"), 12, 14, hosts(2))
     asked = {"reservations": [hosts(1)], "start_date": "2031-05-01 11:00", "end_date": "2031-05-01 14:00"}
     assert search(reader, **asked).json["windows"] == []
-    (found,) = search(reader, **asked, shortest=600).json["windows"]
+    (found,) = search(reader, **asked, shortest_seconds=600).json["windows"]
     assert (found["start_date"], found["end_date"]) == ("2031-05-01T11:00:00+00:00", "2031-05-01T12:00:00+00:00")
 
 
@@ -191,7 +191,7 @@ WRONG = {
     "an unknown key of reservations": ({"reservations": [{**hosts(1), "colour": 1}]}, "reservations[0].colour"),
     "an amount that is none": ({"alternatives": [[hosts(1)], [hosts(0)]]}, "alternatives[1][0].min"),
     "an amount of reservations": ({"reservations": [hosts(1), hosts(0)]}, "reservations[1].min"),
-    "a longer shortest": ({"reservations": [hosts(1)], "shortest": 7201}, "shortest"),
+    "a longer shortest": ({"reservations": [hosts(1)], "shortest_seconds": 7201}, "shortest_seconds"),
     "an early end": ({"reservations": [hosts(1)], "end_date": "2031-05-01 10:00"}, "end_date"),
     "a late start": ({"reservations": [hosts(1)], "latest_start_date": "2031-05-01 09:00"}, "latest_start_date"),
     "too many windows": ({"reservations": [hosts(1)], "limit": 21}, "limit"),

@@ -211,7 +211,7 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/series"): lambda _: SERIES,
-    ("POST", "/v1/availability/search"): lambda _: {"reservations": [hosts()], "duration": 60},
+    ("POST", "/v1/availability/search"): lambda _: {"reservations": [hosts()], "duration_seconds": 60},
     ("PUT", "/v1/series/{series_id}"): lambda _: {"name": "changed"},
     ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }

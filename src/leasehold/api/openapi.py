@@ -123,6 +123,9 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
         "parameters": _parameters(route),
         "responses": {str(int(route.success)): _success(route, references), **_failures(route)},
     }
+    if route.request is not None and "dry_run" in route.request.model_fields:
+        tried = {**_success(route, references), "description": "After a dry run: what would happen"}
+        operation["responses"].setdefault(str(int(HTTPStatus.OK)), tried)
     rules = f"\n\nPolicy: {', '.join(route.rules)}." if route.rules else ""
     operation["description"] = route.description + rules
     if route.public:

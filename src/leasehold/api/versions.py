@@ -94,6 +94,8 @@ HISTORY: Mapping[Version, str] = {
 * PUT of a lease moves its dates from where they are: `extend_seconds` and `shorten_seconds` the end,
   `start_later_seconds` and `start_earlier_seconds` the start. `Idempotency-Key` on this PUT makes the change once,
   however often the request is sent; a relative one needs it, or an `If-Match` with an ETag.
+* `dry_run` in POST and PUT of a lease: the answer has the lease as it would be, and `reservations` with the resources
+  that it would have; or it is the refusal. Nothing is done.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -113,6 +115,7 @@ DISABLING = V1_2
 ENDINGS = V1_2
 SPANS = V1_3
 AMENDING_ONCE = V1_3
+DRY_RUNS = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -23,6 +23,7 @@ from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.amended import Amendment
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.dates import new_window
+from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
 from leasehold.leasing.once import done_before
@@ -87,6 +88,31 @@ def amend_lease(
     WaitingLeaseError for the reservations of a lease that waits; NotEnoughError or InUseError when it does not fit; the
     errors of `approved`.
     """
+    lease = _amend(service, lease_id, changes, if_generation, sight, once)
+    service.wake()
+    return lease
+
+
+@decision("amend, dry run")
+def try_amendment(
+    service: Service,
+    lease_id: str,
+    changes: LeaseChanges,
+    if_generation: int | None = None,
+    sight: Sight = EVERYTHING,
+) -> Lease:
+    """Return the lease as `amend_lease` would change it, with its allocations, and leave no trace; raises the same."""
+    return tried(lambda: _amend(service, lease_id, replace(changes, dry_run=True), if_generation, sight, None))
+
+
+def _amend(
+    service: Service,
+    lease_id: str,
+    changes: LeaseChanges,
+    if_generation: int | None,
+    sight: Sight,
+    once: Once | None,
+) -> Lease:
     for _attempt in range(TRIES):
         if done := _done_before(service, once):
             return done
@@ -105,7 +131,6 @@ def amend_lease(
             lease = decide(Approval(needed=False)) if alone else approved(service, Call.UPDATE, seen.project_id, decide)
         except _ChangedMeanwhileError:
             continue
-        service.wake()
         return lease
     message = f"The lease {lease_id} keeps changing; send the request again in a moment."
     raise BusyError(message)
@@ -205,12 +230,14 @@ class _Work:
     approval: Approval
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
-        lease = self._amend(evaluated, connection)
+        lease = self._amended(evaluated, connection)
+        if self.amendment.changes.dry_run:
+            raise undo(connection, lease)
         if self.once is not None:
             keep_key(connection, self.once.project_id, self.once.key, self.once.digest, lease.id, self.service.now())
         return lease
 
-    def _amend(self, evaluated: Evaluated, connection: Connection) -> Lease:
+    def _amended(self, evaluated: Evaluated, connection: Connection) -> Lease:
         now, changes = self.service.now(), self.amendment.changes
         pools = set() if changes.moves_nothing or self.seen.waits else pools_of(self.seen, self.service.types)
         if not changes.moves_nothing:

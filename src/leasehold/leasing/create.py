@@ -21,6 +21,7 @@ from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
 from leasehold.leasing.dates import asked_window, check_ahead
 from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import hold
 from leasehold.leasing.new_lease import new_lease, read_reservations
@@ -79,6 +80,21 @@ def create_lease(
     of the warning, LimitExceededError from enforcement, and the errors of `approved`. A repeated idempotency key
     returns the lease that it made; with another request it raises ConflictError.
     """
+    lease = _create(service, caller, draft, idempotency_key, sight)
+    service.wake()
+    return lease
+
+
+@decision("create, dry run")
+def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sight = EVERYTHING) -> Lease:
+    """Return the lease as `create_lease` would make it, with its allocations, and leave no trace; raises the same.
+
+    The external service is asked as for a lease. The ids in the answer mean nothing.
+    """
+    return tried(lambda: _create(service, caller, replace(draft, dry_run=True), None, sight))
+
+
+def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None, sight: Sight) -> Lease:
     asked = read_reservations(service, caller, draft.reservations, sight)
     conditions = conditions_of((part.kind, part.request) for part in asked)
 
@@ -104,7 +120,6 @@ def create_lease(
         if made is None:
             raise
         lease = made
-    service.wake()
     return lease
 
 
@@ -125,6 +140,12 @@ class _Creation:
     plan: DrawPlan | None
 
     def __call__(self, evaluated: Evaluated, connection: Connection) -> Lease:
+        lease = self._decided(evaluated, connection)
+        if self.draft.dry_run:
+            raise undo(connection, lease)
+        return lease
+
+    def _decided(self, evaluated: Evaluated, connection: Connection) -> Lease:
         if made := self._made_before(connection):
             return made
         now, settings = self.service.now(), self.service.settings.leases

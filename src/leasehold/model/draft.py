@@ -25,6 +25,7 @@ class LeaseDraft:
     `reminders` None the configured ones; `reminders` are in seconds before the end. `fingerprint` identifies the
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
+    `dry_run` says that nothing is to be written.
     """
 
     name: str
@@ -41,6 +42,7 @@ class LeaseDraft:
     retry_pause: timedelta | None = None
     deadline: datetime | None = None
     use_disabled: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class LeaseChanges:
     `start` and `end` are new dates; `start_by` and `end_by` move those that the lease has, to an earlier time
     if negative. Of each date only one of the two is given.
     `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. `use_disabled` is no
-    change, but what the client may have.
+    change, but what the client may have. `dry_run` says that nothing is to be written.
     """
 
     name: str | None = None
@@ -63,6 +65,7 @@ class LeaseChanges:
     heal_policy: str | None = None
     reminders: tuple[int, ...] | str | None = None
     use_disabled: bool = field(default=False, compare=False)
+    dry_run: bool = field(default=False, compare=False)
 
     @property
     def is_relative(self) -> bool:

@@ -82,15 +82,15 @@ def _wish(call: Call, body: WindowSearch, alternatives: list[list[dict[str, Any]
     def date(key: str) -> datetime | None:
         return dates.parse_optional(getattr(body, key), version=call.version, now=now, field=key)
 
-    if body.shortest is not None and body.shortest > body.duration:
-        message = "shortest must not be longer than duration."
-        raise InvalidInputError(message, field="shortest")
+    if body.shortest_seconds is not None and body.shortest_seconds > body.duration_seconds:
+        message = "shortest_seconds must not be longer than duration_seconds."
+        raise InvalidInputError(message, field="shortest_seconds")
     return Wish(
         alternatives=alternatives,
-        duration=timedelta(seconds=body.duration),
+        duration=timedelta(seconds=body.duration_seconds),
         earliest=date("start_date") or now,
         latest=date("latest_start_date"),
         end=date("end_date"),
-        shortest=None if body.shortest is None else timedelta(seconds=body.shortest),
+        shortest=None if body.shortest_seconds is None else timedelta(seconds=body.shortest_seconds),
         limit=body.limit,
     )

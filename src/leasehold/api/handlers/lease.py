@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
@@ -20,15 +21,17 @@ from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.spans import OF_END, OF_START, ending_as_sent, named_as_sent, parse_shift, parse_window, sent_for
 from leasehold.api.strict import KEYS, check_reservations
 from leasehold.api.versions import ENDINGS, ETAGS, PAGES
+from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.leasing import queries
-from leasehold.leasing.amend import amend_lease
+from leasehold.leasing.amend import amend_lease, try_amendment
 from leasehold.leasing.callers_name import act_in_callers_name
-from leasehold.leasing.create import create_lease
+from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.heal_request import heal_on_request
+from leasehold.leasing.holding import list_holdings
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.ending import OnEnd
@@ -67,7 +70,10 @@ def show(call: Call, lease: Lease) -> Reply:
 
 
 def create(call: Call, body: LeaseCreation) -> Reply:
-    """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease."""
+    """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease.
+
+    A `dry_run` answers what would happen, and does nothing.
+    """
     if call.strict:
         check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
     draft, key = _draft(call, body), idempotency_key(call)
@@ -75,22 +81,30 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     if draft.type is LeaseType.BEST_EFFORT:
         call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
     with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
+        if body.dry_run:
+            return _would_be(call, try_creation(service, call.caller, draft, call.sight))
         lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
     return _reply(call, lease)
 
 
 def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
-    """Amend a lease: make all requested changes, or none; from 1.3 on once for each `Idempotency-Key`."""
+    """Amend a lease: make all requested changes, or none; from 1.3 on once for each `Idempotency-Key`.
+
+    A `dry_run` answers what would happen, and does nothing.
+    """
     _check_maintenance(call, lease)
     once, generation = amending_once(call, body, lease), _etag(call)
     if call.strict:
         of_part = {part.id: part.resource_type for part in lease.reservations}
         check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
     changes = _changes(call, body, lease)
-    check_once(changes, once, generation)
+    if not body.dry_run:
+        check_once(changes, once, generation)
     giving = [part.id for part in lease.reservations if part.ending.gives_back]
     check_giving_back(call, lease, [each for each in changes.reservations or () if each["id"] not in giving])
     with asking_once(call) as service, named_as_sent(sent_for(body)):
+        if body.dry_run:
+            return _would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
         amended = amend_lease(service, lease.id, changes, generation, call.sight, once)
         amended = _in_callers_name(call, service, amended)
     return _reply(call, amended)
@@ -183,6 +197,13 @@ def _page(call: Call) -> dict[str, Any]:
 def _reply(call: Call, lease: Lease) -> Reply:
     headers = {"ETag": f'"{lease.generation}"'} if call.version >= ETAGS else {}
     return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
+
+
+def _would_be(call: Call, lease: Lease) -> Reply:
+    """Answer a dry run: the lease as it would be, and what it would have, as far as the caller may know that."""
+    found = show_holdings(lease, list_holdings(call.service, lease, call.sight))
+    shown = show_lease(lease, call.service.types, call.version, call.sight)
+    return Reply({"lease": shown, "reservations": found}, status=HTTPStatus.OK)
 
 
 def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:

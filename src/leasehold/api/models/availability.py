@@ -53,14 +53,14 @@ class WindowSearch(RequestModel):
     """The body of POST /v1/availability/search: which lease, and when.
 
     Either `reservations`, or `alternatives`, of which one is enough: both as in POST /v1/leases. It starts from
-    `start_date` to `latest_start_date`, and ends at `end_date` or before. It lasts `duration` seconds; if it cannot, as
-    long as possible, but at least `shortest` seconds.
+    `start_date` to `latest_start_date`, and ends at `end_date` or before. It lasts `duration_seconds`; if it cannot,
+    as long as possible, but at least `shortest_seconds`.
     """
 
     reservations: Reservations | None = None
     alternatives: Annotated[list[Reservations] | None, Field(min_length=1, max_length=MOST_ALTERNATIVES)] = None
-    duration: Seconds
-    shortest: Seconds | None = None
+    duration_seconds: Seconds
+    shortest_seconds: Seconds | None = None
     start_date: Date = "now"
     latest_start_date: OptionalDate = None
     end_date: OptionalDate = None

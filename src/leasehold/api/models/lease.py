@@ -8,7 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
-from leasehold.api.versions import HEAL_POLICY, LEASE_TYPES, REMINDERS, SPANS
+from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
+from leasehold.api.versions import DRY_RUNS, HEAL_POLICY, LEASE_TYPES, REMINDERS, SPANS
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
@@ -152,7 +153,9 @@ class EventRequest(RequestModel):
     event_type: Annotated[str, Field(max_length=66)] | None = None
 
 
-_SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS}
+DryRun = Annotated[bool | None, Field(description="Answer what would happen, and do nothing")]
+
+_SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS, "dry_run": DRY_RUNS}
 _WAYS = ("type", "retries", "retry_seconds", "deadline")
 _SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(_WAYS, LEASE_TYPES), "duration_seconds": SPANS}
 _SHIFTS = ("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds")
@@ -176,6 +179,7 @@ class LeaseCreation(RequestModel):
     retries: Annotated[int | None, Field(ge=1, le=MOST_RETRIES)] = None
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
     deadline: Date | None = None
+    dry_run: DryRun = None
 
     since = _SINCE_OF_CREATION
     instead = INSTEAD_OF_END
@@ -200,6 +204,7 @@ class LeaseAmendment(RequestModel):
     reservations: Annotated[list[ReservationChange] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    dry_run: DryRun = None
 
     since = _SINCE_OF_AMENDMENT
 
@@ -296,9 +301,10 @@ class LeaseAnswer(TypedDict):
 
 
 class OneLease(TypedDict):
-    """The answer about one lease."""
+    """The answer about one lease; `reservations` only after a dry run: what it would have."""
 
     lease: LeaseAnswer
+    reservations: NotRequired[list[HolderAnswer]]
 
 
 class LeaseList(TypedDict):

@@ -59,6 +59,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:use_disabled": ADMINS,
     "leasehold:leases:give_back": ADMINS,
     "leasehold:leases:best_effort": MEMBERS,
+    "leasehold:leases:on_behalf": ADMINS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -101,10 +102,10 @@ UNRULED = {("GET", "/"), ("GET", "/versions")}
 PARTS = {rule.name for rule in base.RULES}
 """Rules that no route asks for, because other rules consist of them."""
 
-WITHIN = {"leasehold:leases:use_disabled", "leasehold:leases:give_back", "leasehold:leases:best_effort"}
+WITHIN = {f"leasehold:leases:{each}" for each in ("use_disabled", "give_back", "best_effort", "on_behalf")}
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
-`test_disabling.py`, `test_endings.py`, `test_best_effort.py`."""
+`test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 HOOK = {"target": "https://hooks.example.org/"}

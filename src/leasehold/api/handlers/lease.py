@@ -72,7 +72,8 @@ def show(call: Call, lease: Lease) -> Reply:
 def create(call: Call, body: LeaseCreation) -> Reply:
     """Create a lease for the caller's project; the same `Idempotency-Key` again gives the same lease.
 
-    A `dry_run` answers what would happen, and does nothing.
+    Administrators may make it for another project (`project_id`). A `dry_run` answers what would happen, and does
+    nothing.
     """
     if call.strict:
         check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
@@ -80,10 +81,14 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     check_giving_back(call, call.caller, draft.reservations)
     if draft.type is LeaseType.BEST_EFFORT:
         call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
+    owner = call.caller
+    if body.project_id not in (None, owner.project_id):
+        call.api.policies.require(lease_rules.ON_BEHALF, call.caller, call.caller)
+        owner = replace(owner, project_id=body.project_id)
     with asking_once(call) as service, named_as_sent(ending_as_sent(body)):
         if body.dry_run:
-            return _would_be(call, try_creation(service, call.caller, draft, call.sight))
-        lease = _in_callers_name(call, service, create_lease(service, call.caller, draft, key, call.sight))
+            return _would_be(call, try_creation(service, owner, draft, call.sight))
+        lease = _in_callers_name(call, service, create_lease(service, owner, draft, key, call.sight))
     return _reply(call, lease)
 
 

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
-from leasehold.api.versions import DRY_RUNS, HEAL_POLICY, LEASE_TYPES, REMINDERS, SPANS
+from leasehold.api.versions import DRY_RUNS, HEAL_POLICY, LEASE_TYPES, ON_BEHALF, REMINDERS, SPANS
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
@@ -153,11 +153,12 @@ class EventRequest(RequestModel):
     event_type: Annotated[str, Field(max_length=66)] | None = None
 
 
+ProjectId = Annotated[str, Field(min_length=1, max_length=LONGEST_IDENT, pattern="^[!-~]+$")]
 DryRun = Annotated[bool | None, Field(description="Answer what would happen, and do nothing")]
 
 _SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS, "dry_run": DRY_RUNS}
 _WAYS = ("type", "retries", "retry_seconds", "deadline")
-_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(_WAYS, LEASE_TYPES), "duration_seconds": SPANS}
+_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(_WAYS, LEASE_TYPES), "duration_seconds": SPANS, "project_id": ON_BEHALF}
 _SHIFTS = ("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds")
 _SINCE_OF_AMENDMENT = {**_SINCE, **dict.fromkeys(_SHIFTS, SPANS)}
 
@@ -180,6 +181,9 @@ class LeaseCreation(RequestModel):
     retry_seconds: Annotated[int | None, Field(ge=1, le=MOST_SECONDS)] = None
     deadline: Date | None = None
     dry_run: DryRun = None
+    project_id: Annotated[ProjectId | None, Field(description="The project that gets it, by default the caller's")] = (
+        None
+    )
 
     since = _SINCE_OF_CREATION
     instead = INSTEAD_OF_END

@@ -16,6 +16,7 @@ HEAL = "leasehold:leases:heal"
 USE_DISABLED = "leasehold:leases:use_disabled"
 GIVE_BACK = "leasehold:leases:give_back"
 BEST_EFFORT = "leasehold:leases:best_effort"
+ON_BEHALF = "leasehold:leases:on_behalf"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
@@ -66,6 +67,13 @@ RULES = [
         BEST_EFFORT,
         MEMBER_OR_ADMIN,
         "Create a lease of the type best_effort, for which servers on shared hosts may have to move.",
+        [{"path": "/v1/leases", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        ON_BEHALF,
+        ADMIN,
+        "Create a lease for another project (`project_id`), whose members then have it and whose limits count.",
         [{"path": "/v1/leases", "method": "POST"}],
         scope_types=SCOPE,
     ),

@@ -1,4 +1,4 @@
-"""Features A15, A16: a duration in place of an end, and dates that move from where they are; from 1.3 on."""
+"""Features A13, A15, A16: durations, dates that move from where they are, one reservation less; from 1.3 on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.api.test_leases import HOST, MAKE, made
+from tests.factory import instances
 
 if TYPE_CHECKING:
     from falcon import testing
@@ -198,6 +199,33 @@ def test_an_absolute_change_may_have_a_key(new: Client) -> None:
     assert change(new, lease, "one", name="a").json["lease"]["name"] == "b"
     assert change(new, lease, "\t", name="a").status_code == 400
     assert change(new, lease, None, name="c").json["lease"]["name"] == "c"
+
+
+# ---------------------------------------------------------------- one reservation less
+
+
+def drop(client: Client, lease: dict[str, Any], position: int = 0, etag: str | None = None) -> testing.Result:
+    part = lease["reservations"][position]["id"]
+    headers = {} if etag is None else {"If-Match": etag}
+    return client.ask("DELETE", f"/v1/leases/{lease['id']}/reservations/{part}", headers=headers)
+
+
+def test_a_lease_loses_one_reservation(new: Client, host: str) -> None:
+    assert host
+    lease = made(new, reservations=[instances(), instances(2)])
+    etag = new.ask("GET", f"/v1/leases/{lease['id']}").headers["ETag"]
+    assert drop(new, lease, etag='"77"').status_code == 412
+    answer = drop(new, lease, etag=etag)
+    assert (answer.status_code, answer.content) == (204, b"")
+    again, last = drop(new, lease), drop(new, lease, 1)
+    assert (again.status_code, again.json["code"]) == (404, "leasehold.not_found")
+    assert (last.status_code, last.json["field"]) == (409, "reservation_id")
+    held = new.ask("GET", f"/v1/leases/{lease['id']}/resources").json["reservations"]
+    assert [len(each["resources"]) for each in held] == [0, 1]
+    change = {"reservations": [{"id": lease["reservations"][0]["id"], "amount": 1}]}
+    assert new.ask("PUT", f"/v1/leases/{lease['id']}", change).status_code == 400
+    for version in ("1.0", "1.2"):
+        assert drop(new.but(version=version), lease, 1).status_code == 404
 
 
 # ---------------------------------------------------------------- older versions

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 from leasehold.leasing.event_log import sequence_events
-from tests.factory import hosts
+from tests.factory import hosts, instances
 
 if TYPE_CHECKING:
     from falcon import testing
@@ -320,6 +320,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_resources(walk)
     if version >= "1.3":
         walk_availability(walk)
+        walk_drop(walk)
     routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
     assert walk.asked == routes
     # Errors of each shape.
@@ -415,6 +416,17 @@ def walk_series(walk: Walk) -> None:
     assert walk.ask("PUT", one, {"name": "lab"}, series_id=made["id"])["series"]["name"] == "lab"
     walk.ask("DELETE", one, status=204, series_id=made["id"])
     walk.ask("GET", one, status=404, series_id=made["id"])
+
+
+def walk_drop(walk: Walk) -> None:
+    """Drop one reservation of a lease."""
+    lease = walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(), instances()]}, status=201)
+    made = lease["lease"]
+    one, ids = "/v1/leases/{lease_id}/reservations/{reservation_id}", [each["id"] for each in made["reservations"]]
+    walk.ask("DELETE", one, status=204, lease_id=made["id"], reservation_id=ids[0])
+    walk.ask("DELETE", one, status=409, lease_id=made["id"], reservation_id=ids[1])
+    walk.ask("DELETE", one, status=404, lease_id=made["id"], reservation_id=ids[0])
+    walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=made["id"])
 
 
 def walk_availability(walk: Walk) -> None:

@@ -6,6 +6,8 @@ The table `EXPECTED` has one row per rule. A new rule or route without a row her
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -20,7 +22,7 @@ from leasehold.conf.settings import PolicySettings
 from leasehold.leasing import queries
 from leasehold.model.caller import Caller
 from tests.api.conftest import NOW
-from tests.factory import Clock, World, hosts, run_manager
+from tests.factory import Clock, World, hosts, instances, run_manager
 from tests.stateful.audit import dump
 from tests.web import LocalClient
 
@@ -124,17 +126,14 @@ class Site:
     owner: Client
     hosts: Iterator[str] = field(default_factory=lambda: iter([name for name, _ in seed.SUGGESTED_HOSTS]))
     addresses: Iterator[str] = field(default_factory=lambda: iter(seed.SUGGESTED_FLOATING_IPS))
+    days: Iterator[int] = field(default_factory=lambda: count(1))
     server: str = ""
 
     def path(self, route: Route) -> str:
         """Return the path of a lease, host or address that no request used before."""
         ids = {"resource_type": "physical:host", "name": "rack"}
-        if route.path.endswith("/swap"):
-            ids["lease_id"] = self.active()
-        elif route.path.endswith("/heal"):
-            ids["lease_id"] = self.broken()
-        elif "lease_id" in route.path:
-            ids["lease_id"] = self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]
+        if "lease_id" in route.path:
+            ids |= self.of_lease(route)
         if "host_id" in route.path or "resource_id" in route.path:
             host = self.admin.ask("POST", "/v1/os-hosts", self.new_host()).json["host"]["id"]
             ids |= {"host_id": host, "resource_id": host}
@@ -154,6 +153,23 @@ class Site:
             made = self.admin.but(version="1.2").ask("POST", "/v1/maintenances", self.new_window())
             ids["maintenance_id"] = made.json["maintenance"]["id"]
         return route.path.format(**ids)
+
+    def of_lease(self, route: Route) -> dict[str, str]:
+        if route.path.endswith("/swap"):
+            return {"lease_id": self.active()}
+        if route.path.endswith("/heal"):
+            return {"lease_id": self.broken()}
+        if "reservation_id" in route.path:
+            return self.of_two()
+        return {"lease_id": self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]}
+
+    def of_two(self) -> dict[str, str]:
+        """Return the ids of a lease with two reservations, on a day of its own, and of the first of them."""
+        start = NOW + timedelta(days=next(self.days))
+        dates = {"start_date": f"{start:%Y-%m-%d %H:%M}", "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}"}
+        body = {"name": "two", **dates, "reservations": [instances(), instances()]}
+        made = self.owner.ask("POST", "/v1/leases", body).json["lease"]
+        return {"lease_id": made["id"], "reservation_id": made["reservations"][0]["id"]}
 
     def active(self) -> str:
         """Return an active lease of a host with a server, beside a free host; the lease before it is gone."""

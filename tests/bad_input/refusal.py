@@ -21,11 +21,12 @@ HOSTS, HOST, PROPERTIES = "/v1/os-hosts", "/v1/os-hosts/{host_id}", "/v1/os-host
 ADDRESSES = "/v1/floatingips"
 TYPE, RESOURCE = "/v1/resources/{resource_type}", "/v1/resources/{resource_type}/{resource_id}"
 SWAP, HEAL, HELD = f"{LEASE}/swap", f"{LEASE}/heal", f"{LEASE}/resources"
+PART = f"{LEASE}/reservations/{{reservation_id}}"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
 MANY, SERIES = "/v1/series", "/v1/series/{series_id}"
 FREE = "/v1/availability"
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, WINDOWS, ALARMS, MANY, FREE)
+NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, PART, WINDOWS, ALARMS, MANY, FREE)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"

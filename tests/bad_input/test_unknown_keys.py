@@ -108,7 +108,8 @@ def test_every_body_may_have_unknown_keys_before_1_2_and_not_later(target: Targe
 def test_every_query_may_have_unknown_keys_before_1_2_and_not_later(target: Target, route: Route) -> None:
     known = ", ".join(sorted(route.query)) or "none"
     query = "colour=red&&" + "&".join(f"{key}=" for key in route.query)
-    target.refuses(Refusal(route.method, route.path, query=query, field="colour", words=f"are: {known}.", **UNKNOWN))
+    unknown = {**UNKNOWN, "headers": {VERSION: f"reservation {max(V1_2, route.since)}"}}
+    target.refuses(Refusal(route.method, route.path, query=query, field="colour", words=f"are: {known}.", **unknown))
     if route.method != "GET" or route.since >= STRICT_KEYS:
         return
     for version in LENIENT:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.sandbox import seed
 from tests.harness.database_checks import RUNNING, SLOTS
 from tests.harness.said import said_by
+from tests.harness.tables import is_dropped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +70,7 @@ def _wanted(tables: Tables, kinds: Sequence[str], statuses: Sequence[str]) -> di
         for lease in tables.leases()
         if lease.status in statuses
         for part in tables.parts(lease)
-        if part.resource_type in kinds
+        if part.resource_type in kinds and not is_dropped(part)
     }
 
 

@@ -54,7 +54,7 @@ MANMADE = (
     "sandbox_faults",
 )
 """Cloud tables that users or the test write. All other tables must be in their initial state at the end."""
-_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting", "ending", "no_show"})
+_JSON = frozenset({"capacity", "attributes", "request", "payload", "demand", "waiting", "ending", "no_show", "cloud"})
 _MOMENTS = frozenset({"time", "claim_until"})
 
 Row = SimpleNamespace
@@ -195,3 +195,8 @@ def _value(column: str, value: Any) -> Any:
         return json.loads(value)
     is_moment = column.endswith("_at") or column in _MOMENTS
     return moment(value) if is_moment and isinstance(value, str | datetime) else value
+
+
+def is_dropped(part: Row) -> bool:
+    """Say whether its owner has dropped a reservation, which has nothing of its lease any more."""
+    return bool(part.cloud.get("dropped"))

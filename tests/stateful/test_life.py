@@ -292,6 +292,22 @@ class Life(RuleBasedStateMachine):
             for part, changed in zip(lease.reservations, parts, strict=False)
         ]
 
+    @rule(which=CHOICE, part=CHOICE)
+    def drop(self, which: int, part: int) -> None:
+        """Drop a reservation: it holds nothing from now on, and the others keep what they have."""
+        lease = self._some_lease(which)
+        if lease is None or not lease.kept:
+            return
+        ident = lease.kept[part % len(lease.kept)].id
+        before = {each.id: _slots(lease, each) for each in lease.kept}
+        refused = self._attempt(lambda: self.world.amend(lease, drops=frozenset({ident})))
+        after = self.world.get(lease)
+        if refused is not None or after.window.end <= self.clock.now():
+            return
+        assert ident not in {each.id for each in after.kept}
+        for each in after.reservations:
+            assert _slots(after, each) == (Counter() if each.id == ident else before.get(each.id, Counter()))
+
     @rule()
     def create_an_empty_lease(self) -> None:
         self.create([], 1, 2)

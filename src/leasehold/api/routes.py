@@ -121,7 +121,7 @@ _FREE = "/v1/availability"
 _WINDOWS, _WINDOW = "/v1/maintenances", "/v1/maintenances/{maintenance_id}"
 _READING = ("after", "limit", "wait", "lease_id", "all_projects")
 _KEY, _MATCH = ("Idempotency-Key",), ("If-Match",)
-_BOTH = (*_KEY, *_MATCH)
+_BOTH, _AMENDS = (*_KEY, *_MATCH), (_L.GET, _L.PUT)
 
 # Columns: method, path, handler, rules, request, answer, success, and what is rare.
 ROUTES: tuple[Route, ...] = (
@@ -132,7 +132,7 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/v1/leases", lease.list_leases, (_L.GET,), None, LeaseList, query=("limit", "marker")),
     Route("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED, headers=_KEY),
     Route("GET", _LEASE, lease.show, (_L.GET,), None, OneLease),
-    Route("PUT", _LEASE, lease.amend, (_L.GET, _L.PUT), LeaseAmendment, OneLease, headers=_BOTH),
+    Route("PUT", _LEASE, lease.amend, _AMENDS, LeaseAmendment, OneLease, headers=_BOTH),
     Route("DELETE", _LEASE, lease.delete, (_L.GET, _L.DELETE), success=GONE, headers=_MATCH),
     Route("GET", "/v1/os-hosts", host.list_hosts, (_H.GET,), None, HostList),
     Route("POST", "/v1/os-hosts", host.create, (_H.POST,), HostCreation, OneHost, CREATED),
@@ -150,6 +150,7 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("GET", f"{_LEASE}/resources", holding.list_holdings, (_L.GET, _L.GET_RESOURCES), None, HolderList),
     _V1_2("POST", f"{_LEASE}/heal", lease.heal, (_L.GET, _L.HEAL), None, OneLease, headers=_MATCH),
     _V1_2("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease, headers=_MATCH),
+    _V1_3("DELETE", f"{_LEASE}/reservations/{{reservation_id}}", lease.drop, _AMENDS, success=GONE, headers=_MATCH),
     _V1_2("GET", "/v1/events", event_log.list_events, (event_log_rules.GET,), None, LogEventList, query=_READING),
     _V1_2("GET", "/v1/resources", resource.list_types, (_R.GET,), None, ResourceTypeList),
     _V1_2("GET", _TYPE, resource.list_resources, (_R.GET,), None, ResourceList),

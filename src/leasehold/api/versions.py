@@ -94,6 +94,7 @@ HISTORY: Mapping[Version, str] = {
 * PUT of a lease moves its dates from where they are: `extend_seconds` and `shorten_seconds` the end,
   `start_later_seconds` and `start_earlier_seconds` the start. `Idempotency-Key` on this PUT makes the change once,
   however often the request is sent; a relative one needs it, or an `If-Match` with an ETag.
+* `DELETE /v1/leases/{lease_id}/reservations/{reservation_id}` drops one reservation of a lease, which keeps the others.
 * `dry_run` in POST and PUT of a lease: the answer has the lease as it would be, and `reservations` with the resources
   that it would have; or it is the refusal. Nothing is done.
 * `project_id` in POST of a lease: administrators make leases for other projects.

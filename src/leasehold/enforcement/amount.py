@@ -54,7 +54,7 @@ class MaxLeaseSizeFilter:
 def _amounts(lease: Lease, deciding: Deciding) -> dict[str, int]:
     """Return by type how much the lease may get."""
     found: dict[str, int] = {}
-    for part in lease.reservations:
+    for part in lease.kept:
         found[part.resource_type] = found.get(part.resource_type, 0) + deciding.types.amount(part)
     return found
 

@@ -100,4 +100,4 @@ def _count(lease: Lease, asked: Use, growth: Use, most: Use, deciding: Deciding)
 
 def _asked(lease: Lease, deciding: Deciding) -> Use:
     """Return what the lease may get by its requests."""
-    return sum(map(deciding.types.use, lease.reservations), Use())
+    return sum(map(deciding.types.use, lease.kept), Use())

@@ -114,7 +114,7 @@ def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Alloc
 
 def _hosts(lease: Lease, deciding: Deciding) -> int:
     """Return how many whole hosts the lease may get by its requests."""
-    return sum(deciding.types.use(part).hosts for part in lease.reservations)
+    return sum(deciding.types.use(part).hosts for part in lease.kept)
 
 
 def _ahead(window: Window, deciding: Deciding) -> int:

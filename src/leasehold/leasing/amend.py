@@ -43,12 +43,12 @@ from leasehold.model.errors import (
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.no_show import NEVER
 from leasehold.model.reminder import rearmed
-from leasehold.model.states import EventType
+from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, can
 from leasehold.model.tries import as_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from leasehold.model.reservation import Reservation
 
 TRIES = 5
+DROPPABLE = frozenset({LeaseStatus.PENDING, LeaseStatus.ACTIVE})
+"""Statuses in which a lease may lose a reservation: no step works with what it has."""
 
 
 class _ChangedMeanwhileError(Exception):
@@ -85,8 +87,8 @@ def amend_lease(
 
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
-    WaitingLeaseError for the reservations of a lease that waits; NotEnoughError or InUseError when it does not fit; the
-    errors of `approved`.
+    WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
+    NotEnoughError or InUseError when it does not fit; the errors of `approved`.
     """
     lease = _amend(service, lease_id, changes, if_generation, sight, once)
     service.wake()
@@ -121,8 +123,9 @@ def _amend(
             raise StaleError
         if changes.nothing:
             return seen
-        if seen.waits and changes.reservations is not None:
+        if seen.waits and (changes.reservations is not None or changes.drops):
             raise WaitingLeaseError
+        _check_drops(seen, changes.drops)
         amendment = _read(service, seen, changes, sight)
         try:
             decide = partial(_decide, service, seen, amendment, once)
@@ -164,9 +167,22 @@ def _see(service: Service, lease_id: str) -> Lease:
     return lease
 
 
+def _check_drops(lease: Lease, drops: Collection[str]) -> None:
+    """Raise an error if the lease cannot lose these reservations now."""
+    kept = {part.id for part in lease.kept}
+    for ident in sorted(set(drops) - kept):
+        raise NotFoundError("reservation_id", ident)
+    if drops and lease.status not in DROPPABLE:
+        message = f"The lease is {lease.status}; a reservation of it is dropped while it is pending or active."
+        raise BusyError(message)
+    if drops and kept == set(drops):
+        message = "A lease keeps one reservation at least; delete the lease instead of dropping the last one."
+        raise ConflictError(message, field="reservation_id")
+
+
 def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -> Amendment:
     """Return the amendment with its parsed requests; this may call the cloud, so it runs before any lock is taken."""
-    by_id = {reservation.id: reservation for reservation in lease.reservations}
+    by_id = {reservation.id: reservation for reservation in lease.kept}
     changed = changes.reservations or ()
     if len(changed) > max(1, len(by_id)):
         message = f"The request changes {len(changed)} reservations, and the lease has {len(by_id)}; name each once."
@@ -196,7 +212,7 @@ def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequenc
     """Return the conditions of a decision about the whole lease, without reservations whose plugin is missing."""
     if amendment.changes.moves_nothing:
         return ()
-    found = [(service.types.find(part.resource_type), part) for part in lease.reservations]
+    found = [(service.types.find(part.resource_type), part) for part in lease.kept]
     kinds = [(each.kind, amendment.request(part)) for each, part in found if each is not None]
     return conditions_of((kind, kind.load(request)) for kind, request in kinds)
 

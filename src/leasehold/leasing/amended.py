@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.leasing.dates import new_warning
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.no_show import changed
+from leasehold.model.reservation import DROPPED
 from leasehold.model.states import EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 
@@ -100,6 +101,9 @@ class Amendment:
         after = self.changes.described(replace(lease, window=window))
         for ident, request in self.requests.items():
             after = after.with_reservations({ident}, request=request, ending=self.endings[ident])
+        for part in lease.reservations:
+            if part.id in self.changes.drops:
+                after = after.with_reservations({part.id}, cloud={**part.cloud, DROPPED: True}, no_show=None)
         times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
         for kind, time in times.items():
             event = lease.event(kind)

@@ -60,7 +60,7 @@ def act_in_callers_name(service: Service, lease: Lease, token: str | None, proje
 
 def _lacking(service: Service, lease: Lease) -> Iterator[tuple[Reservation, Driver[Any], Any]]:
     """Yield the reservations with their driver and typed request for which something has to be made or removed."""
-    for part in lease.reservations:
+    for part in lease.kept:
         found = service.types.find(part.resource_type)
         if found is None:
             continue

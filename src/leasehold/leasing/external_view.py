@@ -125,7 +125,7 @@ class ExternalView:
                 **_recorded(part),
                 "allocations": _shown(had[part.id], found),
             }
-            for part in lease.reservations
+            for part in lease.kept
         ]
 
 

@@ -239,7 +239,7 @@ class Healing:
         present = _without_stuck(lease, snapshots, here.stuck, window)
         mended: dict[str, Mending] = {}
         moves: list[Move] = []
-        for part in lease.reservations:
+        for part in lease.kept:
             found = self.service.types.find(part.resource_type)
             if found is None or not found.kind.healed:
                 continue

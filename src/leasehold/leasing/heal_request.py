@@ -60,7 +60,7 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
 
 def _conditions(service: Service, lease: Lease) -> Sequence[tuple[str, Expression]]:
     """Return what the decision evaluates, so that it is done before any lock is taken."""
-    found = [(service.types.find(part.resource_type), part.request) for part in lease.reservations]
+    found = [(service.types.find(part.resource_type), part.request) for part in lease.kept]
     return conditions_of((type_.kind, type_.kind.load(stored)) for type_, stored in found if type_ is not None)
 
 

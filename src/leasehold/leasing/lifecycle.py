@@ -98,11 +98,15 @@ class Step:
 
     @property
     def wanted(self) -> Wanted:
-        """The state that the cloud should have for the reservations after this step."""
+        """The state that the cloud should have for the lease's reservations after this step."""
         if self.phase in (Phase.REMOVE, Phase.END, Phase.RELEASE):
             return Wanted.ENDED
         started = self.phase is Phase.START or self.lease.status is LeaseStatus.ACTIVE
         return Wanted.ACTIVE if started else Wanted.PREPARED
+
+    def wanted_of(self, job: Job[Any]) -> Wanted:
+        """Return the state that the cloud should have for one reservation: one that was dropped has ended."""
+        return Wanted.ENDED if job.reservation.dropped else self.wanted
 
 
 EVENT_OF = {Phase.START: EventType.START, Phase.BEFORE_END: EventType.BEFORE_END, Phase.END: EventType.END}
@@ -189,7 +193,7 @@ def begin(service: Service, claim: Claim) -> Step | None:
         jobs = jobs_of(service, connection, lease)
         blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
-        waits = bool(blocked) and len(blocked) == len(jobs)
+        waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
         begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
         if begun.status is not lease.status:
             put_event(connection, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
@@ -249,7 +253,7 @@ def _job(
         tuple(former),
         tuple(left),
         service.settings.cloud,
-        _warned(lease, now),
+        None if part.dropped else _warned(lease, now),
         _wait_until(service, lease, part, now),
         _kept_until(lease, part, now),
     )
@@ -259,9 +263,9 @@ def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | No
     """Return until when servers of a reservation live on after the end; None if that is over, or there is no such time.
 
     Where hosts are given back with their servers, it is the last date there is. Whoever deletes a lease wants it to go:
-    its servers are deleted at once.
+    its servers are deleted at once; and so do those of a reservation that is dropped.
     """
-    if not part.ending.tail or lease.status is LeaseStatus.DELETING or lease.deleted_at is not None:
+    if not part.ending.tail or part.dropped or lease.status is LeaseStatus.DELETING or lease.deleted_at is not None:
         return None
     until = part.ending.held(lease.window).end
     return until if until > now else None
@@ -285,8 +289,9 @@ def _wait_until(service: Service, lease: Lease, part: Reservation, now: datetime
     end = lease.event(EventType.END)
     # For an end that lies ahead the answer must not depend on `now`: the audit compares two answers.
     begun = max(now, lease.window.end)
-    if lease.status is LeaseStatus.DELETING:
-        held = [each.window.end for part in lease.reservations for each in part.allocations if not each.released_at]
+    if lease.status is LeaseStatus.DELETING or part.dropped:
+        parts = [part] if part.dropped else lease.reservations
+        held = [each.window.end for one in parts for each in one.allocations if not each.released_at]
         begun = min(now, max(held, default=now))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
         begun = max(min(now, end.updated_at), part.ending.counted(lease.window).end)

@@ -89,7 +89,7 @@ def settled(lease: Lease, step: Step, outcomes: Sequence[Outcome], now: datetime
             lease = lease.with_reservations({outcome.reservation_id}, no_show=outcome.no_show)
     if not freed:
         return lease
-    if not any(_keeps(part, freed) for part in lease.reservations):
+    if not any(_keeps(part, freed) for part in lease.kept):
         return _ended(lease, from_seconds(to_seconds(now)))
     for job in step.jobs:
         if job.kind is not None and _amount(job, freed):

@@ -101,6 +101,7 @@ class _Completion:
             finish_task(connection, self.claim, now)
             return
         self._release(connection, lease, freed, generations, now)
+        lease = self._without_dropped(connection, lease, now)
         if changed:
             save_lease(connection, lease, self._known(lease), now)
             finish_task(connection, self.claim, now)
@@ -110,6 +111,12 @@ class _Completion:
             self._falter(connection, lease, now)
         if freed and (changed or self._tells_nothing_of(freed)):
             put_event(connection, LeaseNews.RELEASED, lease, now)
+
+    def _without_dropped(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
+        """Return the lease, saved, after reservations that were dropped are gone from the cloud, if any are."""
+        done = self._of(Result.DONE) if self.step.wanted is not Wanted.ENDED else set()
+        gone = {job.name for job in self.step.jobs if job.reservation.dropped and job.name in done}
+        return save_lease(connection, lease, move(lease, Trigger.DROPPED, done=gone), now) if gone else lease
 
     def _release(
         self,
@@ -150,7 +157,8 @@ class _Completion:
         early = self._early
         freed: dict[str, list[int]] = {}
         for job in self.step.jobs:
-            over = job.all_holdings if self.step.wanted is Wanted.ENDED else (*job.former, *job.left)
+            ended = self.step.wanted_of(job) is Wanted.ENDED
+            over = job.all_holdings if ended else (*job.former, *job.left)
             ready = [each for each in over if job.name in done or each.allocation_id in early]
             ready += [each for each in job.holdings if each not in over and each.allocation_id in early]
             for holding in ready:

@@ -67,7 +67,7 @@ class Reallocation:
         Returns the flags of the reservations by id. An amendment that only shortens the window is never refused: a
         reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
-        lease, window, parts = self.lease, self.window, self.lease.reservations
+        lease, window, parts = self.lease, self.window, self._parts
         room = Room([[held.pick for held in held_by(part, lease)] for part in parts])
         rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
@@ -84,14 +84,26 @@ class Reallocation:
         self.approve({part.id: tuple(picks) for part, picks in zip(parts, decided, strict=True)}, room.moved)
         rebinding.write(room.moves)
         for part, picks in zip(parts, decided, strict=True):
-            pool = pool_of(part, self.service.types)
-            if pool is not None:
-                ending = self.amendment.ending(part)
-                rewriting = Rewriting(lease, part, window, self.generations[pool] + 1, self.now, ending)
-                rewrite(self.connection, rewriting, picks, pool)
+            self._rewrite(part, picks)
+        dropped = [part for part in lease.reservations if part.id in self.amendment.changes.drops]
+        for part in dropped:
+            self._rewrite(part, ())
         failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
         gets = zip(parts, decided, strict=True)
-        return {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
+        flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
+        return flags | {part.id: Flags() for part in dropped}
+
+    @property
+    def _parts(self) -> list[Reservation]:
+        """The reservations that the lease keeps."""
+        return [part for part in self.lease.kept if part.id not in self.amendment.changes.drops]
+
+    def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> None:
+        pool = pool_of(part, self.service.types)
+        if pool is not None:
+            ending, generation = self.amendment.ending(part), self.generations[pool] + 1
+            rewriting = Rewriting(self.lease, part, self.window, generation, self.now, ending)
+            rewrite(self.connection, rewriting, picks, pool)
 
     def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
         """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
@@ -108,13 +120,13 @@ class Reallocation:
         return Flags(missing > 0 or stuck, other, missing)
 
     def _decide(self, rebinding: Rebinding, *, movable: bool) -> Room:
-        lease, calendars = self.lease, self.service.calendars
+        lease, parts, calendars = self.lease, self._parts, self.service.calendars
         ahead = promised_window(self.window.start, self.window.end, self.now)
         asked = self._asked(begun=ahead.start <= self.now)
-        own = [part.id for part in lease.reservations]
+        own = [part.id for part in parts]
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
             others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
-            longest = held_longest(ahead, map(self.amendment.ending, lease.reservations))
+            longest = held_longest(ahead, map(self.amendment.ending, parts))
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
             use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
             terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
@@ -127,14 +139,14 @@ class Reallocation:
                 extended=lease.window.end if self.window.end > lease.window.end else None,
             )
             room = offering.decide()
-            for part, want, picks in zip(lease.reservations, asked, room.picks, strict=True):
+            for part, want, picks in zip(parts, asked, room.picks, strict=True):
                 check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(ahead))
             return room
 
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return the request of each reservation for the decision; `begun` says that the new window has begun."""
-        lease = self.lease
-        kinds = [self.service.types.get(part.resource_type).kind for part in lease.reservations]
+        lease, parts = self.lease, self._parts
+        kinds = [self.service.types.get(part.resource_type).kind for part in parts]
         return [
             Asked(
                 kind,
@@ -148,7 +160,7 @@ class Reallocation:
                 hidden=self.amendment.hidden,
                 ending=self.amendment.ending(part),
             )
-            for part, kind in zip(lease.reservations, kinds, strict=True)
+            for part, kind in zip(parts, kinds, strict=True)
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
@@ -157,7 +169,7 @@ class Reallocation:
         Vacated hosts of slots may have servers that no allocation counts. A whole host that failed may be taken back
         together with its servers.
         """
-        left = (each for part in self.lease.reservations for each in left_by(part) if each not in whole_left_by(part))
+        left = (each for part in self._parts for each in left_by(part) if each not in whole_left_by(part))
         return [Pick(each.resource_number) for each in left if each.pool == pool]
 
     def _allowed(self, window: Window) -> bool:

@@ -300,4 +300,5 @@ def _is_done(each: Occurrence, changes: SeriesChanges | None) -> bool:
 def _parts(lease: Lease, changes: SeriesChanges) -> tuple[Mapping[str, Any], ...] | None:
     if changes.reservations is None:
         return None
-    return tuple({**raw, "id": part.id} for part, raw in zip(lease.reservations, changes.reservations, strict=True))
+    both = zip(lease.reservations, changes.reservations, strict=True)
+    return tuple({**raw, "id": part.id} for part, raw in both if not part.dropped)

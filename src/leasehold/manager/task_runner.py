@@ -105,9 +105,9 @@ def _converge(service: Service, step: Step, job: Job[Any]) -> Outcome:
         driver = service.types.get(job.reservation.resource_type).driver
         facts = _reach(service.cloud, driver, step, job)
         # An end deletes the servers on vacated hosts too.
-        left = job.left and step.wanted is not Wanted.ENDED
+        left = job.left and step.wanted_of(job) is not Wanted.ENDED
         occupied = driver.occupied(service.cloud, job) if left else frozenset[int]()
-        if step.phase is Phase.START:
+        if step.phase is Phase.START and not job.reservation.dropped:
             _started(service, driver, job)
         found = judge(service.cloud, driver, step, job, service.now()) if step.phase is Phase.NO_SHOW else NOTHING
     except CloudTransientError as error:
@@ -143,7 +143,7 @@ def _known_beforehand(service: Service, step: Step, job: Job[Any]) -> Outcome | 
     """Return the outcome of a reservation that needs no call to the cloud; None if it needs one."""
     if job.name in step.blocked:
         return Outcome(job.name, Result.WAITING, step.blocked[job.name])
-    over = step.wanted is Wanted.ENDED or step.phase is Phase.BEFORE_END
+    over = step.wanted_of(job) is Wanted.ENDED or step.phase is Phase.BEFORE_END
     if over and job.reservation.resource_type in service.settings.manager.forgotten_plugins:
         # The operator has confirmed that no object of this type is left in the cloud.
         return Outcome(job.name, Result.DONE)
@@ -201,8 +201,8 @@ def _reach(cloud: Cloud, driver: Driver[Any], step: Step, job: Job[Any]) -> Mapp
 
     A failure of one of the two calls does not prevent the other.
     """
-    if step.phase is not Phase.BEFORE_END:
-        return driver.converge(cloud, job, step.wanted)
+    if step.phase is not Phase.BEFORE_END or job.reservation.dropped:
+        return driver.converge(cloud, job, step.wanted_of(job))
     facts: dict[str, Any] = {}
     do_all(
         [

@@ -50,7 +50,7 @@ class LeaseChanges:
     """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
 
     `start` and `end` are new dates; `start_by` and `end_by` move those that the lease has, to an earlier time
-    if negative. Of each date only one of the two is given.
+    if negative. Of each date only one of the two is given. `drops` are the ids of reservations that the lease loses.
     `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. `use_disabled` is no
     change, but what the client may have. `dry_run` says that nothing is to be written.
     """
@@ -64,6 +64,7 @@ class LeaseChanges:
     reservations: tuple[Mapping[str, Any], ...] | None = None
     heal_policy: str | None = None
     reminders: tuple[int, ...] | str | None = None
+    drops: frozenset[str] = frozenset()
     use_disabled: bool = field(default=False, compare=False)
     dry_run: bool = field(default=False, compare=False)
 

@@ -81,19 +81,24 @@ class Lease:
         return any(part.resource_type == MAINTENANCE for part in self.reservations)
 
     @property
+    def kept(self) -> tuple[Reservation, ...]:
+        """Its reservations without those that were dropped: what it asks for and may get."""
+        return tuple(part for part in self.reservations if not part.dropped)
+
+    @property
     def held_window(self) -> Window:
         """The window in which it holds resources: servers of a reservation may live on after its end."""
-        return held_longest(self.window, (part.ending for part in self.reservations))
+        return held_longest(self.window, (part.ending for part in self.kept))
 
     @property
     def counted_window(self) -> Window:
         """The window that limits count: the time after its end as well, where its servers keep the resources."""
-        return counted_longest(self.window, (part.ending for part in self.reservations))
+        return counted_longest(self.window, (part.ending for part in self.kept))
 
     @property
     def asked(self) -> list[tuple[Mapping[str, Any], Ending]]:
         """What each of its reservations asks for, and how it ends."""
-        return [(part.request, part.ending) for part in self.reservations]
+        return [(part.request, part.ending) for part in self.kept]
 
     def event(self, kind: EventType) -> Event | None:
         """Return the lease's event of this kind, if it has one."""

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from leasehold.model.no_show import NoShow
 
 
+DROPPED = "dropped"
+"""The fact that its owner has dropped a reservation; it is never taken back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reservation:
     """One part of a lease.
@@ -44,3 +48,8 @@ class Reservation:
     missing: int | None = None
     ending: Ending = DELETED_AT_ONCE
     no_show: NoShow | None = None
+
+    @property
+    def dropped(self) -> bool:
+        """Whether its owner has dropped it while the lease goes on; its status is DELETED when what it had is gone."""
+        return bool(self.cloud.get(DROPPED))

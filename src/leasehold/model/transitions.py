@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from leasehold.model.lease import Lease
+    from leasehold.model.reservation import Reservation
 
 S = TypeVar("S", bound=StrEnum)
 _L, _P, _E = LeaseStatus, ReservationStatus, EventStatus
@@ -41,6 +42,7 @@ class Trigger(StrEnum):
     AMENDED = "amended"
     RETRIED = "amended after a failure"
     SWAPPED = "a resource is swapped"
+    DROPPED = "a dropped reservation is gone"
     DELETED = "deleted"
     GONE = "removed from the cloud"
     GRANTED = "granted after it has waited"
@@ -201,6 +203,7 @@ TABLE: tuple[Transition, ...] = (
     ),
     # Not one that starts or ends: its step works with the resources that it has.
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
+    Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
     Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING}, _L.DELETING),
     Transition(
         Trigger.GONE,
@@ -238,10 +241,18 @@ def move(
             lease = lease.with_event(kind, status=change.target)
     for change_of_part, idents in ((row.refused, refused), (row.done, done)):
         if change_of_part is not None:
-            concerned = {part.id for part in lease.reservations if idents is None or part.id in idents}
+            parts = _parts_of(lease, trigger, change_of_part)
+            concerned = {part.id for part in parts if idents is None or part.id in idents}
             mine = {part.id for part in lease.reservations if change_of_part.applies(part.status)}
             lease = lease.with_reservations(concerned & mine, status=change_of_part.target)
     return replace(lease, status=row.next or lease.status)
+
+
+def _parts_of(lease: Lease, trigger: Trigger, change: Becomes[ReservationStatus]) -> Collection[Reservation]:
+    """Return the reservations that a trigger may change: one that was dropped neither starts nor fails."""
+    if trigger is Trigger.DROPPED:
+        return [part for part in lease.reservations if part.dropped]
+    return lease.reservations if change.target is ReservationStatus.DELETED else lease.kept
 
 
 def _row(lease: Lease, trigger: Trigger) -> Transition:

@@ -366,6 +366,17 @@ def test_no_lock_is_held_while_it_is_asked_and_a_decision_that_was_overtaken_is_
     audit(world)
 
 
+def test_a_dropped_reservation_is_left_out_of_what_the_lease_becomes(world: World, approver: Approver) -> None:
+    ask, lease = asking(world, approver), world.active(hosts(), hosts(), end=3)
+    ask.amend(lease, drops=frozenset({lease.reservations[0].id}))
+    assert approver.paths == ["/v1/check-update"]
+    question = json.loads(approver.asked[0].body)
+    shown = [[part["id"] for part in question[name]["reservations"]] for name in ("current_lease", "lease")]
+    both = [part.id for part in lease.reservations]
+    assert shown == [both, both[1:]]
+    assert len(hostnames(question)) == 1
+
+
 def test_an_amendment_that_was_overtaken_is_asked_again(world: World, approver: Approver) -> None:
     lease = world.lease(hosts(), end=2)
 

@@ -115,6 +115,18 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     return _reply(call, amended)
 
 
+def drop(call: Call, lease: Lease, reservation_id: str) -> Reply:
+    """Drop one reservation of a lease, which keeps the others; its servers are deleted at once.
+
+    This is an amendment: nothing waits for the servers to be gone.
+    """
+    _check_maintenance(call, lease)
+    changes = LeaseChanges(drops=frozenset({reservation_id}))
+    with asking_once(call) as service:
+        amend_lease(service, lease.id, changes, _etag(call), call.sight)
+    return Reply()
+
+
 def check_giving_back(call: Call, owner: Owned, asked: Iterable[Mapping[str, Any]]) -> None:
     """Raise ForbiddenError if a reservation is to give its hosts back at its end, unless the caller may do so."""
     if any(each.get("on_end") == OnEnd.GIVE_BACK for each in asked):

@@ -21,7 +21,7 @@ ON_BEHALF = "leasehold:leases:on_behalf"
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
     owned(POST, MEMBER_OR_ADMIN, "Create a lease.", "POST", "/v1/leases"),
-    owned(PUT, MEMBER_OR_ADMIN, "Amend a lease.", "PUT", "/v1/leases/{lease_id}"),
+    owned(PUT, MEMBER_OR_ADMIN, "Amend a lease, or drop one of its reservations.", "PUT", "/v1/leases/{lease_id}"),
     owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
     policy.DocumentedRuleDefault(
         GET_RESOURCES,

@@ -156,7 +156,7 @@ def _changes(service: Service, observation: Observation, step: Step, bugs: list[
         if plugin is None:
             continue
         try:
-            found += observation.changes(partial(plugin.driver.converge, job=job, wanted=step.wanted))
+            found += observation.changes(partial(plugin.driver.converge, job=job, wanted=step.wanted_of(job)))
         except CloudError:
             raise
         except Exception as error:

@@ -16,7 +16,7 @@ from leasehold.model.agreement import AGREEING
 from leasehold.model.allocation import taken_by
 from leasehold.model.backoff import REFUSALS_TO_SHOW
 from leasehold.model.finding import DEFECT, REPAIR, Finding, FindingKind, Mend
-from leasehold.model.states import EventType, LeaseStatus
+from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,7 +98,8 @@ def _excess(resource: Resource, there: Sequence[Allocation]) -> str:
 def _statuses(lease: Lease) -> Iterator[Finding]:
     agreeing = AGREEING[lease.status]
     for part in lease.reservations:
-        if part.status not in agreeing.parts:
+        gone = part.dropped and part.status is ReservationStatus.DELETED
+        if part.status not in agreeing.parts and not gone:
             yield _disagreement(lease, f"its reservation {part.id} is {part.status}")
         if (part.missing_resources or part.resources_changed) and not lease.degraded:
             yield _disagreement(lease, f"its reservation {part.id} lost resources and it is not degraded")

@@ -25,7 +25,7 @@ PART = f"{LEASE}/reservations/{{reservation_id}}"
 WINDOWS = "/v1/maintenances"
 ALARMS, ALARM = "/v1/alarms", "/v1/alarms/{alarm_id}"
 MANY, SERIES = "/v1/series", "/v1/series/{series_id}"
-FREE = "/v1/availability"
+FREE, SEARCH = "/v1/availability", "/v1/availability/search"
 NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, PART, WINDOWS, ALARMS, MANY, FREE)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"

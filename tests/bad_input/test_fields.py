@@ -19,6 +19,7 @@ from tests.bad_input.refusal import (
     RESOURCE,
     TYPE,
     VALID,
+    VERSION,
     WRITES,
     Refusal,
     check_shape,
@@ -226,5 +227,5 @@ UNCHANGED: list[dict[str, Any]] = [
 def test_unknown_fields_are_ignored(target: Target, body: dict[str, Any]) -> None:
     """Unknown keys change nothing; they are no error, because v1 clients send keys that the service does not read."""
     before = target.ask("GET", LEASE).json
-    answer = target.ask("PUT", LEASE, body)
+    answer = target.ask("PUT", LEASE, body, headers={VERSION: "reservation 1.0"})
     assert (answer.status_code, answer.json) == (200, before)

@@ -25,6 +25,7 @@ from tests.bad_input.refusal import (
     NEW,
     NEWEST,
     PROPERTIES,
+    SEARCH,
     SERIES,
     TYPE,
     VALID,
@@ -354,7 +355,7 @@ STRANGERS: list[dict[str, str]] = [
 FOR_ALL = {
     ("GET", "/v1/events"),
     ("GET", FREE),
-    ("POST", f"{FREE}/search"),
+    ("POST", SEARCH),
     ("GET", LEASES),
     ("POST", LEASES),
     ("GET", ADDRESSES),

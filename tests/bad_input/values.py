@@ -20,6 +20,7 @@ from tests.bad_input.refusal import (
     PROPERTIES,
     REPLAY,
     RESOURCE,
+    SEARCH,
     SERIES,
     SUBSCRIPTIONS,
     SWAP,
@@ -184,9 +185,13 @@ NEWER = {
 """Keys that are read from microversion 1.2 on."""
 NO_SPAN: Values = [True, False, 0, -1, 1.5, 10**12, "", "1", "x", *OBJECTS]
 SHIFTS = dict.fromkeys(("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds"), NO_SPAN)
-SPANS = {"duration_seconds": NO_SPAN, **SHIFTS}
+NO_SWITCH: Values = [0, 1, "true", "yes", "", 1.5, *OBJECTS]
+TRYING: dict[str, Values] = {"dry_run": NO_SWITCH}
+OWNING: dict[str, Values] = {"project_id": ["", "a b", "\u00e9", "x" * 256, *NO_TEXT]}
+SPANS = {"duration_seconds": NO_SPAN, **SHIFTS, **TRYING, **OWNING}
 """Keys that are read from microversion 1.3 on."""
-IN_LEASE = {"name": [None, *NO_NAME], **DATES, "duration_seconds": NO_SPAN, "reservations": NO_LIST, **NEWER}
+NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **TRYING, **OWNING}
+IN_LEASE = {"name": [None, *NO_NAME], **DATES, **NEW_IN_LEASE, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
     "name": NO_NAME,
     "start_date": NO_DATE,
@@ -195,6 +200,7 @@ IN_CHANGE = {
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,
     **SHIFTS,
+    **TRYING,
 }
 EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
 OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}
@@ -270,6 +276,15 @@ IN_SERIES_CHANGE = {
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
     "reservations": [[{}], *NO_LIST],
 }
+IN_SEARCH: dict[str, Values] = {
+    "reservations": [[], [1], *NO_LIST],
+    "duration_seconds": [None, 10**12, *NO_SPAN],
+    "shortest_seconds": [3601, *NO_SPAN],
+    **dict.fromkeys(("start_date", "latest_start_date", "end_date"), NO_NEW_DATE),
+    "limit": [None, 21, *NO_SPAN],
+}
+SOUGHT = {"reservations": [hosts()], "duration_seconds": 3600}
+ONE_OF = {"alternatives": [[hosts()]], "duration_seconds": 3600}
 
 PLACES: list[Place] = [
     *places("POST", LEASES, VALID, {**IN_LEASE, "events": NO_LIST}),
@@ -322,6 +337,10 @@ PLACES: list[Place] = [
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("PUT", SERIES, {}, IN_SERIES_CHANGE),
+    *places("POST", SEARCH, SOUGHT, IN_SEARCH),
+    *places("POST", SEARCH, ONE_OF, {"alternatives": [[], [[]], [[1]], [hosts()], [[hosts()]] * 11, *NO_LIST]}),
+    Place("POST", SEARCH, SOUGHT, ("reservations", 0, "max"), NO_AMOUNT),
+    Place("POST", SEARCH, ONE_OF, ("alternatives", 0, 0, "max"), NO_AMOUNT, "alternatives[0][0].max"),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

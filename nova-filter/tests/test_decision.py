@@ -42,6 +42,11 @@ def hinted(*names: str, project: str = PROJECT) -> Request:
     return Request(project, reservation_hints=names)
 
 
+def existing(*names: str, over: tuple[str, ...], extra_specs: dict[str, str] | None = None) -> Request:
+    """Return a request to move a server that was booted with these hints, of which some are over."""
+    return Request(PROJECT, names, flavor_extra_specs=extra_specs or {}, over=frozenset(over))
+
+
 def check(decision: Decision, *, row: int, passes: bool) -> None:
     assert (decision.row, decision.passes) == (row, passes), decision
     assert decision.reason
@@ -141,6 +146,24 @@ def test_what_the_contract_expects(
     request_: Request, aggregates: list[HostAggregate], options: FilterOptions, *, passes: bool
 ) -> None:
     assert decide(request_, aggregates, options).passes is passes
+
+
+@pytest.mark.parametrize("aggregates", [[], [ORDINARY], [FREEPOOL], [OURS], [THEIRS], [CLOSED], [FREEPOOL, INSTANCES]])
+@pytest.mark.parametrize("extra_specs", [{}, PREEMPTIBLE.flavor_extra_specs, FLAVOR.flavor_extra_specs])
+@pytest.mark.parametrize("options", [DEFAULTS, PREEMPTIBLES, CUSTOM])
+def test_a_server_whose_reservations_are_over_gets_what_a_new_one_without_hints_would_get(
+    aggregates: list[HostAggregate], extra_specs: dict[str, str], options: FilterOptions
+) -> None:
+    moved = existing("r-8", "r-9", over=("r-8", "r-9"), extra_specs=extra_specs)
+    new = Request(PROJECT, flavor_extra_specs=extra_specs)
+    assert decide(moved, aggregates, options) == decide(new, aggregates, options)
+
+
+def test_hints_count_while_one_of_the_reservations_is_not_over() -> None:
+    moved = existing("r-1", "r-9", over=("r-9",))
+    check(decide(moved, [OURS], DEFAULTS), row=2, passes=True)
+    check(decide(moved, [THEIRS], DEFAULTS), row=4, passes=False)
+    check(decide(moved, [], DEFAULTS), row=4, passes=False)
 
 
 def test_any_of_several_pools_may_let_the_project_in() -> None:

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import nova.conf
 import pytest
+from nova import context as nova_context
 from nova import objects
+from nova.db.api import api as api_database
+from nova.db.api import models
 from nova.scheduler import filters
 from nova.scheduler.host_manager import HostState
 from oslo_config import cfg
+from oslo_messaging import TransportURL
+from sqlalchemy import event, text
 
 from leasehold_nova import options
 from leasehold_nova.decision import FilterOptions
@@ -28,6 +33,7 @@ OTHER = "9a1d4c36f4c94d3c9c9d2a58f2ab1c02"
 OURS = "3f1a5c0e-5f5c-4f8e-9a65-0b7a4a6f1c01"
 THEIRS = "b4a2c9d7-08e1-4a52-8d0e-6d1d7c2f9e02"
 SLOTS = "c7e1d2f3-6b5a-4978-8c1d-2e3f4a5b6c03"
+SERVER = "5d7b1f9e-3a52-4f0c-8f6c-7c2b1a0d9e44"
 FLAVOR_KEY = "aggregate_instance_extra_specs:reservation"
 
 
@@ -62,7 +68,7 @@ def request(*, hint: Any = None, project: str = PROJECT, extra_specs: dict[str, 
     flavor.extra_specs = extra_specs or {}
     hints = {} if hint is None else {"reservation": hint}
     spec = objects.RequestSpec(project_id=project, flavor=flavor, num_instances=1)
-    spec.instance_uuid = "5d7b1f9e-3a52-4f0c-8f6c-7c2b1a0d9e44"
+    spec.instance_uuid = SERVER
     spec._from_hints(hints)
     return spec
 
@@ -82,6 +88,62 @@ def conf() -> Iterator[Any]:
     yield nova.conf.CONF
     for option in options.OPTIONS:
         nova.conf.CONF.clear_override(option.dest, group=options.GROUP)
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Configure Nova's own API database, on SQLite, and return its engine."""
+    file = tmp_path_factory.mktemp("nova") / "api.db"
+    api_database.context_manager.configure(connection=f"sqlite:///{file}")
+    # Registers `transport_url`, as the scheduler does at its start; Nova reads it for every mapping of a cell.
+    TransportURL.parse(nova.conf.CONF, "none:///")
+    engine = api_database.get_engine()
+    models.BASE.metadata.create_all(engine)
+    return engine
+
+
+@pytest.fixture(autouse=True)
+def database(schema: Any) -> Iterator[Any]:
+    """Yield the engine of the API database, which is empty again afterwards."""
+    yield schema
+    with schema.begin() as connection:
+        for table in reversed(models.BASE.metadata.sorted_tables):
+            connection.execute(table.delete())
+
+
+@pytest.fixture
+def statements(database: Any) -> Iterator[list[str]]:
+    """Yield a list to which each statement that the database executes is added."""
+    seen: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        seen.append(statement)
+
+    event.listen(database, "before_cursor_execute", note)
+    yield seen
+    event.remove(database, "before_cursor_execute", note)
+
+
+def mapped(cell: str | None) -> None:
+    """Store the server's mapping: to a cell with this UUID, or to none, while the scheduler has found no host."""
+    context = nova_context.get_admin_context()
+    values: dict[str, Any] = {"instance_uuid": SERVER, "project_id": PROJECT, "user_id": "u-1"}
+    if cell is not None:
+        values["cell_mapping"] = objects.CellMapping(
+            context, uuid=cell, name="a-cell", transport_url="none:///", database_connection="sqlite://"
+        )
+        values["cell_mapping"].create()
+    objects.InstanceMapping(context, **values).create()
+
+
+def stored(engine: Any, name: str) -> None:
+    """Store an aggregate without hosts; Nova's own way would send notifications."""
+    with engine.begin() as connection:
+        connection.execute(models.Aggregate.__table__.insert(), {"name": name})
+
+
+CELL = "0c6a4c6c-8c1e-4c8c-9f4e-2f9f6d0a7b11"
+CELL0 = objects.CellMapping.CELL0_UUID
 
 
 def passing(spec: Any, *hosts: Any, index: int = 0) -> list[str]:
@@ -172,6 +234,67 @@ def test_a_rebuild_stays_where_it_is(conf: Any) -> None:
     spec = request()
     spec.scheduler_hints["_nova_check_type"] = ["rebuild"]
     assert passing(spec, host(FREEPOOL)) == ["compute-a"]
+
+
+EVERYWHERE = [
+    host(ORDINARY, name="ordinary"),
+    host(FREEPOOL, name="free"),
+    host(THEIRS_AGGREGATE, name="theirs"),
+    host(SLOTS_AGGREGATE, FREEPOOL, name="slots"),
+]
+
+
+def test_a_server_that_exists_moves_to_an_ordinary_host_when_its_reservations_are_over(
+    conf: Any, statements: list[str]
+) -> None:
+    mapped(CELL)
+    del statements[:]
+    assert passing(request(hint=[OURS, "another"]), *EVERYWHERE) == ["ordinary"]
+    assert len([each for each in statements if each.startswith("SELECT")]) == len(("mapping", "aggregates"))
+    assert LeaseholdFilter().host_passes(EVERYWHERE[0], request(hint=OURS))
+
+
+def test_its_hint_counts_while_its_reservation_lasts_even_if_no_host_of_it_is_left(conf: Any, database: Any) -> None:
+    mapped(CELL)
+    stored(database, OURS)
+    assert passing(request(hint=OURS), *EVERYWHERE) == []
+    assert passing(request(hint=["another", OURS]), *EVERYWHERE) == []
+
+
+def test_a_reservation_of_which_a_host_is_there_costs_no_question(conf: Any, statements: list[str]) -> None:
+    assert passing(request(hint=OURS), *EVERYWHERE, host(OURS_AGGREGATE, name="ours")) == ["ours"]
+    assert statements == []
+
+
+def test_a_request_without_hints_costs_no_question(conf: Any, statements: list[str]) -> None:
+    assert passing(request(), *EVERYWHERE) == ["ordinary"]
+    assert statements == []
+
+
+@pytest.mark.parametrize("cell", [None, CELL0], ids=["not scheduled yet", "no host was found"])
+def test_a_new_server_gets_no_host_before_its_reservation_begins(conf: Any, cell: str | None) -> None:
+    mapped(cell)
+    assert passing(request(hint=OURS), *EVERYWHERE) == []
+
+
+def test_a_server_that_nova_does_not_know_is_new(conf: Any) -> None:
+    assert passing(request(hint=OURS), *EVERYWHERE) == []
+
+
+@pytest.mark.parametrize("table", ["instance_mappings", "aggregates"])
+def test_while_the_database_does_not_answer_the_hint_counts(
+    conf: Any, database: Any, caplog: pytest.LogCaptureFixture, table: str
+) -> None:
+    mapped(CELL)
+    with database.begin() as connection:
+        connection.execute(text(f"ALTER TABLE {table} RENAME TO away"))
+    try:
+        assert passing(request(hint=OURS), *EVERYWHERE) == []
+    finally:
+        with database.begin() as connection:
+            connection.execute(text(f"ALTER TABLE away RENAME TO {table}"))
+    (said,) = [record for record in caplog.records if record.name == "leasehold_nova.reservations"]
+    assert (said.levelno, SERVER in said.getMessage()) == (logging.ERROR, True)
 
 
 def test_the_log_says_why(conf: Any, caplog: pytest.LogCaptureFixture) -> None:

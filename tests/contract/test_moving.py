@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.cloud.ports import CloudPermanentError
+from leasehold.cloud.ports import CloudPermanentError, CloudTransientError
 from tests.contract.lab import unique
 from tests.processes import wait_for
 
@@ -92,6 +92,31 @@ def test_a_server_that_fits_nowhere_else_stays(lab: Lab) -> None:
     with pytest.raises(CloudPermanentError):
         lab.cloud.servers.migrate(server.id)
     wait_for(lambda: server in lab.cloud.servers.on_host(lab.host), within=60)
+
+
+def migrates(lab: Lab, server: Server) -> bool:
+    """Return whether the cloud finds a host for the server; a real scheduler learns of aggregates a moment later."""
+    try:
+        lab.cloud.servers.migrate(server.id)
+    except (CloudPermanentError, CloudTransientError):
+        return False
+    return True
+
+
+def test_a_server_moves_anywhere_once_its_reservation_is_over_and_not_before(lab: Lab) -> None:
+    aggregates, reservation = lab.cloud.aggregates, unique("reservation")
+    aggregates.ensure(reservation, None, {"blazar:owner": lab.projects[0], "leasehold:pool": "true"})
+    aggregates.add_host(reservation, lab.host)
+    server = lab.boot(lab.projects[0], lab.flavor_id, [reservation])
+    assert server.service_host == lab.host
+    assert not migrates(lab, server)
+    aggregates.remove_host(reservation, lab.host)
+    assert not migrates(lab, server)
+    aggregates.delete(reservation)
+    wait_for(lambda: migrates(lab, server), within=60)
+    wait_for(lambda: has_left(lab, server, lab.host), within=60)
+    # A new server with the same hint is another matter: its reservation may be about to begin.
+    assert lab.boot(lab.projects[0], lab.flavor_id, [reservation]).status == "ERROR"
 
 
 def test_nobody_migrates(lab: Lab) -> None:

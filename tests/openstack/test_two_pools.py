@@ -66,6 +66,15 @@ def owner(admin: Person, reservation: str) -> Any:
     return admin.sdk.compute.find_aggregate(reservation, ignore_missing=False).metadata["blazar:owner"]
 
 
+def active(person: Person, **keys: object) -> dict[str, Any]:
+    """Lease a host from now on with keys of 1.2, and return the lease when it is active."""
+    made = person.ask(
+        "POST", "/leases", name="ends", start_date="now", end_date=minute(hours=1), reservations=[{**HOST, **keys}]
+    )
+    assert made.status_code == 201, made.text
+    return person.lease_with_status(made.json()["lease"]["id"], "ACTIVE")
+
+
 def where(admin: Person, server: str) -> tuple[str, str]:
     """Return a server's status and host."""
     found = admin.sdk.compute.get_server(server)
@@ -102,12 +111,7 @@ def test_a_host_is_drawn_leased_and_given_back_and_no_server_is_lost(admin: Pers
 def test_servers_live_on_after_their_lease_and_the_host_is_free_when_they_are_gone(admin: Person, demo: Person) -> None:
     with nothing_left(admin), ExitStack() as undo:
         enrolled(admin, undo, "reservation")
-        recycled = {**HOST, "on_end": "recycle", "recycle_seconds": 3600}
-        made = demo.ask(
-            "POST", "/leases", name="recycled", start_date="now", end_date=minute(hours=1), reservations=[recycled]
-        )
-        assert made.status_code == 201, made.text
-        lease = demo.lease_with_status(made.json()["lease"]["id"], "ACTIVE")
+        lease = active(demo, on_end="recycle", recycle_seconds=3600)
         (reservation,) = lease["reservations"]
         server = demo.boot(flavor(demo), reservation["id"])
         assert demo.outcome(server) == "ACTIVE"
@@ -120,4 +124,24 @@ def test_servers_live_on_after_their_lease_and_the_host_is_free_when_they_are_go
         assert host not in free(admin)
         demo.sdk.compute.delete_server(server)
         demo.lease_with_status(lease["id"], "TERMINATED", within=WITHIN)
+        assert host in free(admin)
+
+
+def test_a_host_that_was_given_back_with_a_server_is_drawn_again_and_the_server_moves_on(admin: Person) -> None:
+    with nothing_left(admin), ExitStack() as undo:
+        hosts = enrolled(admin, undo, "reservation")
+        lease = active(admin, on_end="give_back")
+        (reservation,) = lease["reservations"]
+        server = admin.boot(flavor(admin), reservation["id"])
+        undo.callback(wait_for, lambda: server not in admin.servers(), within=WITHIN)
+        undo.callback(admin.sdk.compute.delete_server, server)
+        assert admin.outcome(server) == "ACTIVE"
+        _, host = where(admin, server)
+        admin.end(lease)
+        wait_for(lambda: pool_of(admin, hosts[host]) == "shared", within=WITHIN)
+        assert where(admin, server) == ("ACTIVE", host)
+        other = min(hosts.keys() - {host})
+        move(admin, hosts[other], "shared")
+        move(admin, hosts[host], "reservation")
+        assert where(admin, server) == ("ACTIVE", other)
         assert host in free(admin)

@@ -1,7 +1,7 @@
 """Decides whether a host may take a request, from the host's aggregates and the request alone.
 
 The rows and their numbers are those of contract nova-filter §3; the first row that applies decides.
-The code differs from that table in six places. Each closes a hole, and none refuses what Leasehold itself sets up:
+The code differs from that table in seven places. Six close a hole, and none refuses what Leasehold itself sets up:
 
 * a pool counts once, even if both its zone and its name make it a pool;
 * an aggregate with the metadata `leasehold:pool` is a pool too: a reservation whose hosts leave it with their servers
@@ -10,7 +10,9 @@ The code differs from that table in six places. Each closes a hole, and none ref
 * rows 1 to 3: with several hints, one matching pool that the project may use is enough;
 * row 5: a reservation's flavor passes only on hosts of that reservation, and only for its project. Without
   `strict_flavors` it passes on every host, as in the contract's row 5;
-* row 6: a host that instances are reserved on is refused to preemptible servers, which would take their room.
+* row 6: a host that instances are reserved on is refused to preemptible servers, which would take their room;
+* rows 1 to 4: Nova keeps the hints of a server for its whole life. Once every reservation that they name is over, a
+  request to move or unshelve the server is judged as one without hints: it gets what a new server would get.
 
 Options for nova.conf, group `[blazar:physical:host]`, and the fields of `FilterOptions` they fill:
 
@@ -60,12 +62,17 @@ class HostAggregate:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A boot request: its project, its flavor, and the reservations that it names."""
+    """A request for a host: its project, its flavor, and the reservations that it names.
+
+    `over` are those of them that are over, if the request moves or unshelves a server; empty for a new server, whose
+    reservation may begin later.
+    """
 
     project_id: str
     reservation_hints: tuple[str, ...] = ()
     flavor_id: str = ""
     flavor_extra_specs: Mapping[str, str] = field(default_factory=dict)
+    over: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +124,7 @@ def decide(request: Request, aggregates: Sequence[HostAggregate], options: Filte
 
 
 def _hinted(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:
-    return bool(request.reservation_hints)
+    return not request.over.issuperset(request.reservation_hints)
 
 
 def _of_reservation(request: Request, _pools: Sequence[HostAggregate], _options: FilterOptions) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import nova.conf
@@ -11,9 +12,10 @@ from oslo_log import log as logging
 
 from leasehold_nova import options
 from leasehold_nova.decision import RESERVATION_KEY, Decision, HostAggregate, Request, decide, hints
+from leasehold_nova.reservations import over
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 LOG = logging.getLogger(__name__)
 
@@ -36,9 +38,10 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
         if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
             yield from filter_obj_list
             return
-        request = request_of(spec_obj)
+        hosts = list(filter_obj_list)
+        request = _judged_now(spec_obj, hosts)
         unauthorised = set()
-        for host_state in filter_obj_list:
+        for host_state in hosts:
             decision = self._decide(request, host_state)
             if decision.passes:
                 yield host_state
@@ -49,7 +52,7 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
 
     def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
         """Return whether one host passes: Nova's other interface of a filter; the scheduler calls `filter_all`."""
-        return self._decide(request_of(filter_properties), host_state).passes
+        return self._decide(_judged_now(filter_properties, [host_state]), host_state).passes
 
     def _decide(self, request: Request, host_state: Any) -> Decision:
         decision = decide(request, aggregates_of(host_state), self._options)
@@ -62,6 +65,20 @@ class LeaseholdFilter(filters.BaseHostFilter):  # type: ignore[misc]  # Nova has
                 decision.row,
             )
         return decision
+
+
+def _judged_now(spec: Any, hosts: Sequence[Any]) -> Request:
+    """Return the request with those of its reservations that are over; asks Nova's database only if it has to.
+
+    A request without hints has nothing to ask for, and a reservation that one of the hosts is in is not over.
+    """
+    request = request_of(spec)
+    if not request.reservation_hints or "instance_uuid" not in spec:
+        return request
+    present = {aggregate.name for host_state in hosts for aggregate in host_state.aggregates}
+    if not present.isdisjoint(request.reservation_hints):
+        return request
+    return replace(request, over=over(spec.instance_uuid, request.reservation_hints))
 
 
 def request_of(spec: Any) -> Request:

@@ -17,7 +17,7 @@ from leasehold.cloud.sandbox.flavors import find_flavor
 from leasehold.cloud.sandbox.hosts import read_hosts
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
-from leasehold.cloud.sandbox.tables import hints, hypervisors, moves, servers, usages
+from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, usages
 from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _LAND = _LAND.values(service_host=bindparam("new_host"), status="ACTIVE")
 _MOVE = update(servers).where(servers.c.id == bindparam("server")).values(service_host=bindparam("new_host"))
 _USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
 _HINTS = select(hints.c.reservation).where(hints.c.server_id == bindparam("server"))
+_PRESENT = select(aggregates.c.name).where(aggregates.c.name.in_(bindparam("names", expanding=True)))
 _UP = select(hypervisors.c.up).where(hypervisors.c.service_host == bindparam("host"))
 _FORGET_PLACE = tuple(
     delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (usages, moves)
@@ -182,7 +183,8 @@ def _wants(connection: Connection, row: RowMapping, used: Sequence[RowMapping]) 
     if row["preemptible"]:
         specs[PREEMPTIBLE_KEY] = "true"
     named = tuple(connection.execute(_HINTS, {"server": row["id"]}).scalars())
-    return needs, Request(row["project_id"], named, row["flavor_id"], specs)
+    present = connection.execute(_PRESENT, {"names": named}).scalars() if named else ()
+    return needs, Request(row["project_id"], named, row["flavor_id"], specs, over=frozenset(named).difference(present))
 
 
 def _usable_flavor(connection: Connection, flavor_id: str, project_id: str) -> Flavor:

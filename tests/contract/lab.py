@@ -88,6 +88,9 @@ class Lab(Protocol):
     def remove(self, server: Server) -> None:
         """Delete a server through the port; return when it is gone."""
 
+    def unshelve(self, server: Server) -> Server:
+        """Unshelve a server as a user of its project; return it when it is ACTIVE."""
+
     def wait_until_done(self, server: Server) -> None:
         """Return when no operation on the server, such as an image upload, is in progress."""
 
@@ -123,6 +126,9 @@ class SandboxLab(Lab):
 
     def remove(self, server: Server) -> None:
         self.cloud.servers.delete(server.id)
+
+    def unshelve(self, server: Server) -> Server:
+        return self.cloud.servers.unshelve(server.id)
 
     def wait_until_done(self, server: Server) -> None:
         """Return at once: a sandbox server is never busy."""

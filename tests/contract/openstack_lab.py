@@ -69,6 +69,11 @@ class OpenStackLab(Lab):
         self.cloud.servers.delete(server.id)
         self._until(lambda: self._admin.compute.find_server(server.id, all_projects=True) is None)
 
+    def unshelve(self, server: Server) -> Server:
+        self._users[server.project_id].compute.unshelve_server(server.id)
+        self._until(lambda: self.cloud.servers.with_ids({server.id})[0].status == "ACTIVE")
+        return self.cloud.servers.with_ids({server.id})[0]
+
     def wait_until_done(self, server: Server) -> None:
         self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 

@@ -186,6 +186,41 @@ def test_only_active_servers_migrate_and_only_from_hosts_that_are_up(cloud: Sand
         cloud.servers.migrate(server.id)
 
 
+def test_a_server_is_shelved_for_a_while_and_keeps_its_place_until_it_is_offloaded(sandbox_lab: SandboxLab) -> None:
+    clock = Clock()
+    cloud = sandbox(sandbox_lab.engine, clock=clock.now)
+    cloud.servers.take_to_shelve(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.servers.shelve(server.id)
+    for verb in (cloud.servers.shelve, cloud.servers.offload, cloud.servers.migrate):
+        with pytest.raises(CloudTransientError):
+            verb(server.id)
+    assert cloud.servers.all() == [replace(server, status="SHELVING")]
+    clock.advance(seconds=30)
+    assert cloud.servers.on_host(ROOMIEST) == [replace(server, status="SHELVED")]
+    assert cloud.providers.claim_rest(ROOMIEST) == {server.id}
+    cloud.servers.offload(server.id)
+    assert cloud.servers.all() == [replace(server, status="SHELVED_OFFLOADED", service_host=None)]
+    assert not cloud.servers.on_host(ROOMIEST)
+    assert cloud.providers.claim_rest(ROOMIEST) == frozenset()
+    cloud.providers.release_claims(ROOMIEST)
+    assert cloud.servers.unshelve(server.id) == server
+    cloud.servers.shelve(server.id)
+    cloud.servers.delete(server.id)
+    assert not cloud.servers.all()
+    assert not cloud.images.of_server(server.id)
+
+
+def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.servers.take_to_migrate(30)
+    cloud.servers.migrate(server.id)
+    with pytest.raises(CloudTransientError, match="on its way"):
+        cloud.servers.shelve(server.id)
+    with pytest.raises(CloudTransientError, match="not offloaded"):
+        cloud.servers.unshelve(server.id)
+
+
 # ---------------------------------------------------------------- the steps of a boot
 
 

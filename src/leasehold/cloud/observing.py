@@ -294,9 +294,18 @@ class _Servers:
         )
 
     def migrate(self, server_id: str) -> None:
+        self._leaves("servers.migrate", server_id)
+
+    def shelve(self, server_id: str) -> None:
+        self._leaves("servers.shelve", server_id)
+
+    def offload(self, server_id: str) -> None:
+        self._leaves("servers.offload", server_id)
+
+    def _leaves(self, verb: str, server_id: str) -> None:
         server = self._shown[server_id]
         self._gone.add(server_id)
-        self._note.append(Change("servers.migrate", f"server {server_id} runs on {server.service_host}"))
+        self._note.append(Change(verb, f"server {server_id} runs on {server.service_host}"))
 
     def _show(self, servers: Sequence[Server]) -> Sequence[Server]:
         self._shown.update({server.id: server for server in servers})
@@ -317,6 +326,9 @@ class _Images:
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         return self._real.of_reservation(reservation_id)
+
+    def of_shelved(self, server_id: str) -> Sequence[Image]:
+        return self._real.of_shelved(server_id)
 
     def hand_over(self, image_id: str, project_id: str) -> None:
         self._note.append(Change("images.hand_over", f"image {image_id} does not belong to project {project_id}"))

@@ -114,8 +114,9 @@ class ServerGroup:
 class Server:
     """A virtual machine. `service_host` is None when it was never scheduled.
 
-    `status` is the cloud's own word, such as ACTIVE, ERROR or SHUTOFF; MIGRATING while it moves to another host, and
-    DELETING after the request to delete it.
+    `status` is the cloud's own word, such as ACTIVE, ERROR or SHUTOFF; MIGRATING while it moves to another host,
+    SHELVING while it is being shelved, and DELETING after the request to delete it. A server that is SHELVED is still
+    on its host; one that is SHELVED_OFFLOADED has left it, and its `service_host` is None a moment later.
 
     `created_at` is the time of the create request; the boot may reach the host much later.
     """
@@ -330,6 +331,19 @@ class Servers(Protocol):
         refuses, for instance because it fits on no other host.
         """
 
+    def shelve(self, server_id: str) -> None:
+        """Request that a server is stopped and kept as an image, if it has no volume; nothing when it is gone.
+
+        It is SHELVING until it is SHELVED, or SHELVED_OFFLOADED where the cloud goes on by itself. Raises
+        CloudTransientError while its state does not allow it, CloudPermanentError when the cloud refuses.
+        """
+
+    def offload(self, server_id: str) -> None:
+        """Request that a SHELVED server leaves its host, as SHELVED_OFFLOADED; nothing when it is gone.
+
+        Its owner can unshelve it, on another host. Raises CloudTransientError while it is not SHELVED.
+        """
+
 
 class ServerGroups(Protocol):
     """Server groups: affinities for the cloud's own scheduler. A group belongs to its creator's project."""
@@ -360,6 +374,9 @@ class Images(Protocol):
 
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         """Return the images whose metadata names the reservation (`RESERVATION_OF_IMAGE`), failed ones too."""
+
+    def of_shelved(self, server_id: str) -> Sequence[Image]:
+        """Return the images as which `shelve` has kept a server and which still belong to the service."""
 
     def hand_over(self, image_id: str, project_id: str) -> None:
         """Make a complete image the project's own. Raises CloudPermanentError when there is no such image."""

@@ -36,8 +36,8 @@ WARNING_OF_IMAGE = "leasehold_warning"
 IMAGES = "images of its servers"
 _NEVER = frozenset({"DELETING", "ERROR"})
 """The statuses of servers of which Nova makes no image."""
-_COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED"})
-"""The statuses of servers of which Nova makes images; an end does not wait for servers in other statuses."""
+_COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVING"})
+"""The statuses of servers of which Nova makes images, or will: it says so. An end does not wait for others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,10 @@ SERVER_OF_IMAGE = "leasehold_server"
 PROJECT_OF_IMAGE = "lease_project"
 """The metadata key of the project that the image is meant for. Older versions take whatever begins with `leasehold_`
 for what they asked for, and would make another image, so it begins otherwise."""
+SERVER_OF_SNAPSHOT = "instance_uuid"
+"""The property in which Nova names the server of an image, unless it consists of volume snapshots."""
+SHELVED = "-shelved"
+"""How Nova's name of the image of a shelved server ends."""
 PATCH = "application/openstack-images-v2.1-json-patch"
 """The media type of changes of an image."""
 
@@ -46,6 +50,16 @@ class OpenStackImages:
         """Return the images whose metadata names the reservation, failed ones too."""
         return self._of_reservation("images.of_reservation", reservation_id)
 
+    def of_shelved(self, server_id: str) -> Sequence[Image]:
+        """Return the images as which Nova keeps a shelved server and that belong to our project, which asked for it.
+
+        Nova names them after the server. Their owner may not delete them, as Nova does after the server is unshelved.
+        """
+        call = "images.of_shelved"
+        wanted = {SERVER_OF_SNAPSHOT: server_id, "owner": self._glance.own_project(call)}
+        rows = [row for row in self._pages(call, wanted) if wanted.items() <= row.items()]
+        return [replace(_read(row), server_id=server_id) for row in rows if _is_of_shelved(row)]
+
     def hand_over(self, image_id: str, project_id: str) -> None:
         """Make an image the project's own, which Glance allows administrators only.
 
@@ -68,6 +82,11 @@ class OpenStackImages:
             if "next" not in page:
                 return
             query["marker"] = page["images"][-1]["id"]
+
+
+def _is_of_shelved(row: Mapping[str, Any]) -> bool:
+    """Say so of an image that shelving has made, and not `snapshot`, whatever the server's name."""
+    return (row["name"] or "").endswith(SHELVED) and SERVER_OF_IMAGE not in row
 
 
 def _read(row: Mapping[str, Any]) -> Image:

@@ -62,6 +62,13 @@ class ServiceClient:
         """Return a client of the same service that calls as the token's user."""
         return replace(self, token=token)
 
+    def own_project(self, call: str) -> str:
+        """Return the id of the project in which this client calls; raises CloudTransientError if it cannot log in."""
+        try:
+            return str(self.connections.client(self.name).get_project_id())
+        except keystone.ClientException as error:
+            raise CloudTransientError(f"{self.name} {call}: {_cause(error)}") from error
+
     def get(
         self,
         call: str,

@@ -43,6 +43,7 @@ SUMS = frozenset({"(total)", "(used_now)", "(used_max)"})
 HOST = "OS-EXT-SRV-ATTR:host"
 TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
+SHELVING = frozenset({"shelving", "shelving_image_pending_upload", "shelving_image_uploading", "shelving_offloading"})
 DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
 ONE_BY_ONE = 10
@@ -94,14 +95,7 @@ class OpenStackServers:
 
     def delete(self, server_id: str) -> None:
         """Request the deletion of a server, at once even where Nova would keep it; does nothing when it is gone."""
-        self._nova.call(
-            "servers.delete",
-            "POST",
-            f"{PATH}/{server_id}/action",
-            WITH_FLAVOR_ID,
-            json={"forceDelete": None},
-            fine=(HTTPStatus.NOT_FOUND,),
-        )
+        self._act("servers.delete", server_id, "forceDelete")
 
     def migrate(self, server_id: str) -> None:
         """Request a live migration to a host of the scheduler's choice; does nothing when the server is gone."""
@@ -113,6 +107,18 @@ class OpenStackServers:
             json={"os-migrateLive": {"host": None, "block_migration": "auto"}},
             fine=(HTTPStatus.NOT_FOUND,),
         )
+
+    def shelve(self, server_id: str) -> None:
+        """Request that a server is shelved; does nothing when it is gone."""
+        self._act("servers.shelve", server_id, "shelve")
+
+    def offload(self, server_id: str) -> None:
+        """Request that a shelved server leaves its host; does nothing when it is gone."""
+        self._act("servers.offload", server_id, "shelveOffload")
+
+    def _act(self, call: str, server_id: str, action: str) -> None:
+        path, fine = f"{PATH}/{server_id}/action", (HTTPStatus.NOT_FOUND,)
+        self._nova.call(call, "POST", path, WITH_FLAVOR_ID, json={action: None}, fine=fine)
 
     def _one(self, server_id: str) -> Server | None:
         call, path = "servers.with_ids", f"{PATH}/{quote(server_id, safe='')}"
@@ -161,6 +167,12 @@ def _is_preemptible(row: Mapping[str, Any]) -> bool:
     return bool_from_string(row["flavor"].get("extra_specs", {}).get(PREEMPTIBLE, ""))
 
 
+def _status(row: Mapping[str, Any]) -> str:
+    if row[TASK] in DELETING or row["status"] in DELETED:
+        return "DELETING"
+    return "SHELVING" if row[TASK] in SHELVING else str(row["status"])
+
+
 def _read(row: Mapping[str, Any]) -> Server:
     return Server(
         id=row["id"],
@@ -168,6 +180,6 @@ def _read(row: Mapping[str, Any]) -> Server:
         project_id=row["tenant_id"],
         flavor_id=row["flavor"]["id"],
         service_host=row[HOST],
-        status="DELETING" if row[TASK] in DELETING or row["status"] in DELETED else row["status"],
+        status=_status(row),
         created_at=datetime.fromisoformat(row["created"]),
     )

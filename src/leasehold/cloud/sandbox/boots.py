@@ -17,7 +17,7 @@ from leasehold.cloud.sandbox.flavors import find_flavor
 from leasehold.cloud.sandbox.hosts import read_hosts
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
-from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, usages
+from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, usages
 from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
 
 if TYPE_CHECKING:
@@ -28,18 +28,20 @@ if TYPE_CHECKING:
 
 BUILDING = "BUILD"
 
-_ROW = select(servers, MOVING.label("moving")).where(servers.c.id == bindparam("server"), STILL_THERE)
+ROW = select(servers, MOVING.label("moving")).where(servers.c.id == bindparam("server"), STILL_THERE)
 _LAND = update(servers).where(servers.c.id == bindparam("server"), servers.c.status == BUILDING)
 _LAND = _LAND.values(service_host=bindparam("new_host"), status="ACTIVE")
 _MOVE = update(servers).where(servers.c.id == bindparam("server")).values(service_host=bindparam("new_host"))
-_USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
+USAGES = select(usages).where(usages.c.server_id == bindparam("server"))
 _HINTS = select(hints.c.reservation).where(hints.c.server_id == bindparam("server"))
 _PRESENT = select(aggregates.c.name).where(aggregates.c.name.in_(bindparam("names", expanding=True)))
 _UP = select(hypervisors.c.up).where(hypervisors.c.service_host == bindparam("host"))
-_FORGET_PLACE = tuple(
+FORGET_PLACE = tuple(
     delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (usages, moves)
 )
-_FORGET_HINTS = delete(hints).where(hints.c.server_id.in_(bindparam("numbers", expanding=True)))
+_FORGET_REST = tuple(
+    delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (hints, shelved)
+)
 _FORGET_SERVERS = delete(servers).where(servers.c.id.in_(bindparam("numbers", expanding=True)))
 
 
@@ -74,7 +76,7 @@ def choose_host(connection: Connection, order: Order, options: FilterOptions, no
     specs = dict(flavor.extra_specs) | ({PREEMPTIBLE_KEY: "true"} if order.preemptible else {})
     needs = needs_of(flavor)
     request = Request(order.project_id, order.hints, flavor.id, specs)
-    hosts, total = _hosts(connection, needs, now)
+    hosts, total = hosts_for(connection, needs, now)
     choice = choose(request, needs, hosts, total, options)
     server = Server(
         id=str(uuid4()),
@@ -94,7 +96,7 @@ def store(connection: Connection, boot: Boot, *, landed: bool) -> None:
     fate = {} if landed or boot.fault else {"service_host": None, "status": BUILDING}
     values = {name: getattr(boot.server, name) for name in Server.__dataclass_fields__}
     connection.execute(insert(servers).values({**values, **fate, "fault": boot.fault}))
-    _use(connection, boot.server.id, boot.amounts, boot.providers)
+    use(connection, boot.server.id, boot.amounts, boot.providers)
     if boot.hints:
         named = [{"server_id": boot.server.id, "reservation": each} for each in dict.fromkeys(boot.hints)]
         connection.execute(insert(hints), named)
@@ -121,7 +123,7 @@ def move(connection: Connection, server_id: str, options: FilterOptions, now: da
     Raises CloudTransientError for a server that is not ACTIVE, CloudPermanentError if there is no other host for it.
     """
     call = f"sandbox servers.migrate: server {server_id}"
-    row = connection.execute(_ROW, {"server": server_id, "now": now}).mappings().first()
+    row = connection.execute(ROW, {"server": server_id, "now": now}).mappings().first()
     if row is None:
         return
     if row["moving"]:
@@ -130,23 +132,24 @@ def move(connection: Connection, server_id: str, options: FilterOptions, now: da
         raise CloudTransientError(f"{call} is {row['status']}, and only one that is ACTIVE can move")
     if not connection.execute(_UP, {"host": row["service_host"]}).scalar_one():
         raise CloudPermanentError(f"{call} cannot move: its host {row['service_host']} is down")
-    used = connection.execute(_USAGES, {"server": server_id}).mappings().all()
-    needs, request = _wants(connection, row, used)
-    hosts, total = _hosts(connection, needs, now)
+    used = connection.execute(USAGES, {"server": server_id}).mappings().all()
+    needs, request = wants(connection, row, {each["resource_class"]: each["amount"] for each in used})
+    hosts, total = hosts_for(connection, needs, now)
     others = [host for host in hosts if host.service_host != row["service_host"]]
     choice = choose(request, needs, others, total, options)
     if choice.service_host is None:
         raise CloudPermanentError(f"{call} cannot move: {choice.reason}")
-    for statement in _FORGET_PLACE:
+    for statement in FORGET_PLACE:
         connection.execute(statement, {"numbers": [server_id]})
-    _use(connection, server_id, needs.amounts, choice.providers)
+    use(connection, server_id, needs.amounts, choice.providers)
     connection.execute(_MOVE, {"server": server_id, "new_host": choice.service_host})
     if done_at > now and used:
         held = [{**each, "service_host": row["service_host"], "done_at": done_at} for each in used]
         connection.execute(insert(moves), held)
 
 
-def _use(connection: Connection, server_id: str, amounts: Mapping[str, int], sources: Mapping[str, int]) -> None:
+def use(connection: Connection, server_id: str, amounts: Mapping[str, int], sources: Mapping[str, int]) -> None:
+    """Store what a server uses, and of which providers."""
     rows = [
         {"server_id": server_id, "resource_class": name, "provider_id": number, "amount": amounts[name]}
         for name, number in sources.items()
@@ -158,11 +161,12 @@ def _use(connection: Connection, server_id: str, amounts: Mapping[str, int], sou
 def forget(connection: Connection, server_ids: Sequence[str]) -> None:
     """Remove the rows of servers and of their usage."""
     if server_ids:
-        for statement in (*_FORGET_PLACE, _FORGET_HINTS, _FORGET_SERVERS):
+        for statement in (*FORGET_PLACE, *_FORGET_REST, _FORGET_SERVERS):
             connection.execute(statement, {"numbers": list(server_ids)})
 
 
-def _hosts(connection: Connection, needs: Needs, now: datetime) -> tuple[Sequence[HostState], int]:
+def hosts_for(connection: Connection, needs: Needs, now: datetime) -> tuple[Sequence[HostState], int]:
+    """Return the hosts that are up and enabled, as far as these needs ask about them, and the number of all hosts."""
     traits_matter = bool(needs.required or needs.forbidden)
     return read_hosts(connection, needs.amounts.keys(), now, with_traits=traits_matter)
 
@@ -175,10 +179,10 @@ def _has_room(connection: Connection, boot: Boot, now: datetime) -> bool:
     return all(number in parts and parts[number].fits(name, boot.amounts[name]) for name, number in sources)
 
 
-def _wants(connection: Connection, row: RowMapping, used: Sequence[RowMapping]) -> tuple[Needs, Request]:
-    """Return what a server needs elsewhere: its flavor may be gone, but what it uses is known."""
+def wants(connection: Connection, row: RowMapping, used: Mapping[str, int]) -> tuple[Needs, Request]:
+    """Return what a server needs elsewhere: its flavor may be gone, but what it uses is known, by resource class."""
     flavor = find_flavor(connection, row["flavor_id"])
-    needs = Needs({each["resource_class"]: each["amount"] for each in used}) if flavor is None else needs_of(flavor)
+    needs = Needs(used) if flavor is None else needs_of(flavor)
     specs = dict(flavor.extra_specs) if flavor else {}
     if row["preemptible"]:
         specs[PREEMPTIBLE_KEY] = "true"

@@ -39,6 +39,9 @@ _OF_ID = _ORDERED.where(snapshots.c.id == bindparam("number"))
 _OF_SERVER = _ORDERED.where(snapshots.c.server_id == bindparam("server"))
 _OF_RESERVATION = _ORDERED.where(snapshots.c.reservation_id == bindparam("reservation"))
 _SERVER = select(servers.c.status).where(servers.c.id == bindparam("server"), STILL_THERE)
+_OF_SHELVED = _OF_SERVER.where(snapshots.c.reservation_id == "", _OWNER == SERVICE)
+"""An image of a reservation names it; what shelving has made names none."""
+_FORGET = delete(snapshots).where(snapshots.c.id.in_(bindparam("numbers", expanding=True)))
 _FAIL = update(snapshots).where(snapshots.c.id == bindparam("number")).values(failed=True)
 _LOSE = update(snapshots).values(failed=True)
 _LOSE = _LOSE.where(snapshots.c.server_id == bindparam("server"), snapshots.c.ready_at > bindparam("now"))
@@ -62,24 +65,20 @@ class SandboxImages(Port):
                 raise CloudPermanentError(f"{call}: there is no server {server_id}")
             if server.status != "ACTIVE":
                 raise CloudTransientError(f"{call}: server {server_id} is {server.status}")
-            row = {
-                "id": str(uuid4()),
-                "server_id": server_id,
-                "project_id": project_id,
-                "reservation_id": metadata.get(RESERVATION_OF_IMAGE, ""),
-                "name": name,
-                "metadata": dict(metadata),
-                "created_at": now,
-                "ready_at": now + timedelta(seconds=setting(connection, UPLOAD_SECONDS, 0)),
-                "failed": False,
-            }
-            connection.execute(insert(snapshots), row)
+            ready_at = now + timedelta(seconds=setting(connection, UPLOAD_SECONDS, 0))
+            _store(connection, server_id, project_id, name, metadata, now, ready_at)
 
     @verb
     def of_reservation(self, reservation_id: str) -> Sequence[Image]:
         """Return the images whose metadata names the reservation, oldest first, failed ones too."""
         with reading(self.engine) as connection:
             return _read(connection, _OF_RESERVATION, {"reservation": reservation_id}, self.clock())
+
+    @verb
+    def of_shelved(self, server_id: str) -> Sequence[Image]:
+        """Return the images as which a server was shelved and which belong to the service."""
+        with reading(self.engine) as connection:
+            return _read(connection, _OF_SHELVED, {"server": server_id}, self.clock())
 
     @verb
     def hand_over(self, image_id: str, project_id: str) -> None:
@@ -103,6 +102,42 @@ class SandboxImages(Port):
         """Make the upload of an image fail."""
         with writing(self.engine) as connection:
             connection.execute(_FAIL, {"number": image_id})
+
+
+def keep_shelved(connection: Connection, server_id: str, name: str, now: datetime, ready_at: datetime) -> None:
+    """Store the image as which a server is shelved; it belongs to the service, which has asked for it."""
+    _store(connection, server_id, "", f"{name}-shelved", {}, now, ready_at)
+
+
+def forget_shelved(connection: Connection, server_id: str, now: datetime, project_id: str | None = None) -> None:
+    """Remove the images as which a server was shelved: all, or those that this project may delete."""
+    there = connection.execute(_OF_SERVER, {"server": server_id, "now": now}).all()
+    gone = [each.id for each in there if not each.reservation_id and project_id in (None, each.owner)]
+    if gone:
+        connection.execute(_FORGET, {"numbers": gone})
+
+
+def _store(
+    connection: Connection,
+    server_id: str,
+    project_id: str,
+    name: str,
+    metadata: Mapping[str, str],
+    now: datetime,
+    ready_at: datetime,
+) -> None:
+    row = {
+        "id": str(uuid4()),
+        "server_id": server_id,
+        "project_id": project_id,
+        "reservation_id": metadata.get(RESERVATION_OF_IMAGE, ""),
+        "name": name,
+        "metadata": dict(metadata),
+        "created_at": now,
+        "ready_at": ready_at,
+        "failed": False,
+    }
+    connection.execute(insert(snapshots), row)
 
 
 def lose_uploads(connection: Connection, server_id: str, now: datetime) -> None:

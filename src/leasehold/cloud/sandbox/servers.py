@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, or_, select, update
+from sqlalchemy import and_, bindparam, case, exists, or_, select, update
 
 from leasehold.cloud.ports import Server
 from leasehold.cloud.sandbox.boots import Boot, Order, choose_host, claim, forget, land, move, store
 from leasehold.cloud.sandbox.faults import database_errors, verb
-from leasehold.cloud.sandbox.images import lose_uploads
+from leasehold.cloud.sandbox.images import forget_shelved, lose_uploads
 from leasehold.cloud.sandbox.port import (
     HOST_NOW,
     MOVING,
@@ -23,7 +23,8 @@ from leasehold.cloud.sandbox.port import (
     setting,
     utc_now,
 )
-from leasehold.cloud.sandbox.tables import servers
+from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve, unshelve
+from leasehold.cloud.sandbox.tables import servers, shelved
 from leasehold.db.engine import reading, writing
 from leasehold_nova.decision import FilterOptions
 
@@ -37,10 +38,17 @@ if TYPE_CHECKING:
 
 DELETE_SECONDS = "server_delete_seconds"
 MIGRATE_SECONDS = "server_migrate_seconds"
+SHELVE_SECONDS = "server_shelve_seconds"
 
+_SHELVING = exists().where(shelved.c.server_id == servers.c.id, shelved.c.done_at > bindparam("now"))
 _SHOWN = {
     "service_host": HOST_NOW.label("service_host"),
-    "status": case((and_(MOVING, servers.c.status == "ACTIVE"), "MIGRATING"), else_=servers.c.status).label("status"),
+    "status": case(
+        (and_(MOVING, servers.c.status == "ACTIVE"), "MIGRATING"),
+        (and_(_SHELVING, servers.c.status == SHELVED), "SHELVING"),
+        (servers.c.status == OFFLOADED, "SHELVED_OFFLOADED"),
+        else_=servers.c.status,
+    ).label("status"),
 }
 _COLUMNS = select(*(_SHOWN.get(name, servers.c[name]) for name in Server.__dataclass_fields__)).where(STILL_THERE)
 _ALL = _COLUMNS.order_by(servers.c.created_at, servers.c.id)
@@ -102,6 +110,7 @@ class SandboxServers(Port):
             if row is None or row.gone_at is not None:
                 return
             lose_uploads(connection, server_id, now)
+            forget_shelved(connection, server_id, now)
             seconds = setting(connection, DELETE_SECONDS, 0)
             if seconds > 0:
                 gone_at = now + timedelta(seconds=seconds)
@@ -116,6 +125,26 @@ class SandboxServers(Port):
         with locked(self.engine, SCHEDULER) as connection:
             done_at = now + timedelta(seconds=setting(connection, MIGRATE_SECONDS, 0))
             move(connection, server_id, self.options, now, done_at)
+
+    @verb
+    def shelve(self, server_id: str) -> None:
+        """Shelve a server: at once, or after `server_shelve_seconds` in status SHELVING."""
+        now = self.clock()
+        with writing(self.engine) as connection:
+            done_at = now + timedelta(seconds=setting(connection, SHELVE_SECONDS, 0))
+            shelve(connection, server_id, now, done_at)
+
+    @verb
+    def offload(self, server_id: str) -> None:
+        """Take a shelved server off its host."""
+        with writing(self.engine) as connection:
+            offload(connection, server_id, self.clock())
+
+    def unshelve(self, server_id: str) -> Server:
+        """Bring an offloaded server back, as a user of its project does; raises CloudError as `shelving.unshelve`."""
+        with database_errors("servers.unshelve"), locked(self.engine, SCHEDULER) as connection:
+            unshelve(connection, server_id, self.options, self.clock())
+        return self.find(server_id)[0]
 
     def boot(
         self,
@@ -176,6 +205,10 @@ class SandboxServers(Port):
     def take_to_migrate(self, seconds: float) -> None:
         """Make every migration that is requested from now on take `seconds`; 0 means at once."""
         change_setting(self.engine, MIGRATE_SECONDS, seconds)
+
+    def take_to_shelve(self, seconds: float) -> None:
+        """Make every server that is shelved from now on be SHELVING for `seconds`; 0 means at once."""
+        change_setting(self.engine, SHELVE_SECONDS, seconds)
 
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
         with reading(self.engine) as connection:

@@ -263,6 +263,16 @@ moves = Table(
 )
 """Where a server that migrates still is, and what it uses there, until `done_at`. Its own row names the new host."""
 
+shelved = Table(
+    "sandbox_shelved",
+    metadata,
+    Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
+    Column("done_at", UtcDateTime, nullable=False),
+    Column("amounts", JSON, nullable=False),
+    **EXACT,
+)
+"""The servers that are shelved: from when, and what they used by resource class, which they will need again."""
+
 claims = Table(
     "sandbox_claims",
     metadata,

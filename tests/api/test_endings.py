@@ -108,6 +108,33 @@ def test_reservations_of_instances_have_a_before_end_from_1_2_on(new: Client) ->
     assert "images" not in old["reservations"][0]
 
 
+def test_servers_of_hosts_are_shelved_from_1_2_on(new: Client) -> None:
+    asked = {**HOST, "before_end": "shelve"}
+    lease = made(new, reservations=[asked])
+    part = new.ask("GET", f"/v1/leases/{lease['id']}").json["lease"]["reservations"][0]
+    assert (part["before_end"], part["shelved"]) == ("shelve", [])
+    change = [{"id": part["id"], "before_end": "shelve"}]
+    for version in ("1.0", "1.1"):
+        old = new.but(version=version)
+        assert "shelved" not in old.ask("GET", f"/v1/leases/{lease['id']}").json["lease"]["reservations"][0]
+        refused = make(old, reservations=[HOST, asked])
+        again = old.ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+        assert [refused.status_code, again.status_code] == [400, 400]
+        said = "'shelve' needs microversion 1.2: ask for that, or for 'snapshot'."
+        assert said in refused.json["error_message"]
+        assert said in again.json["error_message"]
+        assert old.ask("PUT", f"/v1/leases/{lease['id']}", {"name": "other"}).status_code == 200
+
+
+def test_servers_of_instances_are_not_shelved(new: Client) -> None:
+    size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
+    asked = {"resource_type": "virtual:instance", **size, "before_end": "shelve"}
+    answer = make(new, reservations=[HOST, asked])
+    assert (answer.status_code, answer.json["field"]) == (400, "reservations[1].before_end")
+    assert "ask for 'snapshot', or reserve hosts" in answer.json["error_message"]
+    made(new.but(version="1.1"), reservations=[asked])
+
+
 def test_hosts_keep_their_own_before_end_in_every_version(new: Client) -> None:
     lease = made(new.but(version="1.0"), reservations=[{**HOST, "before_end": "snapshot"}])
     assert lease["reservations"][0]["before_end"] == "snapshot"

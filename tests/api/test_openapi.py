@@ -64,7 +64,14 @@ RESERVATION = {
     "resource_properties": str,
     "before_end": str,
 }
-ENDING = {"on_end": str, "grace_seconds": int, "recycle_seconds": int, "images": list, "no_show_seconds": int}
+ENDING = {
+    "on_end": str,
+    "grace_seconds": int,
+    "recycle_seconds": int,
+    "images": list,
+    "shelved": list,
+    "no_show_seconds": int,
+}
 """What reservations of hosts show from microversion 1.2 on."""
 LEASE = {
     **MADE,

@@ -70,6 +70,8 @@ HISTORY: Mapping[Version, str] = {
   and when. Those of instances and flavors have `before_end` as well. Reservations of hosts may end with `give_back`, if
   the policy `leasehold:leases:give_back` allows it: hosts with servers serve everybody from then on.
 * Reservations have `images`: what became of the image of each server that `before_end` asked for.
+* Reservations of hosts may have their servers shelved at the end (`before_end: shelve`). Reservations have `shelved`:
+  what became of each of these servers.
 * Events `server.ends_soon` and `server.stays`: a project is told before a lease needs the room of its preemptible
   servers.
 * Reservations have `no_show_seconds`: so long after the start, what has no server is released, after a warning.

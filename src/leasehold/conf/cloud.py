@@ -34,14 +34,15 @@ HOST_OPTIONS = [
         "before_end",
         default="",
         choices=[each.value for each in EndAction],
-        help="What the before_end action `default` does: nothing, or snapshots of the servers.",
+        help="What the before_end action `default` does: nothing, snapshots of the servers, or shelving them.",
     ),
     cfg.IntOpt(
         "snapshot_wait_seconds",
         default=3600,
         min=0,
         max=YEAR,
-        help="Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait.",
+        help="Seconds that the end of a lease waits for incomplete snapshots, and for servers to be shelved; 0 means "
+        "no wait, and no server is shelved.",
     ),
     cfg.BoolOpt(
         "expect_preemptibles",

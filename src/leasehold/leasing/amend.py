@@ -197,7 +197,9 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         before, asked = kind.load(reservation.request), kind.asked(raw)
         # What a no-show has left of a request may be nothing, which nobody may ask for.
         nothing = not asked and reservation.no_show is not None and not kind.amount(before)
-        return Read(found, before if nothing else kind.amend(reservation, asked), before, ending, no_show)
+        request = before if nothing else kind.amend(reservation, asked)
+        kind.check_ending(request, ending)
+        return Read(found, request, before, ending, no_show)
 
     reading = read_requests(service, Caller(lease.user_id, lease.project_id), sight, changed, understand)
     idents = [raw["id"] for raw in changed]

@@ -256,7 +256,13 @@ def _job(
         None if part.dropped else _warned(lease, now),
         _wait_until(service, lease, part, now),
         _kept_until(lease, part, now),
+        removed=part.dropped or _is_removed(lease),
     )
+
+
+def _is_removed(lease: Lease) -> bool:
+    """Return whether the lease was deleted, or is being deleted: whoever does so wants it to go at once."""
+    return lease.status is LeaseStatus.DELETING or lease.deleted_at is not None
 
 
 def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | None:
@@ -265,7 +271,7 @@ def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | No
     Where hosts are given back with their servers, it is the last date there is. Whoever deletes a lease wants it to go:
     its servers are deleted at once; and so do those of a reservation that is dropped.
     """
-    if not part.ending.tail or part.dropped or lease.status is LeaseStatus.DELETING or lease.deleted_at is not None:
+    if not part.ending.tail or part.dropped or _is_removed(lease):
         return None
     until = part.ending.held(lease.window).end
     return until if until > now else None
@@ -274,8 +280,13 @@ def _kept_until(lease: Lease, part: Reservation, now: datetime) -> datetime | No
 def _warned(lease: Lease, now: datetime) -> datetime | None:
     """Return the time of the warning if it is due and not done; a deleted lease has none."""
     event = lease.event(EventType.BEFORE_END)
-    over = lease.status is LeaseStatus.DELETING or lease.deleted_at is not None
-    if over or event is None or event.time is None or event.status is EventStatus.DONE or event.time > now:
+    if (
+        _is_removed(lease)
+        or event is None
+        or event.time is None
+        or event.status is EventStatus.DONE
+        or event.time > now
+    ):
         return None
     return event.time
 

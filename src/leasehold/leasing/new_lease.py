@@ -62,6 +62,7 @@ def _read(service: Service, raw: Mapping[str, Any]) -> Read:
     request = found.kind.parse(found.kind.asked(raw))
     usual = service.settings.leases.no_show if found.driver.gives_up else NEVER
     ending, no_show = ending_of(service, found, raw, DELETED_AT_ONCE), no_show_of(service, found, raw, usual)
+    found.kind.check_ending(request, ending)
     return Read(found, request, ending=ending, no_show=no_show)
 
 

@@ -24,6 +24,7 @@ from leasehold.model.states import EventStatus, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
 from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.shelving import shown_shelved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -205,7 +206,7 @@ class _Completion:
         elif phase is Phase.BEFORE_END:
             put_event(connection, LeaseNews.WARNED, after, now, _images(after))
         elif phase in EVENT_OF:
-            more = _images(after) if phase is Phase.END else None
+            more = _kept(after) if phase is Phase.END else None
             put_event(connection, f"lease.event.{EVENT_OF[phase]}", after, now, more)
         if self._occupied:
             # No event says when the servers are gone, so poll.
@@ -263,6 +264,12 @@ def _images(lease: Lease) -> dict[str, Any]:
     """Return what became of the images of the servers, for an event; nothing if none were asked for."""
     found = [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown_results(part.cloud)]
     return {"images": found} if found else {}
+
+
+def _kept(lease: Lease) -> dict[str, Any]:
+    """Return what became of the images of the servers and of those that were shelved, for the event of the end."""
+    found = [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown_shelved(part.cloud)]
+    return {**_images(lease), **({"shelved": found} if found else {})}
 
 
 def _well(lease: Lease) -> Lease:

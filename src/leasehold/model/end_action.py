@@ -10,6 +10,8 @@ class EndAction(StrEnum):
 
     NOTHING = ""
     SNAPSHOT = "snapshot"
+    SHELVE = "shelve"
+    """For reservations of hosts only, from microversion 1.2 on."""
 
 
 DEFAULT = "default"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.model.end_action import DEFAULT, EndAction
 from leasehold.resource_types.images import Awaited, awaiting_images, take_images
+from leasehold.resource_types.shelving import awaiting_shelved, say_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +27,19 @@ class Action:
 
     `warn` runs at the warning, and again until it raises no CloudTransientError; it returns facts to store. `awaited`
     runs at the end: it returns what the end still waits for, and may start what the warning could not. When it gives
-    up, it raises LearnedError once, with the fact UNSAVED.
+    up, it raises LearnedError once, with the fact UNSAVED. With `closes`, no server can come to the reservation any
+    more when `awaited` runs: what has left its hosts must not come back to them.
     """
 
     warn: Callable[[Cloud, Job[Any], Sequence[Server]], Mapping[str, Any]]
     awaited: Callable[[Cloud, Job[Any], Sequence[Server]], Awaited]
+    closes: bool = False
 
 
 ACTIONS: Mapping[EndAction, Action | None] = {
     EndAction.NOTHING: None,
     EndAction.SNAPSHOT: Action(take_images, awaiting_images),
+    EndAction.SHELVE: Action(say_nothing, awaiting_shelved, closes=True),
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from leasehold.model.end_action import EndAction  # noqa: TC001 - pydantic reads the annotation
+from leasehold.model.end_action import EndAction
 from leasehold.model.ending import Ending, OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.resource_types.fields import RequestBody, Size, read
@@ -37,7 +37,10 @@ class EndingBody(RequestBody):
     ] = None
     before_end: Annotated[
         EndAction | None,
-        Field(description="What is done before the end: nothing, or `snapshot`, an image of each server"),
+        Field(
+            description="What is done before the end: nothing, or `snapshot`, an image of each server; `shelve` is for "
+            "reservations of hosts only"
+        ),
     ] = None
 
 
@@ -59,6 +62,12 @@ def read_ending(
         message = f"Reservations of {noun} have no servers that could outlive the lease; leave {name} out."
         raise InvalidInputError(message, field=name)
     asked = read(EndingBody, raw)
+    if asked.before_end is EndAction.SHELVE:
+        message = (
+            f"A server of a reservation of {noun} could not be unshelved after the lease, because its flavor ends with "
+            "the lease: ask for 'snapshot', or reserve hosts."
+        )
+        raise InvalidInputError(message, field="before_end")
     on_end = before.on_end if asked.on_end is None else asked.on_end
     if on_end not in can:
         message = (

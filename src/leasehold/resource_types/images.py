@@ -44,17 +44,26 @@ _COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVING"})
 class Awaited:
     """What an end waits for: the ids of servers that are kept for it, and a sentence about them, empty for nothing.
 
-    `facts` are stored with the reservation, also when nothing is waited for any more.
+    `facts` are stored with the reservation, also when nothing is waited for any more. `deleted` are the only servers
+    that may be deleted; None for all that are not kept.
     """
 
     servers: frozenset[str] = frozenset()
     message: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    deleted: frozenset[str] | None = None
+
+    def spares(self, server: Server) -> bool:
+        """Return whether the end must not delete the server now."""
+        return server.id in self.servers or (self.deleted is not None and server.id not in self.deleted)
 
     def say(self) -> None:
         """Raise LearnedError, with the sentence and the facts, while there is something to wait for."""
         if self.message:
             raise LearnedError(self.message, self.facts)
+
+
+NOTHING_AWAITED = Awaited()
 
 
 @dataclass(frozen=True, slots=True)

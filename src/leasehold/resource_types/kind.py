@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
+    from leasehold.model.ending import Ending
     from leasehold.model.properties import Expression
     from leasehold.model.refusal import Refusal
     from leasehold.model.reservation import Reservation
@@ -162,6 +163,9 @@ class Kind(ABC, Generic[R]):
     def amend(self, reservation: Reservation, raw: Mapping[str, Any]) -> R:
         """Return a reservation's request with the given keys changed; raises LeaseholdError if that is not allowed."""
         return self.parse({**reservation.request, **raw})
+
+    def check_ending(self, request: R, ending: Ending) -> None:
+        """Raise InvalidInputError if a reservation with this request cannot end so."""
 
     def amount(self, request: R) -> int:
         """Return the most that the request may get, in `noun`."""

@@ -7,8 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from leasehold import conf
+from leasehold.cloud.openstack.cloud import openstack_cloud
 from leasehold.cloud.openstack.images import OpenStackImages
-from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, CloudPermanentError
+from leasehold.cloud.ports import COMPLETE, FAILED, SAVING, CloudPermanentError, CloudTransientError
+from tests.processes import as_text
 from tests.unit.cloud.scripted import service
 
 if TYPE_CHECKING:
@@ -71,3 +74,12 @@ def test_an_account_that_may_not_hand_over_is_told_so(images: OpenStackImages, s
     script.answers = [(403, {"message": "Owner can't be updated by non admin."})]
     with pytest.raises(CloudPermanentError, match=r"glance images\.hand_over: /images/i answered 403: Owner can't"):
         images.hand_over("i", "demo")
+
+
+def test_without_a_login_it_is_not_known_whose_the_images_of_a_shelved_server_are(tmp_path: Path) -> None:
+    file = tmp_path / "leasehold.conf"
+    account = {"auth_type": "password", "auth_url": "http://127.0.0.1:1/v3", "username": "us", "password": "p"}
+    file.write_text(as_text({"cloud": account}))
+    images = openstack_cloud(conf.load(["--config-file", str(file)]).raw).images
+    with pytest.raises(CloudTransientError, match=r"glance images\.of_shelved: the service cannot be reached"):
+        images.of_shelved("s")

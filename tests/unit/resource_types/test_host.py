@@ -76,12 +76,12 @@ def test_a_host_that_does_not_match_the_new_properties_is_exchanged_only_while_p
 def test_a_request_takes_the_words_and_no_other() -> None:
     for word in (*EndAction, DEFAULT):
         assert request(before_end=word).before_end == word
-    for wrong in ("shelve", None, 1):
+    for wrong in ("freeze", None, 1):
         with pytest.raises(InvalidInputError) as caught:
             request(before_end=wrong)
         assert caught.value.field == "before_end"
     with pytest.raises(InvalidInputError, match="'snapshot'"):
-        request(before_end="shelve")
+        request(before_end="freeze")
 
 
 def test_every_word_has_an_entry_and_only_nothing_does_nothing() -> None:
@@ -97,5 +97,5 @@ def test_default_is_what_the_operator_has_configured(word: EndAction) -> None:
 
 def test_a_word_of_a_newer_version_is_left_to_its_manager() -> None:
     """An unknown word must not mean NOTHING: the servers would be deleted without the requested action."""
-    with pytest.raises(CloudTransientError, match="'shelve'"):
-        action_of("shelve", CloudSettings())
+    with pytest.raises(CloudTransientError, match="'freeze'"):
+        action_of("freeze", CloudSettings())

@@ -32,8 +32,10 @@ from leasehold.leasing.create import create_lease, try_creation
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.heal_request import heal_on_request
 from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.requests import place_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
+from leasehold.model.end_action import EndAction
 from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
@@ -234,8 +236,8 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         end=end,
         before_end=before_end,
         reservations=tuple(
-            known(call, each.model_dump(), call.service.types.installed(each.resource_type))
-            for each in body.reservations or ()
+            known(call, each.model_dump(), call.service.types.installed(each.resource_type), place_of(position))
+            for position, each in enumerate(body.reservations or ())
         ),
         events=tuple(event.event_type for event in body.events or () if event.event_type is not None),
         fingerprint=fingerprint(body),
@@ -264,30 +266,34 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         before_end=moment("before_end_date", body.before_end_date),
         reservations=None
         if body.reservations is None
-        else tuple(_raw_change(call, lease, each) for each in body.reservations),
+        else tuple(_raw_change(call, lease, each, place_of(n)) for n, each in enumerate(body.reservations)),
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
         use_disabled=call.may_use_disabled(lease),
     )
 
 
-def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None) -> Mapping[str, Any]:
+def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None, place: str) -> Mapping[str, Any]:
     """Return a sent reservation without the keys that its version of the API does not have.
 
-    `type_` is the type whose own keys it has in every version; None for one that a use case refuses.
+    `type_` is the type whose own keys it has in every version; None for one that a use case refuses. Raises
+    InvalidInputError for a value that its version does not have; `place` is its path in the request.
     """
     if call.version >= ENDINGS or type_ is None:
         return reservation
     newer = KEYS.difference(type_.kind.schema.model_fields)
+    if "before_end" not in newer and reservation.get("before_end") == EndAction.SHELVE:
+        message = "'shelve' needs microversion 1.2: ask for that, or for 'snapshot'."
+        raise InvalidInputError(message, field=f"{place}.before_end")
     return {key: value for key, value in reservation.items() if key not in newer}
 
 
-def _raw_change(call: Call, lease: Lease, change: ReservationChange) -> Mapping[str, Any]:
+def _raw_change(call: Call, lease: Lease, change: ReservationChange, place: str) -> Mapping[str, Any]:
     """Return the change for its resource type; without a reservation id it raises the 400 of contract http-api §5.4."""
     if change.id is None:
         raise MissingParameterError("reservation ID")
     type_ = next((part.resource_type for part in lease.reservations if part.id == change.id), "")
-    return known(call, change.model_dump(exclude_unset=True), call.service.types.installed(type_))
+    return known(call, change.model_dump(exclude_unset=True), call.service.types.installed(type_), place)
 
 
 def _wanted_generation(call: Call, lease: Lease) -> int | None:

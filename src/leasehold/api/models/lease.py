@@ -254,9 +254,18 @@ class ImageAnswer(TypedDict):
     reason: str | None
 
 
+class ShelvedAnswer(TypedDict):
+    """What became of a server that was to be shelved: `done`, `waiting`, or `failed`, with a reason."""
+
+    server_id: str
+    server_name: str
+    status: str
+    reason: str | None
+
+
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """The keys of every reservation, the last four from 1.2 on and where servers may outlive a lease.
+    """The keys of every reservation, the last five from 1.2 on and where servers may outlive a lease.
 
     Its resource type adds more.
     """
@@ -275,6 +284,7 @@ class ReservationAnswer(TypedDict):
     grace_seconds: NotRequired[int]
     recycle_seconds: NotRequired[int]
     images: NotRequired[list[ImageAnswer]]
+    shelved: NotRequired[list[ShelvedAnswer]]
 
 
 class LeaseAnswer(TypedDict):

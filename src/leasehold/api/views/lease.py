@@ -12,6 +12,7 @@ from leasehold.model.no_show import NEVER
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.shelving import shown_shelved
 
 if TYPE_CHECKING:
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
@@ -90,7 +91,7 @@ def _moment(event: Event) -> tuple[datetime, str]:
 def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
     """Return the common fields of the reservation, and those of its resource type.
 
-    From 1.2 on also how it ends, and what became of the images of its servers.
+    From 1.2 on also how it ends, and what became of its servers and their images.
     """
     common: ReservationAnswer = {
         "id": reservation.id,
@@ -111,7 +112,10 @@ def show_reservation(reservation: Reservation, types: ResourceTypes, version: Ve
 
 
 def show_ending(reservation: Reservation) -> dict[str, Any]:
-    """Return how a reservation ends, and its images; its own type may show `before_end` in place of this one."""
+    """Return how a reservation ends, and what became of its servers.
+
+    Its own type may show `before_end` in place of this one.
+    """
     ending = reservation.ending
     return {
         "before_end": str(ending.before_end),
@@ -119,6 +123,7 @@ def show_ending(reservation: Reservation) -> dict[str, Any]:
         "grace_seconds": int(ending.grace.total_seconds()),
         "recycle_seconds": int(ending.limit.total_seconds()),
         "images": shown_results(reservation.cloud),
+        "shelved": shown_shelved(reservation.cloud),
     }
 
 

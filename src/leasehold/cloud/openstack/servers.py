@@ -43,7 +43,8 @@ SUMS = frozenset({"(total)", "(used_now)", "(used_max)"})
 HOST = "OS-EXT-SRV-ATTR:host"
 TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
-SHELVING = frozenset({"shelving", "shelving_image_pending_upload", "shelving_image_uploading", "shelving_offloading"})
+SHELVING = frozenset({"shelving", "shelving_image_pending_upload", "shelving_image_uploading"})
+"""What Nova does until a server is SHELVED. It may go on and offload it: a further task of a SHELVED server."""
 DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
 ONE_BY_ONE = 10

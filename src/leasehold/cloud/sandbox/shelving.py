@@ -42,6 +42,8 @@ def shelve(connection: Connection, server_id: str, now: datetime, done_at: datet
         raise CloudTransientError(f"sandbox servers.shelve: server {server_id} is {state}")
     used = connection.execute(USAGES, {"server": server_id}).mappings().all()
     amounts = {each["resource_class"]: each["amount"] for each in used}
+    # A call that breaks off half-way must not keep the next one from doing it.
+    connection.execute(_FORGET, {"server": server_id})
     connection.execute(insert(shelved), {"server_id": server_id, "done_at": done_at, "amounts": amounts})
     connection.execute(_PLACE, {"server": server_id, "new_status": SHELVED, "new_host": row["service_host"]})
     keep_shelved(connection, server_id, row["name"], now, done_at)

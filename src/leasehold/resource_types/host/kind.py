@@ -17,6 +17,8 @@ from leasehold.resource_types.whole import WholeKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from leasehold.model.ending import Ending
+
 
 def _end_action(text: str) -> str:
     if text != DEFAULT and text not in set(EndAction):
@@ -70,6 +72,15 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
             message = f"The value of max ({request.max}) must not be less than min ({request.min})."
             raise InvalidInputError(message, field="max")
         return request
+
+    def check_ending(self, request: HostRequest, ending: Ending) -> None:
+        """Refuse to shelve servers that are to stay on their hosts."""
+        if ending.gives_back and request.before_end == EndAction.SHELVE:
+            message = (
+                "With on_end 'give_back' servers stay on their hosts and are not shelved: leave on_end out, or ask for "
+                "another before_end."
+            )
+            raise InvalidInputError(message, field="before_end")
 
     def amount(self, request: HostRequest) -> int:
         """Return `max`."""

@@ -13,7 +13,7 @@ from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
 from leasehold.resource_types.end_actions import action_of
 from leasehold.resource_types.host.emptying import await_end, is_unused, prove_empty
-from leasehold.resource_types.images import Awaited
+from leasehold.resource_types.images import NOTHING_AWAITED, Awaited
 from leasehold.resource_types.outliving import CLOSED, say_living
 
 if TYPE_CHECKING:
@@ -94,20 +94,20 @@ def _sweep_preemptible(cloud: Cloud, host: str) -> list[Server]:
     return [server for server in there if not server.preemptible]
 
 
-def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, kept: Collection[str] = ()) -> None:
+def _vacate(cloud: Cloud, job: Job[HostRequest], host: str, awaited: Awaited = NOTHING_AWAITED) -> None:
     """Delete the reservation's servers on a host, then move it back to the free pool.
 
     A host that was never allocated to the reservation was added by hand: its servers are not the reservation's, and the
-    audit decides whether it belongs in the free pool. The servers in `kept` stay, and so does their host.
+    audit decides whether it belongs in the free pool. What is `awaited` stays, and so does its host.
     """
     if host not in names_of(job.all_holdings):
         expel(cloud, job, host)
         return
     provider = provider_of(job, host)
     consumers = cloud.providers.claim_rest(provider)
-    _remove_servers(cloud, job, host, cloud.servers.on_host(host), kept)
+    _remove_servers(cloud, job, host, cloud.servers.on_host(host), awaited)
     if consumers:
-        await_end(cloud, host, provider, consumers, lambda each: job.kept_until is None and each.id not in kept)
+        await_end(cloud, host, provider, consumers, lambda each: job.kept_until is None and not awaited.spares(each))
     give_back(cloud, job, host)
     cloud.providers.release_claims(provider)
 
@@ -143,11 +143,11 @@ def expel(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
 
 
 def _remove_servers(
-    cloud: Cloud, job: Job[HostRequest], host: str, servers: Sequence[Server], kept: Collection[str] = ()
+    cloud: Cloud, job: Job[HostRequest], host: str, servers: Sequence[Server], awaited: Awaited = NOTHING_AWAITED
 ) -> None:
-    """Delete servers but those in `kept`; none while servers live on. Raises CloudTransientError while any stays."""
+    """Delete servers but what is `awaited`; none while servers live on. Raises CloudTransientError while any stays."""
     for server in servers:
-        if server.id not in kept and job.kept_until is None:
+        if not awaited.spares(server) and job.kept_until is None:
             cloud.servers.delete(server.id)
     left = cloud.servers.on_host(host) if servers else ()
     if left:
@@ -163,11 +163,13 @@ def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     aggregate = cloud.aggregates.get(job.name)
     hosts, vacated = names_of(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
     action = action_of(job.request.before_end, job.settings)
-    awaited = Awaited() if action is None else action.awaited(cloud, job, servers_on(cloud, vacated))
-    if aggregate is not None:
-        living = _living(cloud, job, aggregate.hosts)
-        steps = [partial(_vacate, cloud, job, host, awaited.servers) for host in sorted(vacated - living.keys())]
-        do_all([awaited.say, partial(say_living, job, sum(living.values())), *steps])
+    if aggregate is not None and action is not None and action.closes:
+        cloud.aggregates.ensure(job.name, aggregate.zone, {job.settings.owner_key: CLOSED})
+    # The servers on a host that was put into the aggregate by hand are not the reservation's.
+    awaited = NOTHING_AWAITED if action is None else action.awaited(cloud, job, servers_on(cloud, vacated & hosts))
+    living = {} if aggregate is None else _living(cloud, job, aggregate.hosts)
+    steps = [partial(_vacate, cloud, job, host, awaited) for host in sorted(vacated - living.keys())]
+    do_all([awaited.say, partial(say_living, job, sum(living.values())), *steps])
     cloud.aggregates.delete(job.name)
     for_each(hosts - vacated, partial(unclaim, cloud, job), patient=True)
     # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not

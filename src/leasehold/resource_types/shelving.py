@@ -1,0 +1,146 @@
+"""Servers are shelved when their lease ends, and leave its hosts: their owner can unshelve them elsewhere.
+
+They are not shelved before the end, because their owner works with them until then, nor while they live on after it. A
+server that the cloud keeps as an image is never deleted, however long it takes to leave its host (decision 0065).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from leasehold.cloud.ports import CloudError
+from leasehold.resource_types.driver import UNSAVED, LearnedError
+from leasehold.resource_types.image_results import DONE, NOT_DONE, NOT_HANDED_OVER, WAITING
+from leasehold.resource_types.images import Awaited
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from leasehold.cloud.ports import Cloud, Server
+    from leasehold.resource_types.driver import Job
+
+log = logging.getLogger(__name__)
+
+SHELVED_RESULTS = "shelved"
+"""The fact with one result for each server that was to be shelved."""
+UNSHELVED = "servers that it was to shelve"
+NOT_SHELVED = "The server was in ERROR, in which the cloud shelves none."
+LATE = "The server was not shelved in time."
+"""The reasons name no hosts: owners read them."""
+
+_KEPT = frozenset({"SHELVED", "SHELVED_OFFLOADED"})
+"""The statuses of servers that the cloud has kept; the second is on its host for a moment."""
+_BROKEN = "ERROR"
+"""The status of servers that no cloud shelves, however long one waits."""
+
+_Result = dict[str, Any]
+
+
+def say_nothing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Mapping[str, Any]:  # noqa: ARG001 - an action's signature
+    """Do nothing at the warning: the servers run until the end."""
+    return {}
+
+
+def awaiting_shelved(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Awaited:
+    """Shelve the servers on the hosts of a reservation that ends, and return what the end still waits for.
+
+    Nothing is done while servers live on. Of a deleted lease only what is being shelved is waited for. Raises
+    LearnedError with the servers that were not shelved in time, before the end deletes them.
+    """
+    if job.kept_until is not None:
+        return Awaited()
+    there = sorted((each for each in servers if each.status != "DELETING"), key=lambda each: each.id)
+    given_up = {row["server_id"] for row in shown_shelved(job.reservation.cloud) if row["status"] == NOT_DONE}
+    staying = [each for each in there if each.status in _KEPT or (each.id not in given_up and _may_wait(job, each))]
+    for server in staying:
+        _urge(cloud, job, server)
+    lost = [each for each in there if each not in staying]
+    results = _results_of_gone(cloud, job, {each.id for each in servers})
+    results |= {each.id: _result(each, WAITING) for each in staying}
+    waiting = sum(row["status"] == WAITING for row in results.values())
+    if not job.removed:
+        results |= {each.id: _result(each, NOT_DONE, NOT_SHELVED if each.status == _BROKEN else LATE) for each in lost}
+        _say_lost(job, results, [each.id for each in lost if each.id not in given_up])
+    deleted = frozenset(each.id for each in lost)
+    return Awaited(frozenset(each.id for each in staying), _said(job, waiting), _facts(job, results), deleted)
+
+
+def shown_shelved(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the results of a reservation, of its facts; none if no server was to be shelved."""
+    return list(facts.get(SHELVED_RESULTS, ()))
+
+
+def _may_wait(job: Job[Any], server: Server) -> bool:
+    """Return whether there is time to shelve the server: of a deleted lease only what is being shelved has any."""
+    if job.wait_until is None:
+        return False
+    return server.status == "SHELVING" or (not job.removed and server.status != _BROKEN)
+
+
+def _say_lost(job: Job[Any], results: Mapping[str, _Result], new: Sequence[str]) -> None:
+    """Raise LearnedError if servers are given up now: their results are stored before they are deleted."""
+    if not new:
+        return
+    text = "Reservation %s ends without the servers %s: they could not be shelved in time"
+    log.warning(text, job.name, ", ".join(new))
+    number = sum(row["status"] == NOT_DONE for row in results.values())
+    message = f"{len(new)} servers could not be shelved in time; the end goes on without them"
+    raise LearnedError(message, {**_facts(job, results), UNSAVED: {UNSHELVED: number}})
+
+
+def _facts(job: Job[Any], results: Mapping[str, _Result]) -> dict[str, Any]:
+    """Return the results as facts; none for a reservation that never had any."""
+    if not results and SHELVED_RESULTS not in job.reservation.cloud:
+        return {}
+    return {SHELVED_RESULTS: [results[ident] for ident in sorted(results)]}
+
+
+def _urge(cloud: Cloud, job: Job[Any], server: Server) -> None:
+    """Request what the server needs next to leave its host. A refusal is logged: it may be busy, or gone by now."""
+    verbs = {"SHELVING": None, "SHELVED_OFFLOADED": None, "SHELVED": cloud.servers.offload}
+    verb = verbs.get(server.status, cloud.servers.shelve)
+    if verb is None:
+        return
+    try:
+        verb(server.id)
+    except CloudError as error:
+        log.info("Reservation %s: server %s does not leave its host yet: %s", job.name, server.id, error)
+
+
+def _results_of_gone(cloud: Cloud, job: Job[Any], there: Collection[str]) -> dict[str, _Result]:
+    """Return the results of servers that are on none of the hosts any more; of those that exist, by their id.
+
+    The image of a server that has left its host is handed over to its project. While that is refused, and there is
+    time, the server's result is waiting.
+    """
+    known = {row["server_id"]: row for row in shown_shelved(job.reservation.cloud)}
+    results = {ident: dict(row) for ident, row in known.items() if ident not in there and row["status"] != WAITING}
+    left = known.keys() - results.keys() - set(there)
+    for server in cloud.servers.with_ids(left) if left else ():
+        if server.status != "DELETING":
+            results[server.id] = _handed_over(cloud, job, server)
+    return results
+
+
+def _handed_over(cloud: Cloud, job: Job[Any], server: Server) -> _Result:
+    try:
+        for image in cloud.images.of_shelved(server.id):
+            cloud.images.hand_over(image.id, server.project_id)
+    except CloudError as error:
+        log.info("Reservation %s: the image of server %s is not handed over: %s", job.name, server.id, error)
+        late = job.wait_until is None
+        return _result(server, DONE, NOT_HANDED_OVER) if late else _result(server, WAITING)
+    return _result(server, DONE)
+
+
+def _result(server: Server, status: str, reason: str | None = None) -> _Result:
+    return {"server_id": server.id, "server_name": server.name, "status": status, "reason": reason}
+
+
+def _said(job: Job[Any], waiting: int) -> str:
+    """Return a sentence about the servers that the end waits for; empty without any."""
+    if not waiting:
+        return ""
+    until = "" if job.wait_until is None else f"; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"
+    return f"{waiting} servers are being shelved{until}"

@@ -99,8 +99,8 @@ class Job(Generic[R]):
     longer used, but whose servers are not deleted before the reservation ends. `warned` is the time of the lease's
     warning if it is due and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the
     warning began; None when that time is over. `kept_until` is until when no server is deleted after the end, and none
-    can be added; None when that time is over, and for a deleted lease. `removed` says that the lease is deleted, or the reservation
-    dropped.
+    can be added; None when that time is over, and for a deleted lease. `removed` says that the lease is deleted,
+    or the reservation dropped.
     """
 
     project_id: str

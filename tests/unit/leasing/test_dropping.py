@@ -63,7 +63,11 @@ def test_a_reservation_of_a_lease_to_come_is_free_at_once(world: World) -> None:
     checked(world)
 
 
-@pytest.mark.parametrize("asked", [hosts(1), instances(2), flavors(2)], ids=["hosts", "instances", "flavors"])
+@pytest.mark.parametrize(
+    "asked",
+    [hosts(1), hosts(1, before_end="shelve"), instances(2), flavors(2)],
+    ids=["hosts", "hosts that shelve", "instances", "flavors"],
+)
 def test_the_servers_of_a_dropped_reservation_are_deleted(world: World, asked: dict[str, object]) -> None:
     lease = world.active(hosts(1), {**asked, "grace_seconds": 3600, "no_show_seconds": 900}, end=2)
     kept, gone = world.boot(lease), world.boot(lease, 1)

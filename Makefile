@@ -47,17 +47,19 @@ format: check-environment ## Format the code and repair what ruff can repair
 	$(bin)/ruff check --fix-only --quiet .
 	$(bin)/ruff format .
 
-# One resolution in three files: what the service runs on constrains what it is tested with. The custom header and the
+# One resolution in several files: what the service runs on constrains what it is tested with. The custom header and the
 # missing index keep the machine that made the pins out of them. `make pins upgrade=--upgrade` moves to newer versions.
 upgrade ?=
 compile = $(bin)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 \
-	--no-emit-index-url --no-emit-find-links --no-emit-package leasehold-nova \
+	--no-emit-index-url --no-emit-find-links --no-emit-package leasehold-nova --no-emit-package leasehold-client \
 	--custom-compile-command "make $@" $(upgrade)
 
 pins: check-environment ## Resolve the requirements again and write requirements/*.txt
 	$(compile) pyproject.toml -o requirements/runtime.txt
 	$(compile) pyproject.toml --extra bridge -c requirements/runtime.txt -o requirements/bridge.txt
-	$(compile) pyproject.toml --extra bridge --group dev -c requirements/bridge.txt -o requirements/dev.txt
+	$(compile) client/pyproject.toml -c requirements/runtime.txt -o requirements/client.txt
+	$(compile) pyproject.toml client/pyproject.toml --extra bridge --group dev \
+		-c requirements/bridge.txt -c requirements/client.txt -o requirements/dev.txt
 	$(compile) --group tools -c requirements/dev.txt -o requirements/tools.txt
 
 # These have nothing to do with one another, nor with ours: each is what one environment of the cloud holds.

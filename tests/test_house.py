@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 SCRIPTS = ("tools/bootstrap", ".ci/run")
-PINS = ("runtime", "dev", "tools")
+PINS = ("runtime", "client", "dev", "tools")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(\[[a-z,-]+\])?==(?P<version>\S+)(?P<marker> ; [^\\]+)? \\$", re.MULTILINE)
 
-FOLDERS = ("bench", "docs", "examples", "nova-filter", "src", "tests", "tools")
+FOLDERS = ("bench", "client", "docs", "examples", "nova-filter", "src", "tests", "tools")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 MODULES = sorted(module for folder in FOLDERS for module in (ROOT / folder).rglob("*.py"))
 DESIGN = ROOT / "docs" / "design.md"
@@ -78,13 +78,18 @@ def test_pins_name_no_index_and_no_machine(name: str) -> None:
 
 
 def test_what_is_tested_is_what_runs() -> None:
-    runtime, dev = pins("runtime"), pins("dev")
-    assert {pin: dev.get(pin) for pin in runtime} == runtime
+    runs, dev = pins("runtime") | pins("client"), pins("dev")
+    assert {pin: dev.get(pin) for pin in runs} == runs
 
 
 def test_the_back_end_is_the_pinned_one() -> None:
     pinned = {name: version for (name, _), version in pins("tools").items()}
-    for project in ("pyproject.toml", "nova-filter/pyproject.toml", "examples/devices/pyproject.toml"):
+    for project in (
+        "pyproject.toml",
+        "client/pyproject.toml",
+        "nova-filter/pyproject.toml",
+        "examples/devices/pyproject.toml",
+    ):
         assert f'requires = ["hatchling=={pinned["hatchling"]}"]' in (ROOT / project).read_text()
 
 

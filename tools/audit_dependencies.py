@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-FILES = ("runtime.txt", "bridge.txt", "dev.txt", "tools.txt")
+FILES = ("runtime.txt", "client.txt", "bridge.txt", "dev.txt", "tools.txt")
 OSV = "https://api.osv.dev/v1/query"
 KNOWN = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
 """A version with well-known vulnerabilities: a service that finds none in it has no data."""
 ASK_WITHIN = 10
 
-OURS = {"leasehold", "leasehold-nova"}
+OURS = {"leasehold", "leasehold-client", "leasehold-nova"}
 OF_THE_ENVIRONMENT = {"pip", "setuptools"}
 """Packages that every virtual environment has."""
 
@@ -140,8 +140,13 @@ def check_declared(_folder: Path) -> list[str]:
     """Return the packages that are imported but not declared, or declared but not used."""
     leave = {"DEP001": OF_THE_HOST, "DEP002": LOADED_BY_NAME}
     ignored = ",".join(f"{rule}={'|'.join(names)}" for rule, names in leave.items())
-    done = run(BIN / "deptry", "src", "nova-filter/src", "--no-ansi", "--per-rule-ignores", ignored)
-    return [] if done.returncode == 0 else [line for line in lines_of(done) if ": DEP" in line] or lines_of(done)
+    service = run(BIN / "deptry", "src", "nova-filter/src", "--no-ansi", "--per-rule-ignores", ignored)
+    client = run(BIN / "deptry", "client/src", "--no-ansi", "--config", "client/pyproject.toml")
+    return [problem for done in (service, client) if done.returncode for problem in _undeclared(done)]
+
+
+def _undeclared(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in lines_of(done) if ": DEP" in line] or lines_of(done)
 
 
 def check_licences(_folder: Path) -> list[str]:

@@ -1,0 +1,64 @@
+"""Which reservations hosts are promised to, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold_client.wire import read_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from leasehold_client.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Booking:
+    """A reservation's time on a host, `[start, end)`, aware and in UTC."""
+
+    reservation_id: str
+    lease_id: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """All bookings of one host; `values` is the service's answer."""
+
+    host_id: str
+    bookings: tuple[Booking, ...]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Allocation:
+        """Return the bookings of an answer."""
+        bookings = (
+            Booking(each["id"], each["lease_id"], read_time(each["start_date"]), read_time(each["end_date"]))
+            for each in values["reservations"]
+        )
+        return cls(str(values["resource_id"]), tuple(bookings), values)
+
+
+class Allocations:
+    """The bookings of the enrolled hosts; by default only administrators see them."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, lease_id: str | None = None, reservation_id: str | None = None) -> list[Allocation]:
+        """Return every host's bookings, of one lease or reservation if it is named."""
+        answer = self._transport.get("/os-hosts/allocations", _query(lease_id, reservation_id))
+        return [Allocation.read(each) for each in answer["allocations"]]
+
+    def get(self, host_id: str, *, lease_id: str | None = None, reservation_id: str | None = None) -> Allocation:
+        """Return one host's bookings, of one lease or reservation if it is named."""
+        answer = self._transport.get(f"/os-hosts/{host_id}/allocation", _query(lease_id, reservation_id))
+        return Allocation.read(answer["allocation"])
+
+
+def _query(lease_id: str | None, reservation_id: str | None) -> dict[str, str]:
+    named = {"lease_id": lease_id, "reservation_id": reservation_id}
+    return {key: value for key, value in named.items() if value is not None}

@@ -1,0 +1,1 @@
+"""The command line: the same commands as `leasehold …` and as `openstack reservation …`."""

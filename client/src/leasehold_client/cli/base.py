@@ -1,0 +1,91 @@
+"""What every command has: the client, the user's clock, and a word to the person who waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from cliff.command import Command
+from cliff.lister import Lister
+from cliff.show import ShowOne
+
+from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.shown import show_both, show_moment
+from leasehold_client.cli.zone import users_clock
+from leasehold_client.wire import write_time
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from leasehold_client.cli.zone import Clock
+    from leasehold_client.client import Client
+
+NAME = "leasehold"
+"""The client's name among those of the application: the API name of the plugin."""
+
+
+class Talking(Command):
+    """A command that talks to the service."""
+
+    def __init__(self, app: Any, app_args: argparse.Namespace | None, cmd_name: str | None = None) -> None:
+        """Called by cliff."""
+        super().__init__(app, cast("argparse.Namespace", app_args), cmd_name)
+        self.clock: Clock = users_clock()
+
+    @property
+    def client(self) -> Client:
+        """The client of the application, which logs in at the first request."""
+        return cast("Client", getattr(cast("Any", self.app).client_manager, NAME))
+
+    def tell(self, sentence: str) -> None:
+        """Write a line for people; programs read stdout, so this goes to stderr."""
+        self.app.stderr.write(f"{sentence}\n")
+        self.app.stderr.flush()
+
+    def moment(self, moment: datetime) -> Shown:
+        """Return the cell of a time."""
+        return Shown(write_time(moment), show_moment(moment, self.clock.zone))
+
+    def moment_and_distance(self, moment: datetime) -> Shown:
+        """Return the cell of a time that also says how far away it is."""
+        return Shown(write_time(moment), show_both(moment, self.clock.now(), self.clock.zone))
+
+
+class TalkingLister(Talking, Lister):
+    """A command that prints a table."""
+
+
+class TalkingShow(Talking, ShowOne):
+    """A command that prints one thing."""
+
+
+def add_sorting(parser: argparse.ArgumentParser, columns: Iterable[str], default: str) -> None:
+    """Add `--sort-by` in Blazar's form."""
+    parser.add_argument(
+        "--sort-by",
+        metavar="<column>",
+        choices=list(columns),
+        default=default,
+        help=f"column to sort by: {', '.join(columns)} (default: {default})",
+    )
+
+
+def sorted_rows(
+    values: Iterable[Any], cells: Mapping[str, Callable[[Any], object]], by: str
+) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """Return titles and rows of a table, in the order of one column's cells; `cells` makes a cell of each value."""
+    title = list(cells).index(by)
+    rows = [tuple(make(each) for make in cells.values()) for each in values]
+    return tuple(cells), sorted(rows, key=lambda row: _order(row[title]))
+
+
+def _order(cell: object) -> tuple[bool, Any]:
+    """Return the key of a cell; what is absent comes last."""
+    plain = cell.machine_readable() if isinstance(cell, Shown) else cell
+    return plain is None, 0 if plain is None else plain
+
+
+def fields(values: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[object, ...]]:
+    """Return one thing as cliff prints it."""
+    return tuple(values), tuple(values.values())

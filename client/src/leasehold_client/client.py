@@ -1,0 +1,40 @@
+"""The client: one object for each kind of thing that the API has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold_client.allocation import Allocations
+from leasehold_client.event import Events
+from leasehold_client.floating_ip import FloatingIps
+from leasehold_client.host import Hosts
+from leasehold_client.lease import Leases
+from leasehold_client.property import Properties
+from leasehold_client.transport import Transport
+
+if TYPE_CHECKING:
+    from keystoneauth1.session import Session
+
+
+class Client:
+    """Calls the API of a reservation service with a session of keystoneauth, whatever its way to log in is.
+
+    Every call raises ApiError if the service refuses it, and UnreachableError if the service does not answer.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        endpoint: str | None = None,
+        region: str | None = None,
+        interface: str | None = "public",
+    ) -> None:
+        """`endpoint` is the URL of the service, with or without `/v1`; None means the one of the login or catalog."""
+        transport = Transport(session, endpoint=endpoint, region=region, interface=interface)
+        self.leases = Leases(transport)
+        self.events = Events(transport)
+        self.hosts = Hosts(transport)
+        self.properties = Properties(transport)
+        self.floating_ips = FloatingIps(transport)
+        self.allocations = Allocations(transport)

@@ -1,0 +1,45 @@
+"""Properties of hosts, by which leases choose them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from leasehold_client.transport import Transport
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that some host has; without its details `private` is None and `values` is empty."""
+
+    name: str
+    private: bool | None
+    values: tuple[str, ...]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Property:
+        """Return the property of an answer."""
+        return cls(values["property"], values.get("private"), tuple(values.get("values") or ()))
+
+
+class Properties:
+    """The properties of all hosts."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self, *, detail: bool = False, private: bool = False) -> list[Property]:
+        """Return the public properties, and with `private` all; `detail` adds the values that occur."""
+        asked = {"detail": detail, "all": private}
+        query = {key: "True" for key, wanted in asked.items() if wanted}
+        return [
+            Property.read(each) for each in self._transport.get("/os-hosts/properties", query)["resource_properties"]
+        ]
+
+    def set_private(self, name: str, *, private: bool) -> None:
+        """Say whether only administrators see a property."""
+        self._transport.patch(f"/os-hosts/properties/{name}", {"private": private})

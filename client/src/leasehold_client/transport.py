@@ -1,0 +1,101 @@
+"""Requests to the service, over a session of keystoneauth."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.exceptions import ClientException, ConnectFailure, HttpError
+
+from leasehold_client.errors import ApiError, UnreachableError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from keystoneauth1.session import Session
+
+SERVICE_TYPE = "reservation"
+VERSION = "1.2"
+"""The microversion that requests ask for, unless a call needs a later one."""
+_HEADER = "OpenStack-API-Version"
+_ROOT = "/v1"
+
+
+class Transport:
+    """Sends requests and returns the JSON of the answers. Raises ApiError and UnreachableError."""
+
+    def __init__(self, session: Session, *, endpoint: str | None, region: str | None, interface: str | None) -> None:
+        """`endpoint` None means the one that the session's login names, or its catalog."""
+        self._adapter = Adapter(
+            session,
+            service_type=SERVICE_TYPE,
+            interface=interface,
+            region_name=region,
+            user_agent="leasehold-client",
+            raise_exc=True,
+        )
+        self._endpoint = endpoint
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, version: str = VERSION) -> dict[str, Any]:
+        """Return what is at this path, which begins after `/v1`."""
+        return self._send("GET", path, version, params=dict(query or {}))
+
+    def post(self, path: str, body: Mapping[str, Any], *, version: str = VERSION) -> dict[str, Any]:
+        return self._send("POST", path, version, json=dict(body))
+
+    def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._send("PUT", path, VERSION, json=dict(body))
+
+    def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._send("PATCH", path, VERSION, json=dict(body))
+
+    def delete(self, path: str) -> None:
+        self._send("DELETE", path, VERSION)
+
+    def _send(self, method: str, path: str, version: str, **request: Any) -> dict[str, Any]:
+        try:
+            headers = {_HEADER: f"{SERVICE_TYPE} {version}"}
+            answer = self._adapter.request(path, method, headers=headers, endpoint_override=self._root(), **request)
+            read: dict[str, Any] = answer.json() if answer.content else {}
+        except HttpError as error:
+            raise _refused(error) from None
+        except ConnectFailure:
+            message = f"Nothing answers at {self._endpoint}. Is the service running, and is the endpoint right?"
+            raise UnreachableError(message) from None
+        except ClientException as error:
+            raise UnreachableError(f"The service cannot be used: {error}") from None
+        except ValueError:
+            raise UnreachableError(f"{self._endpoint} does not answer in JSON. Is the endpoint right?") from None
+        return read
+
+    def _root(self) -> str:
+        """Return the URL of `/v1`: a catalog may name it or the root of the service."""
+        if self._endpoint is None:
+            self._endpoint = self._adapter.get_endpoint()
+        if not self._endpoint:
+            message = (
+                "There is no endpoint of a reservation service. Name one, such as OS_ENDPOINT=http://127.0.0.1:1234/v1."
+            )
+            raise UnreachableError(message)
+        root = self._endpoint.rstrip("/")
+        return root if root.endswith(_ROOT) else root + _ROOT
+
+
+def _refused(error: HttpError) -> ApiError:
+    """Return what the service's answer says; what comes from elsewhere, such as a proxy, has only a status."""
+    status = int(error.http_status or HTTPStatus.INTERNAL_SERVER_ERROR)
+    try:
+        body: Any = None if error.response is None else error.response.json()
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or not isinstance(body.get("error_message"), str):
+        return ApiError(status, f"The service answered with {status}: {error.message or error}.")
+    details = body.get("details")
+    return ApiError(
+        status,
+        body["error_message"],
+        str(body.get("code") or ""),
+        body.get("field"),
+        details if isinstance(details, dict) else {},
+    )

@@ -1,0 +1,16 @@
+"""Times as the API writes and reads them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def read_time(text: str) -> datetime:
+    """Return a time of an answer, aware and in UTC; one without a zone is in UTC. Raises ValueError for other text."""
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def write_time(moment: datetime) -> str:
+    """Return an aware time in ISO 8601, in UTC and to the second."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

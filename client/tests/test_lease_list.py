@@ -1,0 +1,62 @@
+"""`lease list` and `lease show` against a running service."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from leasehold_client.lease import LeaseRequest
+
+if TYPE_CHECKING:
+    from client.tests.conftest import Shell
+    from leasehold_client import Client
+    from leasehold_client.lease import Lease
+
+pytestmark = pytest.mark.slow
+
+
+def booked(client: Client, name: str, after: timedelta, amount: int = 1) -> Lease:
+    start = datetime.now(UTC).replace(second=0, microsecond=0) + after
+    host = {"resource_type": "physical:host", "min": amount, "max": amount}
+    texts = {"hypervisor_properties": "", "resource_properties": ""}
+    return client.leases.create(LeaseRequest(name, start, start + timedelta(hours=3), [{**host, **texts}]))
+
+
+def test_a_list_says_what_matters(shell: Shell, client: Client) -> None:
+    later, sooner = booked(client, "later", timedelta(days=2), 2), booked(client, "sooner", timedelta(days=1))
+    lines = shell.ok("lease", "list").out.splitlines()
+    titles = [cell.strip() for cell in lines[1].strip("|").split("|")]
+    assert titles == ["id", "name", "status", "what", "start_date", "end_date", "how_long"]
+    first, second = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines[3:5])
+    assert (first[0], second[0]) == (sooner.id, later.id)
+    assert second[2:4] == ["PENDING", "2 hosts"]
+    local = later.start + timedelta(hours=5, minutes=45)
+    assert second[4] == f"{local:%Y-%m-%d %H:%M} +0545"
+    assert second[6].startswith("starts in 1 d 23 h")
+    (row,) = [row for row in shell.ok("lease", "list", "-f", "json").json if row["id"] == later.id]
+    assert row["start_date"] == f"{later.start:%Y-%m-%dT%H:%M:%SZ}"
+    assert timedelta(days=2, hours=2) < timedelta(seconds=row["how_long"]) <= timedelta(days=2, hours=3)
+    names = shell.ok("lease", "list", "-f", "value", "-c", "name", "--sort-by", "name").out.split()
+    assert names == ["later", "sooner"]
+
+
+def test_a_lease_is_shown_by_name_and_by_id(shell: Shell, client: Client) -> None:
+    lease = booked(client, "mine", timedelta(days=1))
+    for word in ("mine", lease.id):
+        shown = shell.ok("lease", "show", word, "-f", "json").json
+        assert (shown["id"], shown["what"], shown["type"]) == (lease.id, "1 host", "scheduled")
+        assert shown["reservations"][0]["id"] == lease.reservations[0].id
+    assert "(in 23 h" in shell.ok("lease", "show", "mine").out
+
+
+def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -> None:
+    said = shell("lease", "show", "none-such")
+    assert (said.status, said.out) == (1, "")
+    assert said.err == "There is no lease with the name or id 'none-such' among those that you may see.\n"
+    ids = {booked(client, "twice", timedelta(days=day)).id for day in (1, 2)}
+    said = shell("lease", "show", "twice")
+    assert said.status == 1
+    assert said.err.startswith("2 leases are named 'twice'. Name one by its id: ")
+    assert all(ident in said.err for ident in ids)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold_client.lease import LeaseRequest
+from client.tests.booking import booked
 
 if TYPE_CHECKING:
     from client.tests.conftest import Shell
     from leasehold_client import Client
-    from leasehold_client.lease import Lease
 
 pytestmark = pytest.mark.slow
-
-
-def booked(client: Client, name: str, after: timedelta, amount: int = 1) -> Lease:
-    start = datetime.now(UTC).replace(second=0, microsecond=0) + after
-    host = {"resource_type": "physical:host", "min": amount, "max": amount}
-    texts = {"hypervisor_properties": "", "resource_properties": ""}
-    return client.leases.create(LeaseRequest(name, start, start + timedelta(hours=3), [{**host, **texts}]))
 
 
 def test_a_list_says_what_matters(shell: Shell, client: Client) -> None:

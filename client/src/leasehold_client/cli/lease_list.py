@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
 from leasehold_client.cli.columns import Shown
-from leasehold_client.cli.shown import how_long, what
+from leasehold_client.cli.shown import how_long, show_moment, what, what_of
+from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from leasehold_client.lease import Lease
+    from leasehold_client.lease import Lease, Reservation
 
 COLUMNS = ("id", "name", "status", "what", "start_date", "end_date", "how_long")
 
@@ -77,18 +78,26 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "start_date": command.moment_and_distance(lease.start),
         "end_date": command.moment_and_distance(lease.end),
         "how_long": time_left(lease, command.clock.now()),
-        "reservations": _in_full(lease.values["reservations"]),
+        "reservations": Shown(lease.values["reservations"], "\n".join(map(_reservation, lease.reservations))),
+        "events": Shown(lease.values["events"], "\n".join(_event(command, each) for each in lease.values["events"])),
     }
     shown = {key: value for key, value in first.items() if value not in (None, "")}
-    return shown | {
-        key: _plain(value) for key, value in sorted(lease.values.items()) if key not in first and value is not None
-    }
+    rest = {key: value for key, value in sorted(lease.values.items()) if key not in first and value is not None}
+    return shown | {key: _plain(value) for key, value in rest.items()}
 
 
 def _plain(value: Any) -> object:
-    return _in_full(value) if isinstance(value, list | dict) else value
+    return Shown(value, json.dumps(value)) if isinstance(value, list | dict) else value
 
 
-def _in_full(value: Any) -> Shown:
-    """Return a cell of nested values: indented JSON for people."""
-    return Shown(value, json.dumps(value, indent=1))
+def _reservation(part: Reservation) -> str:
+    """Return a reservation for people: what it asks for, its id and how it is."""
+    missing = ", resources are missing" if part.values.get("missing_resources") else ""
+    return f"{part.id}  {what_of(part)}, {part.status}{missing}"
+
+
+def _event(command: Talking, values: Mapping[str, Any]) -> str:
+    """Return a moment of the lease for people; events that a client has added have no time."""
+    time = values["time"]
+    when = "" if time is None else f"{show_moment(read_time(time), command.clock.zone)}  "
+    return f"{when}{values['event_type']} {values['status'] or ''}".rstrip()

@@ -58,10 +58,11 @@ def how_long(lease: Lease, now: datetime) -> str:
 
 def what(lease: Lease) -> str:
     """Return what a lease is of, such as `2 hosts, 1 floating IP`."""
-    return ", ".join(map(_what, lease.reservations))
+    return ", ".join(map(what_of, lease.reservations))
 
 
-def _what(part: Reservation) -> str:
+def what_of(part: Reservation) -> str:
+    """Return what a reservation is of."""
     values = part.values
     if part.resource_type == HOST:
         return _hosts(values)

@@ -52,10 +52,12 @@ def read_moment(text: str, now: datetime, zone: tzinfo) -> datetime:
     A time of day alone is the next such time, a weekday the next such day after today; a day alone begins at midnight.
     """
     lowered = " ".join(text.lower().split())
+    # The API has times to the second.
+    now = now.astimezone(UTC).replace(microsecond=0)
     if lowered == "now":
-        return now.astimezone(UTC)
+        return now
     if lowered.startswith(("in ", "+")):
-        return now.astimezone(UTC) + read_duration(lowered.removeprefix("in ").removeprefix("+"))
+        return now + read_duration(lowered.removeprefix("in ").removeprefix("+"))
     found = _MOMENT.fullmatch(lowered)
     if found is None or not (found["day"] or found["time"]):
         raise BadTimeError(f"{text!r} is no time. Write one {MOMENTS}.")

@@ -1,0 +1,64 @@
+"""`allocation list` and `allocation show`: which reservations hosts are promised to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli.base import TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.columns import Shown
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from leasehold_client.allocation import Allocation
+
+
+def _reservations(each: Allocation) -> Shown:
+    found = each.values["reservations"]
+    return Shown(found, "\n".join(json.dumps(one) for one in found))
+
+
+_CELLS: Mapping[str, Callable[[Allocation], object]] = {
+    "resource_id": lambda each: each.host_id,
+    "reservations": _reservations,
+}
+
+
+class ListAllocations(TalkingLister):
+    """List allocations for all resources of a type."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_filters(parser)
+        add_sorting(parser, ("resource_id",), "resource_id")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        found = self.client.allocations.list(lease_id=parsed_args.lease_id, reservation_id=parsed_args.reservation_id)
+        return sorted_rows(found, _CELLS, parsed_args.sort_by)
+
+
+class ShowAllocations(TalkingShow):
+    """Show allocations of one resource."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_filters(parser)
+        parser.add_argument("resource", metavar="RESOURCE", help="ID or name of resource to look up")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        found = self.client.allocations.get(
+            self.client.hosts.find(parsed_args.resource).id,
+            lease_id=parsed_args.lease_id,
+            reservation_id=parsed_args.reservation_id,
+        )
+        return fields({title: cell(found) for title, cell in _CELLS.items()})
+
+
+def _add_filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("resource_type", choices=["host"], help="Show allocations for a resource type")
+    parser.add_argument("--reservation-id", help="Show only allocations with specific reservation_id")
+    parser.add_argument("--lease-id", help="Show only allocations with specific lease_id")

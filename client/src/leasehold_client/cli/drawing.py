@@ -1,0 +1,110 @@
+"""The calendar as text: a row for each host, a column for each step of time. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli.shown import show_moment, show_span
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
+
+STEPS = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 2, 5, 10, 15, 30, 60, 2 * 60, 3 * 60, 4 * 60, 6 * 60, 12 * 60, 24 * 60, 2 * 24 * 60, 7 * 24 * 60)
+)
+NARROWEST = 10
+"""Columns of time that there are at least, however narrow the terminal is."""
+_GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
+_TICK_EVERY = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A host and when it is taken: half-open windows of aware times. `usable` False: it is leased to nobody now."""
+
+    name: str
+    taken: Sequence[tuple[datetime, datetime]]
+    usable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How wide the text may be, and what it is made of."""
+
+    width: int
+    zone: tzinfo
+    colour: bool = False
+    ascii: bool = False
+
+
+def draw(rows: Sequence[Row], start: datetime, end: datetime, style: Style) -> list[str]:
+    """Return the lines of the calendar of `[start, end)`, none wider than the style says.
+
+    A step of time is drawn as free only if the host is free in all of it.
+    """
+    label = max([len(row.name) for row in rows], default=0)
+    label = min(label, max(0, style.width - NARROWEST - 1))
+    step = step_for(end - start, max(NARROWEST, style.width - label - 1))
+    starts = [start + step * place for place in range(-(-(end - start) // step))]
+    lines = _header(starts, label, style)
+    lines += [f"{row.name[:label]:{label}} {_cells(row, starts, step, style)}" for row in rows]
+    free, taken, out = _marks(style)
+    legend = f"{free} free  {taken} taken  {out} out of service; a column is {show_span(step)}"
+    return [*lines, *_wrapped(legend, style.width)]
+
+
+def step_for(span: timedelta, columns: int) -> timedelta:
+    """Return the shortest round step of which so many columns hold the span."""
+    for step in STEPS:
+        if step * columns >= span:
+            return step
+    return STEPS[-1] * -(-span // (STEPS[-1] * columns))
+
+
+def _header(starts: Sequence[datetime], label: int, style: Style) -> list[str]:
+    """Return a line with the first moment, and one with the time of day, or the date, of every few columns."""
+    first, last = (each.astimezone(style.zone) for each in (starts[0], starts[-1]))
+    form = "%d %b" if last - first >= timedelta(days=3) else "%H:%M"
+    ticks = ""
+    for place in range(0, len(starts), _TICK_EVERY):
+        text = f"|{starts[place].astimezone(style.zone):{form}}"
+        if place + len(text) <= len(starts):
+            ticks = f"{ticks:{place}}{text}"
+    return [*_wrapped(f"From {show_moment(starts[0], style.zone)}", style.width), f"{'':{label}} {ticks}"]
+
+
+def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style) -> str:
+    free, taken, out = _marks(style)
+    marks = [free if not _overlaps(row, each, each + step) else taken for each in starts]
+    if not row.usable:
+        marks = [out if mark == free else mark for mark in marks]
+    text = "".join(marks)
+    return _coloured(text, free) if style.colour else text
+
+
+def _overlaps(row: Row, start: datetime, end: datetime) -> bool:
+    return any(begin < end and start < until for begin, until in row.taken)
+
+
+def _marks(style: Style) -> tuple[str, str, str]:
+    """Return what stands for free, taken and out of service. What is free is what people look for."""
+    return (".", "#", "x") if style.ascii else ("█", "·", "x")
+
+
+def _coloured(text: str, free: str) -> str:
+    """Return the text with what is free in green, and the rest dim."""
+    parts: list[str] = []
+    for mark in text:
+        colour = _GREEN if mark == free else _DIM
+        if not parts or not parts[-1].startswith(colour):
+            parts.append(colour)
+        parts[-1] += mark
+    return "".join(parts) + _PLAIN
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return [text[begin : begin + width] for begin in range(0, len(text), max(1, width))]

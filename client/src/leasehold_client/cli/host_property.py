@@ -1,0 +1,78 @@
+"""`host property list`, `host property show` and `host property set`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.columns import Shown
+from leasehold_client.errors import NotFoundError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+
+    from leasehold_client.property import Property
+
+
+def _values(each: Property) -> Shown:
+    return Shown(list(each.values), "\n".join(each.values))
+
+
+_BRIEF: Mapping[str, Callable[[Property], object]] = {"property": lambda each: each.name}
+_FULL: Mapping[str, Callable[[Property], object]] = {
+    "property": lambda each: each.name,
+    "private": lambda each: each.private,
+    "property_values": _values,
+}
+
+
+class ListProperties(TalkingLister):
+    """List the properties by which leases choose hosts."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--detail", action="store_true", help="with their values, and whether they are private")
+        parser.add_argument("--all", action="store_true", help="the private ones too")
+        add_sorting(parser, _BRIEF, "property")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        found = self.client.properties.list(detail=parsed_args.detail, private=parsed_args.all)
+        return sorted_rows(found, _FULL if parsed_args.detail else _BRIEF, parsed_args.sort_by)
+
+
+class ShowProperty(TalkingShow):
+    """Show a property of hosts, and its values."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_property(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        name = parsed_args.property_name
+        for each in self.client.properties.list(detail=True, private=True):
+            if each.name == name:
+                return fields({title: cell(each) for title, cell in _FULL.items()})
+        raise NotFoundError(f"No host has a property {name!r}. See those that there are: host property list --all")
+
+
+class SetProperty(Talking):
+    """Say who sees a property."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _add_property(parser)
+        who = parser.add_mutually_exclusive_group(required=True)
+        who.add_argument("--private", action="store_true", help="only administrators see it")
+        who.add_argument("--public", action="store_true", help="everybody sees it")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        self.client.properties.set_private(parsed_args.property_name, private=parsed_args.private)
+        self.app.stdout.write(f"Updated host property: {parsed_args.property_name}\n")
+
+
+def _add_property(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("property_name", metavar="PROPERTY_NAME", help="Name of property")

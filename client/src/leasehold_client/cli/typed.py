@@ -1,0 +1,50 @@
+"""Types of options: what cannot be read is an error of the option, with a sentence that says what can be."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, TypeVar
+
+from leasehold_client.cli.pairs import BadPairsError
+from leasehold_client.cli.pairs import read_change as _read_change
+from leasehold_client.cli.pairs import read_event as _read_event
+from leasehold_client.cli.pairs import read_hosts as _read_hosts
+from leasehold_client.cli.pairs import read_property as _read_property
+from leasehold_client.cli.pairs import read_reservation as _read_reservation
+from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from leasehold_client.cli.zone import Clock
+
+T = TypeVar("T")
+
+
+def _typed(read: Callable[[str], T]) -> Callable[[str], T]:
+    def convert(text: str) -> T:
+        try:
+            return read(text)
+        except (BadTimeError, BadPairsError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+def moment_of(clock: Clock) -> Callable[[str], datetime]:
+    """Return the type of a time as people write it, in the user's zone."""
+    return _typed(lambda text: read_moment(text, clock.now(), clock.zone))
+
+
+def utc_of(clock: Clock) -> Callable[[str], datetime]:
+    """Return the type of a time in Blazar's form, in UTC; `now` is the current time."""
+    return _typed(lambda text: read_utc(text) or clock.now())
+
+
+duration = _typed(read_duration)
+reservation = _typed(_read_reservation)
+hosts = _typed(_read_hosts)
+change = _typed(_read_change)
+event = _typed(_read_event)
+key_value = _typed(_read_property)

@@ -1,0 +1,68 @@
+"""The calendar as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leasehold_client.cli.drawing import STEPS, Row, Style, draw, step_for
+
+START = datetime(2031, 5, 1, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+PLAIN = Style(60, UTC, ascii=True)
+
+
+def test_a_day_of_three_hosts() -> None:
+    rows = [
+        Row("cmp-01", [(START + 6 * HOUR, START + 12 * HOUR)]),
+        Row("cmp-02", []),
+        Row("gone", [(START, START + HOUR)], usable=False),
+    ]
+    assert draw(rows, START, START + 24 * HOUR, PLAIN) == [
+        "From 2031-05-01 10:00 UTC",
+        "       |10:00      |16:00      |22:00      |04:00",
+        "cmp-01 ............############........................",
+        "cmp-02 ................................................",
+        "gone   ##xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+        ". free  # taken  x out of service; a column is 30 min",
+    ]
+
+
+def test_what_is_free_stands_out_in_colour() -> None:
+    rows = [Row("a", [(START, START + HOUR)])]
+    lines = draw(rows, START, START + 2 * HOUR, Style(14, UTC, colour=True, ascii=True))
+    assert "a \x1b[2m######\x1b[32m......\x1b[0m" in lines
+
+
+def test_free_is_only_what_is_free_all_the_time() -> None:
+    blink = [(START + HOUR, START + HOUR + timedelta(seconds=1))]
+    (line,) = [each for each in draw([Row("a", blink)], START, START + 24 * HOUR, PLAIN) if each.startswith("a ")]
+    assert line.count("#") == 1
+
+
+@given(
+    st.integers(1, 200),
+    st.timedeltas(timedelta(minutes=1), timedelta(days=800)),
+    st.lists(st.text("abc-.", max_size=40), max_size=4),
+)
+def test_no_line_is_wider_than_the_terminal(width: int, span: timedelta, names: list[str]) -> None:
+    """However narrow it is: ten columns of time there are always."""
+    lines = draw([Row(name, []) for name in names], START, START + span, Style(width, UTC, ascii=True))
+    assert all(len(line) <= max(width, 11) for line in lines)
+
+
+@given(st.timedeltas(timedelta(minutes=1), timedelta(days=4000)), st.integers(10, 300))
+def test_a_step_is_round_and_the_columns_hold_the_span(span: timedelta, columns: int) -> None:
+    step = step_for(span, columns)
+    assert step * columns >= span
+    assert step in STEPS or step % STEPS[-1] == timedelta(0)
+
+
+@pytest.mark.parametrize("hours", [1, 5, 24, 24 * 30])
+def test_taken_and_free_add_up(hours: int) -> None:
+    taken = [(START, START + hours * HOUR / 2)]
+    line = draw([Row("a", taken)], START, START + hours * HOUR, PLAIN)[2]
+    assert abs(line.count("#") - line.count(".")) <= 1

@@ -1,0 +1,123 @@
+"""`lease create`: every way to say what and when, the wait, and what is offered after a refusal."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.tests.booking import LASTS, booked, minute
+from client.tests.terminal import on_a_terminal
+
+if TYPE_CHECKING:
+    from client.tests.conftest import Shell
+    from leasehold_client import Client
+
+pytestmark = pytest.mark.slow
+
+EXPRESSION = '[">=", "$vcpus", "16"]'
+
+
+def test_hosts_from_now_and_the_wait_until_they_are_ready(shell: Shell, client: Client) -> None:
+    words = ("--hosts", "2", "--properties", EXPRESSION, "--for", "3h", "--wait", "--wait-timeout", "1m", "-f", "json")
+    said = shell.ok("lease", "create", "mine", *words)
+    assert (said.json["status"], said.json["what"]) == ("ACTIVE", "2 hosts")
+    assert said.err.splitlines()[-1] == "mine is ACTIVE"
+    (lease,) = client.leases.list()
+    assert lease.end - lease.start == LASTS
+    assert lease.reservations[0].values["resource_properties"] == EXPRESSION
+
+
+def test_times_are_in_the_users_zone_and_blazars_in_utc(shell: Shell, client: Client) -> None:
+    day = (minute() + timedelta(days=2)).date()
+    shell.ok("lease", "create", "ours", "--hosts", "1", "--from", f"{day} 14:00", "--until", f"{day} 16:00")
+    blazars = ("--start-date", f"{day} 14:00", "--end-date", f"{day} 16:00", "--before-end-date", f"{day} 15:00")
+    hosts = ("--physical-reservation", f"min=1,max=2,hypervisor_properties={EXPRESSION}")
+    shell.ok("lease", "create", "blazars", *blazars, *hosts)
+    leases = {lease.name: lease for lease in client.leases.list()}
+    two = datetime.fromisoformat(f"{day}T14:00Z")
+    assert (leases["blazars"].start, leases["blazars"].end) == (two, two + timedelta(hours=2))
+    assert leases["blazars"].reservations[0].values["max"] == 2
+    assert leases["ours"].start == two - timedelta(hours=5, minutes=45)
+
+
+def test_several_reservations_and_an_event(shell: Shell, client: Client) -> None:
+    room = "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=5,amount=2"
+    event = "event_type=notification,event_date=2031-05-01 10:00"
+    words = ("--reservation", room, "--hosts", "1", "--from", "in 2 d", "--for", "3h", "--event", event)
+    shown = shell.ok("lease", "create", "both", *words, "-f", "json").json
+    assert shown["what"] == "1 host, 2 instances of 1 vCPUs, 512 MiB"
+    assert "notification" in {each["event_type"] for each in shown["events"]}
+    assert len(client.leases.list()[0].reservations) == 2
+
+
+def test_a_lease_that_waits_for_room(shell: Shell, client: Client) -> None:
+    booked(client, "all", timedelta(days=1), amount=12)
+    words = ("--from", "in 1 d", "--for", "2h", "--type", "waitlist", "--deadline", "in 20 h", "--hosts", "12")
+    assert shell.ok("lease", "create", "patient", *words, "-f", "json").json["status"] == "IN_PROGRESS"
+
+
+def test_a_wait_that_is_too_long_is_said_so(shell: Shell) -> None:
+    words = ("--hosts", "1", "--from", "tomorrow 23:00", "--for", "1h", "--wait", "--wait-timeout", "1s")
+    said = shell("lease", "create", "tomorrow", *words)
+    assert said.status == 1
+    assert "tomorrow is PENDING, starts " in said.err
+    assert "The lease tomorrow is PENDING still. It goes on without this command; see lease show " in said.err
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_a_refusal_says_which_commands_would_work_and_they_do(shell: Shell, client: Client) -> None:
+    busy = booked(client, "busy", timedelta(days=1), amount=5)
+    wanted = ("--hosts", "12", "--from", f"{busy.start:%Y-%m-%d %H:%M} UTC", "--for", "2h")
+    said = shell("lease", "create", "all", *wanted)
+    assert (said.status, said.out) == (1, "")
+    lines = said.err.splitlines()
+    assert lines[0].startswith("Not enough hosts available: 12 asked, 7 free")
+    assert lines[1].startswith("All of it is free from ")
+    assert lines[3] == "7 of them are free at the time that you asked for."
+    commands = [line.strip() for line in lines if line.startswith("  leasehold lease create all ")]
+    for command in commands:
+        shell.ok(*words_of(command))
+    later, smaller = sorted(client.leases.list(), key=lambda lease: lease.start)[::-1][:2]
+    assert (later.start, later.reservations[0].values["min"]) == (busy.end, 12)
+    assert (smaller.start, smaller.reservations[0].values["min"]) == (busy.start, 7)
+
+
+def test_on_a_terminal_what_would_work_is_offered(shell: Shell, client: Client) -> None:
+    busy = booked(client, "busy", timedelta(days=1), amount=5)
+    wanted = ("--hosts", "12", "--from", f"{busy.start:%Y-%m-%d %H:%M} UTC", "--for", "2h")
+    refused = on_a_terminal(shell, ("lease", "create", "all", *wanted), answers=["n", ""])
+    assert refused.status == 1
+    assert refused.out.count("Take it? [y/N]") == 2
+    taken = on_a_terminal(shell, ("lease", "create", "all", *wanted), answers=["y"])
+    assert taken.status == 0, taken.out
+    (lease,) = [each for each in client.leases.list() if each.name == "all"]
+    assert (lease.start, lease.end) == (busy.end, busy.end + timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Say what to lease: --hosts 2"),
+        (("--properties", EXPRESSION), "say with --hosts how many"),
+        (("--hosts", "1", "--for", "soon"), "argument --for: 'soon' is no duration"),
+        (("--hosts", "1", "--until", "soon"), "argument --until: 'soon' is no time"),
+        (("--hosts", "1", "--end-date", "tomorrow"), "argument --end-date: 'tomorrow' is no time of the form"),
+        (("--reservation", "min=1"), "argument --reservation: 'min=1' names no resource_type"),
+        (("--hosts", "1", "--from", "now", "--start-date", "now"), "not allowed with argument"),
+        (("--hosts", "0", "--for", "1h"), "(in reservations[0].min)"),
+    ],
+)
+def test_bad_input_is_a_sentence_that_names_the_option(shell: Shell, words: tuple[str, ...], message: str) -> None:
+    said = shell("lease", "create", "bad", *words)
+    assert said.status in (1, 2)
+    assert message in said.err
+
+
+def words_of(command: str) -> list[str]:
+    """Return the words of a command as a shell reads them, without the program."""
+    return shlex.split(command)[1:]

@@ -1,0 +1,75 @@
+"""The ways to log in: a password, clouds.yaml, and what is said without any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from client.tests.conftest import Shell
+from tests.processes import BIN, running
+from tests.servers import free_port
+from tests.users import users_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a service whose users have passwords."""
+    folder = tmp_path_factory.mktemp("closed")
+    users = users_file(folder, {"admin": "correct horse:demo:admin,member,reader"})
+    api = {"auth_strategy": "http_basic", "users_file": users}
+    database = f"sqlite:///{folder}/leasehold.db"
+    with running("leasehold-standalone", database_url=database, options={"api": api}) as program:
+        yield program.url
+
+
+def nobody(folder: Path) -> Shell:
+    """Return the shell of somebody who has configured nothing."""
+    return Shell({"HOME": str(folder), "PATH": f"{BIN}:/usr/bin:/bin", "COLUMNS": "300"})
+
+
+def test_a_password(closed: str, tmp_path: Path) -> None:
+    login = {"OS_ENDPOINT": closed, "OS_USERNAME": "admin"}
+    shell = nobody(tmp_path).with_environ(**login)
+    assert shell.with_environ(OS_PASSWORD="correct horse").ok("host", "list").status == 0
+    wrong = shell.with_environ(OS_PASSWORD="wrong")("host", "list")
+    assert (wrong.status, wrong.err.startswith("The user name or the password is wrong")) == (1, True)
+
+
+def test_a_cloud_of_clouds_yaml_and_an_endpoint_without_v1(closed: str, tmp_path: Path) -> None:
+    (tmp_path / "clouds.yaml").write_text(
+        "clouds:\n  lab:\n    auth_type: http_basic\n    auth:\n"
+        f"      endpoint: {closed.removesuffix('/v1')}\n      username: admin\n      password: correct horse\n"
+    )
+    shell = nobody(tmp_path).with_environ(OS_CLIENT_CONFIG_FILE=str(tmp_path / "clouds.yaml"))
+    assert "cmp-01" in shell.ok("--os-cloud", "lab", "host", "list").out
+    unknown = shell("--os-cloud", "none-such", "host", "list")
+    assert (unknown.status, "none-such" in unknown.err) == (1, True)
+
+
+def test_without_a_login_the_ways_to_log_in_are_said(tmp_path: Path) -> None:
+    said = nobody(tmp_path)("lease", "list")
+    assert said.status == 1
+    assert said.err.startswith("Say where the service is: export OS_AUTH_TYPE=none OS_ENDPOINT=")
+    incomplete = nobody(tmp_path).with_environ(OS_AUTH_TYPE="http_basic")("lease", "list")
+    assert (incomplete.status, "Traceback" in incomplete.err) == (1, False)
+
+
+def test_a_service_that_does_not_answer_is_said_so(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    said = nobody(tmp_path).with_environ(OS_ENDPOINT=url)("lease", "list")
+    assert said.err == f"Nothing answers at {url}. Is the service running, and is the endpoint right?\n"
+    assert said.status == 1
+
+
+def test_help_and_completion_need_no_login(tmp_path: Path) -> None:
+    shell = nobody(tmp_path)
+    assert "lease create" in shell.ok().out
+    for name in ("bash", "zsh", "fish"):
+        assert "extend" in shell.ok("complete", "--shell", name).out

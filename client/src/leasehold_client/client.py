@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.allocation import Allocations
+from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.event import Events
 from leasehold_client.floating_ip import FloatingIps
 from leasehold_client.host import Hosts
@@ -38,3 +39,4 @@ class Client:
         self.properties = Properties(transport)
         self.floating_ips = FloatingIps(transport)
         self.allocations = Allocations(transport)
+        self.availability = AvailabilityCalls(transport)

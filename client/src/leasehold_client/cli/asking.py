@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
     from leasehold_client.cli.base import Talking
     from leasehold_client.cli.offers import Offer
-    from leasehold_client.lease import Lease
 
 Wish = TypeVar("Wish")
+Done = TypeVar("Done")
 
 
 def ask_for(
     command: Talking,
     wish: Wish,
-    act: Callable[[Wish], Lease],
+    act: Callable[[Wish], Done],
     offered: Callable[[ApiError, Wish], Sequence[Offer[Wish]]],
-) -> Lease:
+) -> Done:
     """Return what `act` returns for the wish, or for an offer that the person on the terminal takes.
 
     Raises ClientError with the sentence of the refusal and the commands that would work.

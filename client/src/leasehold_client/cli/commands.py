@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import allocation, floating_ip, host, host_property, lease_change, lease_list
+from leasehold_client.cli.availability import ShowAvailability
 from leasehold_client.cli.calendar import ShowCalendar
 from leasehold_client.cli.events import ListEvents
 from leasehold_client.cli.lease_create import CreateLease
@@ -39,5 +40,6 @@ OURS: dict[str, type[Command]] = {
     "lease swap": lease_change.SwapHost,
     "lease events": ListEvents,
     "calendar": ShowCalendar,
+    "availability": ShowAvailability,
 }
 COMMANDS = {**BLAZARS, **OURS}

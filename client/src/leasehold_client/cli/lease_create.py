@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.lease_list import lease_fields
 from leasehold_client.cli.offers import offers_for_lease
+from leasehold_client.cli.shown import show_moment
 from leasehold_client.cli.times import DURATIONS, MOMENTS
 from leasehold_client.cli.waiting import begin_wait
 from leasehold_client.errors import ClientError
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-DAY = timedelta(days=1)
+DAY, MINUTE, SECOND = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=1)
 _TYPES = ("scheduled", "immediate", "retry", "waitlist", "best_effort")
 
 
@@ -34,6 +36,10 @@ class CreateLease(TalkingShow):
         self._add_dates(parser)
         _add_contents(parser)
         _add_ways(parser, typed.moment_of(self.clock))
+        parser.add_argument(
+            "--earliest", action="store_true", help="start as soon as it is free, from the start on that is asked for"
+        )
+        parser.add_argument("--dry-run", action="store_true", help="say whether it would be granted, and lease nothing")
         parser.add_argument("--wait", action="store_true", help="return when the lease is active, and say how it goes")
         parser.add_argument(
             "--wait-timeout",
@@ -74,14 +80,41 @@ class CreateLease(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         request = lease_request(parsed_args, self.clock.now())
+        offered = partial(offers_for_lease, zone=self.clock.zone)
+        if parsed_args.earliest:
+            request = ask_for(self, request, self._earliest, offered)
+            self.tell(f"The first window that is free: {self._window(request)}")
+        if parsed_args.dry_run:
+            return fields(self._granted(ask_for(self, request, self._try, offered)))
         wait = begin_wait(self, parsed_args.wait_timeout) if parsed_args.wait else None
-        offered = partial(_offered, zone=self.clock.zone)
         lease = ask_for(self, request, self.client.leases.create, offered)
         return fields(lease_fields(self, lease if wait is None else wait.for_start(lease)))
 
+    def _earliest(self, request: LeaseRequest) -> LeaseRequest:
+        """Return the request in the first window in which it would be granted."""
+        window = self.client.availability.search(request, self._length(request))[0]
+        return replace(request, start=window.start, end=window.end)
 
-def _offered(error: Any, request: LeaseRequest, zone: Any) -> Any:
-    return offers_for_lease(error, request, zone)
+    def _try(self, request: LeaseRequest) -> LeaseRequest:
+        """Return the request if it would be granted; raises ApiError as creating it would."""
+        # Windows of a search begin on whole minutes, and the service's clock may be ahead of this one.
+        latest = self._start(request) + (2 * MINUTE if request.start is None else MINUTE - SECOND)
+        window = self.client.availability.search(request, self._length(request), latest_start=latest)[0]
+        return replace(request, start=window.start, end=window.end)
+
+    def _granted(self, request: LeaseRequest) -> dict[str, object]:
+        start, end = map(self.moment_and_distance, (self._start(request), request.end))
+        return {"name": request.name, "would_be_granted": True, "start_date": start, "end_date": end}
+
+    def _start(self, request: LeaseRequest) -> datetime:
+        # The service begins leases that start now at the beginning of the minute.
+        return request.start or self.clock.now().replace(second=0, microsecond=0)
+
+    def _length(self, request: LeaseRequest) -> timedelta:
+        return request.end - self._start(request)
+
+    def _window(self, request: LeaseRequest) -> str:
+        return f"{show_moment(self._start(request), self.clock.zone)} until {show_moment(request.end, self.clock.zone)}"
 
 
 def _add_contents(parser: argparse.ArgumentParser) -> None:

@@ -30,11 +30,10 @@ WELCOME = """
 Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start keeps the state)
 A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this folder:
 
-  export OS_AUTH_TYPE=none OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
-  pip install python-blazarclient
-  blazar host-list
-  blazar lease-create --physical-reservation min=1,max=1,hypervisor_properties='[">=","$vcpus","16"]' my-first-lease
-  blazar lease-list
+  export OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
+  leasehold host list
+  leasehold lease create my-first-lease --hosts 1 --properties '[">=", "$vcpus", "16"]' --for 3h --wait
+  leasehold calendar --for 12h
   leasehold-manage sandbox aggregates
   leasehold-manage sandbox boot my-server --project demo --flavor m1.small --reservation RESERVATION_ID
 

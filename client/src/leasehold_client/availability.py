@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.errors import ApiError
+from leasehold_client.transport import V1_3
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from leasehold_client.lease import LeaseRequest
     from leasehold_client.transport import Transport
 
-VERSION = "1.3"
-"""The microversion that these calls need."""
 _NO_WINDOW = 409
 
 
@@ -68,14 +67,13 @@ class AvailabilityCalls:
         """Return how much of what a reservation asks for is free from start to end; how many it asks for is ignored."""
         wanted = {key: value for key, value in reservation.items() if value not in ("", [])}
         query = {**wanted, "from": write_time(start), "to": write_time(end)}
-        return Availability.read(self._transport.get("/availability", query, version=VERSION)["availability"])
+        return Availability.read(self._transport.get("/availability", query, version=V1_3)["availability"])
 
     def search(
         self,
         request: LeaseRequest,
         duration: timedelta,
         *,
-        latest_start: datetime | None = None,
         limit: int = 1,
     ) -> Sequence[FreeWindow]:
         """Return the first windows of this length in which a lease would be granted, from its start on.
@@ -84,13 +82,11 @@ class AvailabilityCalls:
         """
         body: dict[str, Any] = {
             "reservations": [dict(each) for each in request.reservations],
-            "duration": int(duration.total_seconds()),
+            "duration_seconds": int(duration.total_seconds()),
             "start_date": request.body()["start_date"],
             "limit": limit,
         }
-        if latest_start is not None:
-            body["latest_start_date"] = write_time(latest_start)
-        answer = self._transport.post("/availability/search", body, version=VERSION)
+        answer = self._transport.post("/availability/search", body, version=V1_3)
         if not answer["windows"]:
             refused = answer["refused"][0]
             raise ApiError(_NO_WINDOW, refused["error_message"], refused["code"], None, refused["details"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from leasehold_client.named import one_named
+from leasehold_client.transport import V1_3
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -111,26 +113,31 @@ class Leases:
         return leases[one_named("lease", name, ((each.id, each.name) for each in leases.values()))]
 
     def create(self, request: LeaseRequest) -> Lease:
-        return Lease.read(self._transport.post("/leases", request.body())["lease"])
+        return Lease.read(self._transport.post("/leases", request.body(), key=str(uuid4()))["lease"])
+
+    def try_to_create(self, request: LeaseRequest) -> Lease:
+        """Return the lease as it would be, and create none; raises ApiError as `create` would."""
+        body = {**request.body(), "dry_run": True}
+        return Lease.read(self._transport.post("/leases", body, version=V1_3)["lease"])
 
     def change(
         self,
         ident: str,
         *,
         name: str | None = None,
-        start: datetime | None = None,
-        end: datetime | None = None,
+        start: datetime | timedelta | None = None,
+        end: datetime | timedelta | None = None,
         reservations: Sequence[Mapping[str, Any]] = (),
     ) -> Lease:
-        """Make all of these changes or none; None changes nothing. Each reservation names its `id` and what is new."""
-        changes: dict[str, Any] = {
-            "name": name,
-            "start_date": None if start is None else write_time(start),
-            "end_date": None if end is None else write_time(end),
-            "reservations": [dict(each) for each in reservations] or None,
-        }
+        """Make all of these changes or none; None changes nothing. Each reservation names its `id` and what is new.
+
+        A timedelta moves a date from where it is when the change is made: later, or earlier if it is negative.
+        """
+        changes = {"name": name, "reservations": [dict(each) for each in reservations] or None}
         body = {key: value for key, value in changes.items() if value is not None}
-        return Lease.read(self._transport.put(f"/leases/{ident}", body)["lease"])
+        body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)
+        body |= _date("end_date", "extend_seconds", "shorten_seconds", end)
+        return Lease.read(self._transport.put(f"/leases/{ident}", body, version=V1_3, key=str(uuid4()))["lease"])
 
     def swap(
         self, ident: str, *, server: str | None = None, host: str | None = None, servers: Sequence[str] = ()
@@ -144,6 +151,16 @@ class Leases:
 
     def delete(self, ident: str) -> None:
         self._transport.delete(f"/leases/{ident}")
+
+
+def _date(absolute: str, later: str, earlier: str, value: datetime | timedelta | None) -> dict[str, Any]:
+    """Return the key of the API that says this change of a date; none for no change."""
+    if value is None:
+        return {}
+    if not isinstance(value, timedelta):
+        return {absolute: write_time(value)}
+    seconds = int(value.total_seconds())
+    return {later: seconds} if seconds >= 0 else {earlier: -seconds}
 
 
 def _is_id(text: str) -> bool:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SERVICE_TYPE = "reservation"
 VERSION = "1.2"
 """The microversion that requests ask for, unless a call needs a later one."""
+V1_3 = "1.3"
 _HEADER = "OpenStack-API-Version"
 _ROOT = "/v1"
 
@@ -41,11 +42,17 @@ class Transport:
         """Return what is at this path, which begins after `/v1`."""
         return self._send("GET", path, version, params=dict(query or {}))
 
-    def post(self, path: str, body: Mapping[str, Any], *, version: str = VERSION) -> dict[str, Any]:
-        return self._send("POST", path, version, json=dict(body))
+    def post(
+        self, path: str, body: Mapping[str, Any], *, version: str = VERSION, key: str | None = None
+    ) -> dict[str, Any]:
+        """Return the answer; requests with the same `key` are done once, however often they are sent."""
+        return self._send("POST", path, version, json=dict(body), headers=_once(key))
 
-    def put(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._send("PUT", path, VERSION, json=dict(body))
+    def put(
+        self, path: str, body: Mapping[str, Any], *, version: str = VERSION, key: str | None = None
+    ) -> dict[str, Any]:
+        """Return the answer; requests with the same `key` are done once, from 1.3 on."""
+        return self._send("PUT", path, version, json=dict(body), headers=_once(key))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         return self._send("PATCH", path, VERSION, json=dict(body))
@@ -53,9 +60,11 @@ class Transport:
     def delete(self, path: str) -> None:
         self._send("DELETE", path, VERSION)
 
-    def _send(self, method: str, path: str, version: str, **request: Any) -> dict[str, Any]:
+    def _send(
+        self, method: str, path: str, version: str, headers: Mapping[str, str] | None = None, **request: Any
+    ) -> dict[str, Any]:
         try:
-            headers = {_HEADER: f"{SERVICE_TYPE} {version}"}
+            headers = {**(headers or {}), _HEADER: f"{SERVICE_TYPE} {version}"}
             answer = self._adapter.request(path, method, headers=headers, endpoint_override=self._root(), **request)
             read: dict[str, Any] = answer.json() if answer.content else {}
         except HttpError as error:
@@ -80,6 +89,10 @@ class Transport:
             raise UnreachableError(message)
         root = self._endpoint.rstrip("/")
         return root if root.endswith(_ROOT) else root + _ROOT
+
+
+def _once(key: str | None) -> dict[str, str]:
+    return {} if key is None else {"Idempotency-Key": key}
 
 
 def _refused(error: HttpError) -> ApiError:

@@ -14,7 +14,7 @@ from leasehold_client.errors import ClientError
 
 if TYPE_CHECKING:
     import argparse
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from leasehold_client.lease import Lease
 
@@ -47,8 +47,8 @@ class SetLease(Talking):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)
-        end = _moved(lease.end, parsed_args.end_date, parsed_args.prolong_for, parsed_args.reduce_by)
-        start = _moved(lease.start, parsed_args.start_date, parsed_args.defer_by, parsed_args.advance_by)
+        end = _moved(parsed_args.end_date, parsed_args.prolong_for, parsed_args.reduce_by)
+        start = _moved(parsed_args.start_date, parsed_args.defer_by, parsed_args.advance_by)
         changes: dict[str, Any] = {"name": parsed_args.name, "start": start, "reservations": parsed_args.reservations}
         if end is None and not any(changes.values()):
             raise ClientError("Say what to change: --name, --reservation, or a date such as --prolong-for 2h.")
@@ -72,10 +72,10 @@ class ExtendLease(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
-        end = parsed_args.until or lease.end + parsed_args.more
-        if end <= lease.end:
+        until, more = parsed_args.until, parsed_args.more
+        if until is not None and until <= lease.end:
             raise ClientError("That is no later than the lease ends already. To end it earlier: lease set --reduce-by.")
-        return fields(lease_fields(self, change_end(self, lease, end)))
+        return fields(lease_fields(self, change_end(self, lease, more or until)))
 
 
 class SwapHost(TalkingShow):
@@ -117,23 +117,23 @@ class DeleteLease(Talking):
         self.app.stdout.write(f"Deleted lease: {parsed_args.lease}\n")
 
 
-def change_end(command: Talking, lease: Lease, end: datetime | None, **changes: Any) -> Lease:
-    """Change the lease; where a later end is refused, an earlier one may be offered, with the other changes."""
-    if end is None:
-        return command.client.leases.change(lease.id, **changes)
+def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None, **changes: Any) -> Lease:
+    """Change the lease; where a later end is refused, an earlier one may be offered."""
+    if end is None or any(changes.values()):
+        # What else is changed would not be in a command that extends, so then nothing is offered.
+        return command.client.leases.change(lease.id, end=end, **changes)
     return ask_for(
         command,
         end,
-        lambda wish: command.client.leases.change(lease.id, end=wish, **changes),
-        # What else is changed is not in the command that extends, so then nothing is offered.
-        lambda error, _: [] if any(changes.values()) else offers_for_end(error, lease, command.clock.zone),
+        lambda wish: command.client.leases.change(lease.id, end=wish),
+        lambda error, _: offers_for_end(error, lease, command.clock.zone),
     )
 
 
-def _moved(current: datetime, absolute: datetime | None, later: Any, earlier: Any) -> datetime | None:
-    """Return the new time that three options say; None if no option does."""
-    if later is not None:
-        return current + later  # type: ignore[no-any-return]  # options have no types
+def _moved(
+    absolute: datetime | None, later: timedelta | None, earlier: timedelta | None
+) -> datetime | timedelta | None:
+    """Return the change of a date that three options say; None if no option does."""
     if earlier is not None:
-        return current - earlier  # type: ignore[no-any-return]  # as above
-    return absolute
+        return -earlier
+    return absolute if later is None else later

@@ -12,7 +12,7 @@ from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import TalkingShow, fields
 from leasehold_client.cli.lease_list import lease_fields
 from leasehold_client.cli.offers import offers_for_lease
-from leasehold_client.cli.shown import show_moment
+from leasehold_client.cli.shown import show_moment, what
 from leasehold_client.cli.times import DURATIONS, MOMENTS
 from leasehold_client.cli.waiting import begin_wait
 from leasehold_client.errors import ClientError
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-DAY, MINUTE, SECOND = timedelta(days=1), timedelta(minutes=1), timedelta(seconds=1)
+    from leasehold_client.lease import Lease
+
+DAY = timedelta(days=1)
 _TYPES = ("scheduled", "immediate", "retry", "waitlist", "best_effort")
 
 
@@ -85,26 +87,21 @@ class CreateLease(TalkingShow):
             request = ask_for(self, request, self._earliest, offered)
             self.tell(f"The first window that is free: {self._window(request)}")
         if parsed_args.dry_run:
-            return fields(self._granted(ask_for(self, request, self._try, offered)))
+            tried = ask_for(self, request, self.client.leases.try_to_create, offered)
+            return fields(self._granted(tried))
         wait = begin_wait(self, parsed_args.wait_timeout) if parsed_args.wait else None
         lease = ask_for(self, request, self.client.leases.create, offered)
         return fields(lease_fields(self, lease if wait is None else wait.for_start(lease)))
+
+    def _granted(self, lease: Lease) -> dict[str, object]:
+        """Return what a dry run says; its ids mean nothing."""
+        start, end = map(self.moment_and_distance, (lease.start, lease.end))
+        return {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start, "end_date": end}
 
     def _earliest(self, request: LeaseRequest) -> LeaseRequest:
         """Return the request in the first window in which it would be granted."""
         window = self.client.availability.search(request, self._length(request))[0]
         return replace(request, start=window.start, end=window.end)
-
-    def _try(self, request: LeaseRequest) -> LeaseRequest:
-        """Return the request if it would be granted; raises ApiError as creating it would."""
-        # Windows of a search begin on whole minutes, and the service's clock may be ahead of this one.
-        latest = self._start(request) + (2 * MINUTE if request.start is None else MINUTE - SECOND)
-        window = self.client.availability.search(request, self._length(request), latest_start=latest)[0]
-        return replace(request, start=window.start, end=window.end)
-
-    def _granted(self, request: LeaseRequest) -> dict[str, object]:
-        start, end = map(self.moment_and_distance, (self._start(request), request.end))
-        return {"name": request.name, "would_be_granted": True, "start_date": start, "end_date": end}
 
     def _start(self, request: LeaseRequest) -> datetime:
         # The service begins leases that start now at the beginning of the minute.

@@ -13,7 +13,7 @@ from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from datetime import datetime, tzinfo
+    from datetime import datetime, timedelta, tzinfo
 
     from leasehold_client.errors import ApiError
     from leasehold_client.lease import Lease, LeaseRequest
@@ -35,7 +35,7 @@ def offers_for_lease(error: ApiError, request: LeaseRequest, zone: tzinfo) -> li
     return [*_later(error, request, zone), *_less(error, request, zone)]
 
 
-def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[Offer[datetime]]:
+def offers_for_end(error: ApiError, lease: Lease, zone: tzinfo) -> list[Offer[datetime | timedelta]]:
     """Return what the refusal of a later end offers: an end that is less late, if it is later than now."""
     text = error.details.get("latest_end")
     latest = None if text is None else read_time(text)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold_client.cli.drawing import STEPS, Row, Style, draw, step_for
+from leasehold_client.cli.drawing import STEPS, Count, Row, Style, draw, draw_counts, step_for
 
 START = datetime(2031, 5, 1, 10, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -41,6 +41,17 @@ def test_free_is_only_what_is_free_all_the_time() -> None:
     blink = [(START + HOUR, START + HOUR + timedelta(seconds=1))]
     (line,) = [each for each in draw([Row("a", blink)], START, START + 24 * HOUR, PLAIN) if each.startswith("a ")]
     assert line.count("#") == 1
+
+
+def test_how_many_are_free() -> None:
+    counts = [Count(START, START + 6 * HOUR, 12), Count(START + 6 * HOUR, START + 24 * HOUR, 3)]
+    assert draw_counts("hosts", counts, START, START + 30 * HOUR, Style(36, UTC)) == [
+        "From 2031-05-01 10:00 UTC",
+        "      |10:00      |22:00      |10:00",
+        f"hosts {6 * '+'}{18 * '3'}{6 * '0'}",
+        "how many are free: 0 to 9, + is ten ",
+        "or more; a column is 1 h",
+    ]
 
 
 @given(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+PASSWORD = "correct horse"
 pytestmark = pytest.mark.slow
 
 
@@ -22,7 +23,9 @@ pytestmark = pytest.mark.slow
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a service whose users have passwords."""
     folder = tmp_path_factory.mktemp("closed")
-    users = users_file(folder, {"admin": "correct horse:demo:admin,member,reader"})
+    users = users_file(
+        folder, {"admin": f"{PASSWORD}:demo:admin,member,reader", "bob": f"{PASSWORD}:alt:member,reader"}
+    )
     api = {"auth_strategy": "http_basic", "users_file": users}
     database = f"sqlite:///{folder}/leasehold.db"
     with running("leasehold-standalone", database_url=database, options={"api": api}) as program:
@@ -37,9 +40,18 @@ def nobody(folder: Path) -> Shell:
 def test_a_password(closed: str, tmp_path: Path) -> None:
     login = {"OS_ENDPOINT": closed, "OS_USERNAME": "admin"}
     shell = nobody(tmp_path).with_environ(**login)
-    assert shell.with_environ(OS_PASSWORD="correct horse").ok("host", "list").status == 0
+    assert shell.with_environ(OS_PASSWORD=PASSWORD).ok("host", "list").status == 0
     wrong = shell.with_environ(OS_PASSWORD="wrong")("host", "list")
     assert (wrong.status, wrong.err.startswith("The user name or the password is wrong")) == (1, True)
+
+
+def test_who_may_not_list_hosts_has_a_calendar_of_how_many_are_free(closed: str, tmp_path: Path) -> None:
+    login = {"OS_ENDPOINT": closed, "OS_USERNAME": "bob", "OS_PASSWORD": PASSWORD}
+    bob = nobody(tmp_path).with_environ(**login)
+    assert bob("host", "list").status == 1
+    lines = bob.ok("calendar", "--for", "1d").out.splitlines()
+    (row,) = [line for line in lines if line.startswith("hosts ")]
+    assert set(row.removeprefix("hosts ")) == {"+"}
 
 
 def test_a_cloud_of_clouds_yaml_and_an_endpoint_without_v1(closed: str, tmp_path: Path) -> None:

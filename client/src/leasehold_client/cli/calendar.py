@@ -1,17 +1,20 @@
-"""`calendar`: when which hosts are free, drawn in the terminal."""
+"""`calendar`: when which hosts are free, or how many, drawn in the terminal."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import Talking
-from leasehold_client.cli.drawing import Row, Style, draw
+from leasehold_client.cli.drawing import Count, Row, Style, draw, draw_counts
 from leasehold_client.cli.times import DURATIONS
+from leasehold_client.errors import ApiError
 from leasehold_client.event import LATEST, LONGEST_WAIT
+from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +25,7 @@ _NO_TERMINAL = (100, 24)
 
 
 class ShowCalendar(Talking):
-    """Draw when which hosts are free, as wide as the terminal. For who may list hosts."""
+    """Draw when which hosts are free, as wide as the terminal; for who may not list hosts, how many are."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
@@ -55,7 +58,20 @@ class ShowCalendar(Talking):
     def _lines(self, options: argparse.Namespace) -> list[str]:
         start: datetime = options.start or self.clock.now().replace(second=0, microsecond=0)
         end: datetime = options.end or start + (options.lasts or WEEK)
-        return draw(self._rows(), start, max(end, start + timedelta(minutes=1)), self._style(options))
+        end, style = max(end, start + timedelta(minutes=1)), self._style(options)
+        try:
+            return draw(self._rows(), start, end, style)
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            return self._counted(start, end, style)
+
+    def _counted(self, start: datetime, end: datetime, style: Style) -> list[str]:
+        """Return the calendar of who may not list hosts: how many are free. What has passed is not told."""
+        begin = max(start, self.clock.now())
+        found = self.client.availability.show({"resource_type": HOST}, begin, max(end, begin + timedelta(minutes=1)))
+        counts = [Count(step.start, step.end, step.free) for step in found.steps]
+        return draw_counts(found.unit, counts, start, end, style)
 
     def _rows(self) -> list[Row]:
         taken = {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leasehold_client.cli.shown import show_moment, show_span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import tzinfo
 
 STEPS = tuple(
@@ -20,6 +20,7 @@ NARROWEST = 10
 """Columns of time that there are at least, however narrow the terminal is."""
 _GREEN, _DIM, _PLAIN = "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _TICK_EVERY = 12
+MOST_DIGIT = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def _cells(row: Row, starts: Sequence[datetime], step: timedelta, style: Style) 
     if not row.usable:
         marks = [out if mark == free else mark for mark in marks]
     text = "".join(marks)
-    return _coloured(text, free) if style.colour else text
+    return _in_colours(text, lambda mark: mark == free) if style.colour else text
 
 
 def _overlaps(row: Row, start: datetime, end: datetime) -> bool:
@@ -95,11 +96,11 @@ def _marks(style: Style) -> tuple[str, str, str]:
     return (".", "#", "x") if style.ascii else ("█", "·", "x")
 
 
-def _coloured(text: str, free: str) -> str:
+def _in_colours(text: str, free: Callable[[str], bool]) -> str:
     """Return the text with what is free in green, and the rest dim."""
     parts: list[str] = []
     for mark in text:
-        colour = _GREEN if mark == free else _DIM
+        colour = _GREEN if free(mark) else _DIM
         if not parts or not parts[-1].startswith(colour):
             parts.append(colour)
         parts[-1] += mark
@@ -108,3 +109,31 @@ def _coloured(text: str, free: str) -> str:
 
 def _wrapped(text: str, width: int) -> list[str]:
     return [text[begin : begin + width] for begin in range(0, len(text), max(1, width))]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many are free over `[start, end)`."""
+
+    start: datetime
+    end: datetime
+    free: int
+
+
+def draw_counts(noun: str, counts: Sequence[Count], start: datetime, end: datetime, style: Style) -> list[str]:
+    """Return the lines of a calendar that says how many are free, for who may not see which.
+
+    A column is the least that is free in its step, as a digit, and `+` from ten on.
+    """
+    label = min(len(noun), max(0, style.width - NARROWEST - 1))
+    step = step_for(end - start, max(NARROWEST, style.width - label - 1))
+    starts = [start + step * place for place in range(-(-(end - start) // step))]
+    digits = "".join(_digit(counts, each, each + step) for each in starts)
+    shown = _in_colours(digits, lambda mark: mark != "0") if style.colour else digits
+    legend = f"how many are free: 0 to 9, + is ten or more; a column is {show_span(step)}"
+    return [*_header(starts, label, style), f"{noun[:label]:{label}} {shown}", *_wrapped(legend, style.width)]
+
+
+def _digit(counts: Sequence[Count], start: datetime, end: datetime) -> str:
+    least = min((each.free for each in counts if each.start < end and start < each.end), default=0)
+    return "+" if least > MOST_DIGIT else str(least)

@@ -251,6 +251,14 @@ def test_a_boot_that_claims_after_us_is_refused(cloud: SandboxCloud) -> None:
     assert "no room" in str(cloud.servers.fault(boot.server.id))
 
 
+def test_a_boot_that_has_passed_the_scheduler_gets_room_on_a_host_that_is_disabled_since(cloud: SandboxCloud) -> None:
+    """As at Placement: a disabled service keeps the scheduler away, and nobody else."""
+    boot = cloud.servers.begin_boot(Order("a", "demo", "m1.small"))
+    cloud.hypervisors.set_health(ROOMIEST, enabled=False)
+    cloud.servers.land_boot(cloud.servers.claim_boot(boot))
+    assert [each.id for each in cloud.servers.on_host(ROOMIEST)] == [boot.server.id]
+
+
 # ---------------------------------------------------------------- scheduling
 
 

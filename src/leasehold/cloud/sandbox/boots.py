@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, delete, insert, select, update
 
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, Flavor, Server
 from leasehold.cloud.sandbox.flavors import find_flavor
-from leasehold.cloud.sandbox.hosts import read_hosts
+from leasehold.cloud.sandbox.hosts import read_hosts, read_providers
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
 from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, usages
@@ -172,9 +172,11 @@ def hosts_for(connection: Connection, needs: Needs, now: datetime) -> tuple[Sequ
 
 
 def _has_room(connection: Connection, boot: Boot, now: datetime) -> bool:
-    """Return whether each provider still has what the boot needs of it, whoever may use its host."""
-    hosts, _ = read_hosts(connection, boot.amounts.keys(), now, with_traits=False)
-    parts = {part.id: part for host in hosts for part in host.providers}
+    """Return whether each provider still has what the boot needs of it, whoever may use its host.
+
+    Placement grants it on a disabled host too: only the scheduler minds that.
+    """
+    parts = read_providers(connection, boot.amounts.keys(), now, with_traits=False)
     sources = boot.providers.items()
     return all(number in parts and parts[number].fits(name, boot.amounts[name]) for name, number in sources)
 

@@ -60,7 +60,7 @@ def read_hosts(
     trees: dict[int, list[int]] = defaultdict(list)
     for child in connection.execute(_CHILDREN):
         trees[child.parent_id].append(child.id)
-    parts = _read_providers(connection, sorted(classes), now, with_traits=with_traits)
+    parts = read_providers(connection, classes, now, with_traits=with_traits)
     found = [
         HostState(
             host.id,
@@ -73,9 +73,11 @@ def read_hosts(
     return found, connection.execute(_TOTAL).scalar_one()
 
 
-def _read_providers(
-    connection: Connection, classes: list[str], now: datetime, *, with_traits: bool
+def read_providers(
+    connection: Connection, names: Collection[str], now: datetime, *, with_traits: bool
 ) -> Mapping[int, ProviderState]:
+    """Return by number the providers that have these resource classes, of all hosts; one with only traits too."""
+    classes = sorted(names)
     have: dict[int, dict[str, Inventory]] = defaultdict(dict)
     for row in connection.execute(_INVENTORIES, {"classes": classes}).mappings():
         have[row["provider_id"]][row["resource_class"]] = Inventory(**{name: row[name] for name in FIELDS})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from bench.deployment import host_specs
 from leasehold.api.app import make_app
 from leasehold.cloud.sandbox import seed as planting
-from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import ApiSettings, CloudSettings, LeaseSettings, ManagerSettings, Settings
 from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Size
-from leasehold_nova.decision import FilterOptions
 from tests.factory import make_service
 from tests.web import LocalClient
 
@@ -114,12 +112,6 @@ class Site:
         return answer
 
 
-def _with_preemptibles(world: World) -> World:
-    """Return the world with a scheduler that allows preemptible servers."""
-    cloud = sandbox(world.engine, clock=world.clock.now, options=FilterOptions(allow_preemptibles=True))
-    return replace(world, cloud=cloud, service=replace(world.service, cloud=cloud))
-
-
 @contextmanager
 def open_site(
     hosts: int, database_url: str | None = None, settings: Settings = SETTINGS, shared: int = 0
@@ -132,7 +124,7 @@ def open_site(
         tempfile.TemporaryDirectory(prefix="leasehold-simulation-") as folder,
         make_service(database_url or Path(folder), settings=settings) as plain,
     ):
-        world = _with_preemptibles(plain)
+        world = plain.with_preemptibles()
         specs = host_specs(hosts + shared)
         planting.add_hosts(world.engine, specs)
         api = ApiSettings(auth_strategy="none", delete_wait_seconds=0.0)

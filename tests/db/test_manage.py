@@ -385,7 +385,7 @@ def test_pools_says_what_would_move_and_why_and_moves_it(run: Run, tmp_path: Pat
         code, out, _ = run(*where, "--dry-run")
         assert code == 0
         assert "the floor is 2" in out
-        assert "Would draw cmp-02, which has 0 servers." in out
+        assert "Would draw cmp-02, from which 0 servers have to move." in out
         assert world.host("cmp-02").membership == "shared"
         code, out, _ = run(*where)
         assert (code, "Begins to draw cmp-02" in out) == (0, True)

@@ -37,7 +37,7 @@ def run(args: Namespace, engine: Engine) -> int:
         found = planned(service) if args.dry_run else follow(service)
     except (CloudError, PluginError) as error:
         raise OperatorError(str(error)) from error
-    moves = [f"draw {each.label}, which has {each.servers} servers" for each in found.draw]
+    moves = [f"draw {each.label}, from which {each.servers} servers have to move" for each in found.draw]
     moves += [f"give back {each.label}, on which nothing is promised" for each in found.give_back]
     verb = "Would" if args.dry_run else "Begins to"
     lines = [*found.why, *(f"{verb} {move}." for move in moves)] if moves else [*found.why, "Nothing moves."]

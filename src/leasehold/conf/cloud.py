@@ -47,8 +47,9 @@ HOST_OPTIONS = [
     cfg.BoolOpt(
         "expect_preemptibles",
         default=True,
-        help="Whether there may be preemptible servers on free hosts. If not, starts of leases save the calls which "
-        "make sure that none is left on a host or lands there.",
+        help="Whether there may be preemptible servers on free hosts. If so, a shared host is drawn with those that "
+        "are on it, and the start of a lease ends them. If not, they are moved like others, and starts of leases save "
+        "the calls which make sure that none is left on a host or lands there. The same for APIs and managers.",
     ),
     cfg.IntOpt(
         "preemptible_grace_seconds",
@@ -85,9 +86,8 @@ HOST_OPTIONS = [
         "draw_order",
         default=CloudSettings().draw_order,
         help="Which shared hosts are drawn for a best-effort lease, if there is a choice: `fewest_servers`, those from "
-        "which the fewest servers have to move; `preemptible_first`, those from which the fewest servers have to move "
-        "that are not preemptible; or another entry point of the group `leasehold.draw_orders`. It is the same for all "
-        "APIs.",
+        "which the fewest servers have to move, without the preemptible ones, which stay; or another entry point of "
+        "the group `leasehold.draw_orders`. It is the same for all APIs.",
     ),
 ]
 

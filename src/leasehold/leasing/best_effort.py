@@ -164,7 +164,7 @@ class _Planning:
     def _with_figures(self, hosts: Sequence[Resource], able: Collection[int]) -> DrawPlan:
         drawing = _drawing(hosts)
         seen = [each for each in hosts if each.number in drawing or _stays_open(each)]
-        guests = self.service.types.get(HOST).driver.sized_guests(self.service.cloud, seen)
+        guests = self.service.types.get(HOST).driver.sized_guests(self.service.cloud, self.service.settings.cloud, seen)
         found = [
             Drawable(each.number, each.label, tuple(guests.get(each.number, ())))
             for each in seen

@@ -29,20 +29,14 @@ class DrawOrder(Protocol):
 
 
 class FewestServers:
-    """The fewest servers move; among as many, those with the least memory; then the host with the lowest number."""
+    """The fewest servers move; among as many, the fewest preemptible ones stay, which the lease will end.
+
+    Then those with the least memory to move; then the host with the lowest number.
+    """
 
     def ranked(self, hosts: Sequence[Drawable]) -> Sequence[Drawable]:
-        """Return them by the number of the servers that have to move, and by their memory."""
-        return sorted(hosts, key=lambda each: (len(each.movers), each.size.get("MEMORY_MB", 0)))
-
-
-class PreemptibleFirst:
-    """The fewest servers that are not preemptible move; among as many, as with `FewestServers`."""
-
-    def ranked(self, hosts: Sequence[Drawable]) -> Sequence[Drawable]:
-        """Return them by the number of servers that are not preemptible."""
-        few = FewestServers().ranked(hosts)
-        return sorted(few, key=lambda each: sum(not guest.preemptible for guest in each.movers))
+        """Return them by the number of servers that have to move, of those that stay, and by the memory to move."""
+        return sorted(hosts, key=lambda each: (len(each.movers), len(each.stayers), each.size.get("MEMORY_MB", 0)))
 
 
 def load_draw_order(name: str) -> DrawOrder:

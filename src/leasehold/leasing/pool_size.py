@@ -20,6 +20,7 @@ from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Candidate, Need, Plan, plan
 from leasehold.model.resource import HOST, HOST_POOL, Health
 from leasehold.model.waiting import window_at
+from leasehold.resource_types.preemption import stays_on_draw
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +52,7 @@ def planned(service: Service) -> Plan:
             (each.admitted if each.pooled else each.health is Health.HEALTHY) and not each.disabled,
             each.membership_since,
             promised.get(each.number),
-            len(guests.get(each.number, ())),
+            sum(not stays_on_draw(server, service.settings.cloud) for server in guests.get(each.number, ())),
             each.membership_reason is not None and now - (each.membership_since or now) < PAUSE_AFTER_FAILURE,
             held=each.held_for is not None,
         )

@@ -16,20 +16,20 @@ DISK = "DISK_GB"
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """A server on a shared host: the cloud's word for its state, whether it is preemptible, and its size.
+    """A server on a shared host: the cloud's word for its state, whether it stays when its host is drawn, and its size.
 
-    `size` is in units of Placement's resource classes; None if the cloud does not say it any more.
+    Preemptible servers stay. `size` is in units of Placement's resource classes; None if the cloud does not say it.
     """
 
     id: str
     status: str
-    preemptible: bool
+    stays: bool
     size: Mapping[str, int] | None
 
     @property
     def movable(self) -> bool:
-        """Say whether it can leave its host, as far as its state and size tell."""
-        return self.status in MOVABLE and (self.size is not None or self.status == LEAVES)
+        """Say whether its host can be drawn: it stays, or it can leave, as far as its state and size tell."""
+        return self.stays or (self.status in MOVABLE and (self.size is not None or self.status == LEAVES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,12 @@ class Drawable:
     @property
     def movers(self) -> tuple[Guest, ...]:
         """The servers that have to be moved."""
-        return tuple(each for each in self.guests if each.status != LEAVES)
+        return tuple(each for each in self.guests if each.status != LEAVES and not each.stays)
+
+    @property
+    def stayers(self) -> tuple[Guest, ...]:
+        """The servers that stay, and that a lease of the host will end."""
+        return tuple(each for each in self.guests if each.status != LEAVES and each.stays)
 
     @property
     def size(self) -> Mapping[str, int]:

@@ -37,8 +37,9 @@ class Candidate:
     """A host that may move.
 
     `usable` says that it works and is not disabled. `since` is when it came to where it is, None if it was there at
-    first. `promised` is when the first promise on it begins, None without any. `servers` run on it; `failed` says that
-    its last draw has failed, not long ago. `held` says that it is there, or comes, for one best-effort lease alone.
+    first. `promised` is when the first promise on it begins, None without any. `servers` would have to move if it were
+    drawn; `failed` says that its last draw has failed, not long ago. `held` says that it is there, or comes, for one
+    best-effort lease alone.
     """
 
     number: int
@@ -78,9 +79,9 @@ class Plan:
 def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime) -> Plan:
     """Return what to do now; needs that begin later than the lead time have to wait. Never both draws and gives back.
 
-    The hosts with the fewest servers are drawn first. Only a host on which nothing at all is promised is given back,
-    and only when it was in the pool for the lead time: else one that was drawn for a lease would go before that lease
-    is tried again.
+    The hosts from which the fewest servers have to move are drawn first. Only a host on which nothing at all is
+    promised is given back, and only when it was in the pool for the lead time: else one that was drawn for a lease
+    would go before that lease is tried again.
     """
     needs = [each for each in needs if each.window.start <= now + size.lead]
     lacking, left = _lacking(hosts, needs)

@@ -262,7 +262,12 @@ class Driver(ABC, Generic[R]):
         """
         return {}
 
-    def sized_guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Guest]]:  # noqa: ARG002 - a default
+    def sized_guests(
+        self,
+        cloud: Cloud,  # noqa: ARG002 - a default
+        settings: CloudSettings,  # noqa: ARG002 - a default
+        resources: Sequence[Resource],  # noqa: ARG002 - a default
+    ) -> Mapping[int, Sequence[Guest]]:
         """Return by number the servers on shared resources with their sizes; changes nothing. Raises CloudError."""
         return {}
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from leasehold.cloud.ports import Server
+    from leasehold.conf.settings import CloudSettings
+
 log = logging.getLogger(__name__)
 
 NAMESPACE = "leasehold.preemption_orders"
@@ -33,6 +36,14 @@ class Candidate:
     amounts: Mapping[str, int]
     status: str = "ACTIVE"
     created_at: datetime | None = None
+
+
+def stays_on_draw(server: Server, settings: CloudSettings) -> bool:
+    """Return whether a server stays when its host is drawn into the reservation pool: a lease of the host ends it.
+
+    Where no preemptible servers are expected, they are moved like others (`[physical:host] expect_preemptibles`).
+    """
+    return server.preemptible and settings.expect_preemptibles
 
 
 class PreemptionOrder(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold.leasing.draw_order import FewestServers, PreemptibleFirst, in_order, load_draw_order
+from leasehold.leasing.draw_order import FewestServers, in_order, load_draw_order
 from leasehold.model.draw import Drawable, Guest
 from leasehold.resource_types.registry import PluginError
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from leasehold.leasing.draw_order import DrawOrder
 
 
-def host(number: int, *memory: int, preemptible: bool = False) -> Drawable:
-    """Return a host with a server for each of these amounts of memory."""
-    guests = (Guest(f"{number}-{each}", "ACTIVE", preemptible, {"MEMORY_MB": each}) for each in memory)
+def host(number: int, *memory: int, stay: int = 0) -> Drawable:
+    """Return a host with a server to move for each of these amounts of memory, and so many that stay."""
+    guests = [Guest(f"{number}-{each}", "ACTIVE", stays=False, size={"MEMORY_MB": each}) for each in memory]
+    guests += [Guest(f"{number}-stays-{each}", "SHUTOFF", stays=True, size={"MEMORY_MB": 9}) for each in range(stay)]
     return Drawable(number, f"h{number}", tuple(guests))
 
 
-HOSTS = [host(1, 5, 5), host(2, 8), host(3, 7), host(4), host(5, 1, 1, 1, preemptible=True)]
+HOSTS = [host(1, 5, 5), host(2, 8), host(3, 7), host(4), host(5, stay=3), host(6, 6, stay=1)]
 
 
 class Reverse:
@@ -50,11 +51,10 @@ class Broken:
 @pytest.mark.parametrize(
     ("order", "wanted"),
     [
-        (FewestServers(), [4, 3, 2, 1, 5]),
-        (PreemptibleFirst(), [4, 5, 3, 2, 1]),
-        (Reverse(), [5, 4, 3, 2, 1]),
-        (Forgetful(), [4, 3, 2, 1, 5]),
-        (Broken(), [4, 3, 2, 1, 5]),
+        (FewestServers(), [4, 5, 3, 2, 6, 1]),
+        (Reverse(), [6, 5, 4, 3, 2, 1]),
+        (Forgetful(), [4, 5, 3, 2, 6, 1]),
+        (Broken(), [4, 5, 3, 2, 6, 1]),
     ],
     ids=lambda each: "" if isinstance(each, list) else type(each).__name__,
 )
@@ -65,6 +65,5 @@ def test_which_hosts_come_first(order: DrawOrder, wanted: list[int], caplog: pyt
 
 def test_an_order_is_found_by_its_name() -> None:
     assert isinstance(load_draw_order("fewest_servers"), FewestServers)
-    assert isinstance(load_draw_order("preemptible_first"), PreemptibleFirst)
     with pytest.raises(PluginError, match=r"draw_order names 'alphabetical'"):
         load_draw_order("alphabetical")

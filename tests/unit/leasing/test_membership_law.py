@@ -2,7 +2,8 @@
 
 No lease is granted on a host outside the reservation pool. A draw succeeds, or leaves the host as it was. No server is
 lost, and nothing of ours is left on a host when nothing is under way. A host is held for a lease only as long as that
-waits with a plan, and such a lease is granted or times out (feature A4).
+waits with a plan, and such a lease is granted or times out (feature A4). A preemptible server is never moved, and ended
+only on a host that a lease got (feature K1).
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import select
 
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.conf.settings import CloudSettings
 from leasehold.db.allocation import in_use
+from leasehold.db.tables import allocations, resources
 from leasehold.leasing import create, queries, resource
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.holds import is_held
@@ -53,6 +56,10 @@ MOVES = st.lists(
             st.sampled_from(["lease", "lease", "effort", "effort", "delete", "boot", "boot", "unboot", "remove"]),
             st.integers(0, 9),
         ),
+        st.tuples(
+            st.sampled_from(["spot", "spot", "unspot"]),
+            st.integers(0, 9),
+        ),
         st.tuples(st.sampled_from(["disable", "enable", "fail", "recover", "check"]), st.integers(0, 3)),
         st.tuples(st.sampled_from(["slow_moves", "fault", "kill"]), st.integers(0, 40)),
         st.tuples(st.just("pass"), st.integers(1, 40)),
@@ -63,11 +70,16 @@ MOVES = st.lists(
 
 
 class History:
-    """A service on which moves are made; `servers` are those that users have booted and not deleted."""
+    """A service on which moves are made; `servers` are those that users have booted and not deleted.
+
+    `spots` are the hosts of such servers that are preemptible, and `leased` the hosts that leases have got so far.
+    """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.servers: list[str] = []
+        self.spots: dict[str, str] = {}
+        self.leased: set[str] = set()
 
     def move(self, what: str, number: int) -> None:
         """Make a move, let the manager do what is due, and check that nothing is promised outside the pool."""
@@ -86,8 +98,21 @@ class History:
                 assert each.pooled or not in_use(connection, each.number, world.now()), each.label
                 assert each.pooled or not each.reservable, each.label
         assert set(self.servers) <= world.servers()
+        self.check_spots()
         planned = {each.id for each in queries.list_leases(world.service, None) if is_held(each)}
         assert {each.held_for for each in world.listed() if each.held_for is not None} <= planned
+
+    def check_spots(self) -> None:
+        """Check where the preemptible servers are, or were."""
+        with self.world.service.db.reading() as connection:
+            got = connection.execute(select(resources.c.attributes).join(allocations)).scalars()
+            self.leased |= {each["service_name"] for each in got}
+        there = {each.id: each.service_host for each in self.world.cloud.servers.all()}
+        for ident, host in list(self.spots.items()):
+            if ident in there:
+                assert there[ident] == host
+            else:
+                assert self.spots.pop(ident) in self.leased
 
     def settle(self) -> None:
         """End all faults, let everything that is under way come to its end, and check what is left."""
@@ -168,6 +193,17 @@ class History:
         if self.servers:
             self.world.cloud.servers.delete(self.servers.pop(number % len(self.servers)))
 
+    def _spot(self, number: int) -> None:
+        server = self.world.cloud.servers.boot(f"spot-{number}", "alt", "m1.small", preemptible=True)
+        if server.service_host is not None:
+            self.spots[server.id] = server.service_host
+
+    def _unspot(self, number: int) -> None:
+        if self.spots:
+            spot = sorted(self.spots)[number % len(self.spots)]
+            self.world.cloud.servers.delete(spot)
+            del self.spots[spot]
+
     def _disable(self, number: int) -> None:
         self.world.disable(self._name(number))
 
@@ -210,14 +246,21 @@ class History:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(MOVES)
 def test_a_host_is_in_one_pool_or_the_other_and_nothing_is_promised_outside(moves: list[Any]) -> None:
-    with TemporaryDirectory() as folder, make_service(Path(folder), settings=SETTINGS) as world:
+    with TemporaryDirectory() as folder, make_service(Path(folder), settings=SETTINGS) as plain:
+        world = plain.with_preemptibles()
         # The other hosts of the sandbox are nobody's, so that servers have somewhere to go.
         history = History(world)
+        world.enrol("cmp-01", "cmp-06", "cmp-09")
+        run_manager(world)
+        for number in range(2):
+            history.move("spot", number)
+        assert set(history.spots.values()) == {"cmp-09"}
+        world.move("cmp-09", "shared")
+        run_manager(world)
         for number in range(4):
             history.boot(number)
         world.cloud.servers.take_to_migrate(30)
-        world.enrol("cmp-01", "cmp-06")
-        world.share("cmp-02", "cmp-09")
+        world.share("cmp-02")
         for each in moves:
             history.move(*each)
         history.settle()

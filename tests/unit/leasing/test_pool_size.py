@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import update
 
+from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.pool_size import follow, planned
 from leasehold.manager.pool_size import PoolSizer
 from leasehold.model.lease_type import LeaseType
@@ -80,6 +82,14 @@ def test_the_floor_is_kept_and_the_ceiling_is_not_passed(world: World) -> None:
     follow(sized_world.service)
     run_for(world, seconds=30)
     assert pooled(world) == {"cmp-01", "cmp-02", "cmp-06"}
+
+
+def test_a_host_is_drawn_first_whose_servers_stay_because_they_are_preemptible(world: World) -> None:
+    wait_for(world, hosts(2))
+    assert [each.label for each in planned(world.service).draw] == ["cmp-02"]
+    world.execute(update(servers).values(preemptible=True))
+    (found,) = planned(world.service).draw
+    assert (found.label, found.servers) == ("cmp-09", 0)
 
 
 def test_slots_that_wait_count_as_one_host(world: World) -> None:

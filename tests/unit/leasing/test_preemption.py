@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
-from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.preemption import warn_preemptibles
@@ -20,7 +19,6 @@ from leasehold.manager.preemption import PreemptionWatcher
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import EventFilter, ServerNews
 from leasehold.resource_types.displacement import CLOSING
-from leasehold_nova.decision import FilterOptions
 from tests.factory import Clock, hosts, instances, make_service, run_for, run_until
 from tests.unit.leasing.looking import findings
 
@@ -42,9 +40,7 @@ CMP_02 = '["==", "$hypervisor_hostname", "cmp-02"]'
 def with_grace(world: World, grace: timedelta = GRACE, **more: Any) -> World:
     """Return the world with preemptible servers and a grace period."""
     settings = replace(world.service.settings.cloud, preemptible_grace=grace, **more)
-    world = world.with_settings(cloud=settings)
-    cloud = sandbox(world.engine, clock=world.clock.now, options=FilterOptions(allow_preemptibles=True))
-    return replace(world, cloud=cloud, service=replace(world.service, cloud=cloud))
+    return world.with_settings(cloud=settings).with_preemptibles()
 
 
 @pytest.fixture

@@ -9,22 +9,17 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.leasing.draw_order import FewestServers, PreemptibleFirst, in_order
+from leasehold.leasing.draw_order import FewestServers, in_order
 from leasehold.model.draw import Drawable, Guest, Room, first_enough, first_without_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from leasehold.leasing.draw_order import DrawOrder
 
 Kinds = frozenset[str]
 sizes = st.fixed_dictionaries({"VCPU": st.integers(1, 4), "MEMORY_MB": st.integers(1, 4), "DISK_GB": st.integers(0, 4)})
 guests = st.builds(Guest, st.uuids().map(str), st.sampled_from(["ACTIVE", "PAUSED", "DELETING"]), st.booleans(), sizes)
 hosts = st.lists(st.tuples(st.lists(guests, max_size=3), st.sampled_from("ab")), max_size=6)
 wishes = st.lists(st.tuples(st.sampled_from([{"a"}, {"b"}, {"a", "b"}]).map(frozenset), st.integers(1, 3)), max_size=3)
-
-
-ORDERS: list[DrawOrder] = [FewestServers(), PreemptibleFirst()]
 
 
 def served(wanted: Sequence[Kinds], there: Sequence[str]) -> bool:
@@ -43,9 +38,9 @@ def subsets(numbers: Iterable[int]) -> Iterable[frozenset[int]]:
     return (frozenset(each) for each in parts)
 
 
-@given(hosts, st.lists(st.sampled_from("ab"), max_size=3), wishes, st.sampled_from(ORDERS))
+@given(hosts, st.lists(st.sampled_from("ab"), max_size=3), wishes)
 def test_no_other_choice_disturbs_fewer_servers(
-    shared: list[tuple[list[Guest], str]], pool: list[str], asked: list[tuple[Kinds, int]], order: DrawOrder
+    shared: list[tuple[list[Guest], str]], pool: list[str], asked: list[tuple[Kinds, int]]
 ) -> None:
     """Reservations with different properties compete for hosts of two kinds; some are in the pool already."""
     found = {number: Drawable(number, str(number), tuple(there)) for number, (there, _) in enumerate(shared)}
@@ -56,12 +51,12 @@ def test_no_other_choice_disturbs_fewer_servers(
         return served(wanted, [*pool, *(kinds[each] for each in sorted(numbers))])
 
     def cost(numbers: frozenset[int]) -> tuple[int, ...]:
-        movers = [guest for number in numbers for guest in found[number].movers]
-        lasting = sum(not each.preemptible for each in movers) if isinstance(order, PreemptibleFirst) else 0
-        memory = sum((each.size or {})["MEMORY_MB"] for each in movers)
-        return lasting, len(movers), memory, len(numbers)
+        there = [guest for number in numbers for guest in found[number].guests if guest.status != "DELETING"]
+        moving = [guest for guest in there if not guest.stays]
+        memory = sum((each.size or {})["MEMORY_MB"] for each in moving)
+        return len(moving), len(there) - len(moving), memory, len(numbers)
 
-    ranked = [each.number for each in in_order(order, list(found.values()))]
+    ranked = [each.number for each in in_order(FewestServers(), list(found.values()))]
     chosen = first_enough(ranked, enough)
     possible = [each for each in subsets(found) if enough(each)]
     if not possible:
@@ -102,12 +97,19 @@ def _holds(moving: Sequence[Guest], places: Sequence[int], free: Sequence[dict[s
 
 
 def test_who_can_leave_a_host() -> None:
-    known, unknown = Guest("1", "ACTIVE", preemptible=False, size={"VCPU": 1}), Guest("2", "ACTIVE", False, None)
+    known, unknown = Guest("1", "ACTIVE", stays=False, size={"VCPU": 1}), Guest("2", "ACTIVE", False, None)
     assert (known.movable, unknown.movable) == (True, False)
     assert not Guest("3", "SHUTOFF", False, {"VCPU": 1}).movable
     assert Guest("4", "DELETING", False, None).movable
     host = Drawable(1, "a", (known, Guest("4", "DELETING", False, None)))
     assert (host.movers, host.size) == ((known,), {"VCPU": 1})
+
+
+def test_who_stays_need_not_leave_the_host() -> None:
+    stopped, going = Guest("1", "SHUTOFF", stays=True, size=None), Guest("2", "DELETING", True, {"VCPU": 1})
+    assert (stopped.movable, going.movable) == (True, True)
+    host = Drawable(1, "a", (stopped, going))
+    assert (host.movers, host.stayers, host.size) == ((), (stopped,), {})
 
 
 def test_a_host_without_disk_in_placement_has_room_for_any_disk() -> None:

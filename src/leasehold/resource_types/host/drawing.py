@@ -1,8 +1,9 @@
 """How a host gets into the reservation pool while it serves everybody, and how it gets out again (decision 0056).
 
-That nothing runs on it is proved, not hoped for: the compute service is disabled, so that the scheduler chooses the
-host no more, and all that is left of its resource provider is claimed, so that a boot which has passed the scheduler
-before is refused. Then nothing but what the cloud shows is there, or comes. Every call may be repeated.
+Its servers are moved away, but for preemptible ones: they stay, as on any free host, until a lease starts there (0064).
+That nothing else runs on it is proved, not hoped for: the compute service is disabled, so that the scheduler chooses
+the host no more, and all that is left of its resource provider is claimed, so that a boot which has passed the
+scheduler before is refused. Then nothing but what the cloud shows is there, or comes. Every call may be repeated.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold.model.errors import some_of
 from leasehold.resource_types.attempts import do_all
 from leasehold.resource_types.host.enrolment import DRAWS, give_provider, place
+from leasehold.resource_types.preemption import stays_on_draw
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -25,19 +27,23 @@ GOING = frozenset({"MIGRATING", "DELETING"})
 
 
 def draw(cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
-    """Close the host, move its servers away, and once nothing is on it put it into the free pool and open it.
+    """Close the host, move its servers away, and once only preemptible ones are on it put it into the free pool.
 
-    Returns what is still on it.
+    There it is opened. Returns what is still on it.
     """
     host, hostname = attributes["service_name"], attributes["hypervisor_hostname"]
     cloud.hypervisors.disable(host, DRAWS)
     foreign = cloud.providers.claim_rest(hostname)
     # After the claims: a boot that came before them is in one of the two.
-    servers = cloud.servers.on_host(host)
-    staying = [partial(cloud.servers.migrate, each.id) for each in servers if each.status not in GOING]
-    do_all(staying, patient=False)
-    if servers or foreign:
-        return _spelled(servers, foreign - {each.id for each in servers})
+    there = cloud.servers.on_host(host)
+    leaving = [each for each in there if not stays_on_draw(each, settings)]
+    do_all([partial(cloud.servers.migrate, each.id) for each in leaving if each.status not in GOING], patient=False)
+    if len(leaving) < len(there):
+        # One of those that stay may have been deleted since the claims: who took its room shows now.
+        foreign |= cloud.providers.claim_rest(hostname)
+    others = foreign - {each.id for each in there}
+    if leaving or others:
+        return _spelled(leaving, others)
     give_provider(cloud, attributes)
     # This drops the claims too; the disabled service keeps the scheduler away until the host is in the free pool.
     place(cloud, settings, attributes)

@@ -94,7 +94,10 @@ class HostDriver(Driver[HostRequest]):
         release(cloud, settings, attributes, alone=alone)
 
     def draw(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> str | None:
-        """Close the host to everybody, move its servers away, and put it into the free pool once it is empty."""
+        """Close the host to everybody, move its servers away, and put it into the free pool once they are gone.
+
+        Preemptible servers stay.
+        """
         return drawing.draw(cloud, settings, attributes)
 
     def share(self, cloud: Cloud, settings: CloudSettings, attributes: Mapping[str, Any]) -> None:
@@ -127,9 +130,11 @@ class HostDriver(Driver[HostRequest]):
             there[server.service_host].append(server)
         return {each.number: there[each.attributes["service_name"]] for each in resources}
 
-    def sized_guests(self, cloud: Cloud, resources: Sequence[Resource]) -> Mapping[int, Sequence[Guest]]:
+    def sized_guests(
+        self, cloud: Cloud, settings: CloudSettings, resources: Sequence[Resource]
+    ) -> Mapping[int, Sequence[Guest]]:
         """Return the servers on the hosts, with what their flavors say of their sizes."""
-        return sized(cloud, self.guests(cloud, resources))
+        return sized(cloud, settings, self.guests(cloud, resources))
 
     def room(self, cloud: Cloud, resource: Resource) -> Room:
         """Return what Placement has left for servers on the host."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.openstack.leasehold import FREE_POOL, running_leasehold
 from tests.openstack.person import HOST, Person, minute, nothing_left
+from tests.openstack.test_scheduler import flavor as flavor_with
+from tests.openstack.test_scheduler import preemptibles_allowed
 from tests.processes import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.openstack.cloud import RunningCloud
+
+__all__ = ["preemptibles_allowed"]
 
 WITHIN = 120.0
 
@@ -105,6 +109,49 @@ def test_a_host_is_drawn_leased_and_given_back_and_no_server_is_lost(admin: Pers
         wait_for(lambda: free(admin) == {drawn}, within=WITHIN)
         move(admin, hosts[drawn], "shared")
         assert free(admin) == set()
+        assert where(admin, server) == ("ACTIVE", other)
+
+
+@contextmanager
+def alone(admin: Person, host: str) -> Iterator[None]:
+    """Let Nova's scheduler choose no other host meanwhile."""
+    with ExitStack() as undo:
+        for name in admin.cloud.computes:
+            if name != host:
+                undo.callback(admin.set_compute, name, status="enabled")
+                admin.set_compute(name, status="disabled", disabled_reason="a test")
+        yield
+
+
+def test_a_host_is_drawn_with_its_preemptible_server_which_a_lease_ends(
+    admin: Person, demo: Person, preemptibles_allowed: None
+) -> None:
+    alt, name = Person(admin.cloud, "alt"), admin.cloud.computes[0]
+    with (
+        flavor_with(admin.sdk, {"blazar:preemptible": "true"}) as preemptible,
+        nothing_left(admin),
+        ExitStack() as undo,
+    ):
+        hosts = enrolled(admin, undo, "shared")
+        move(admin, hosts[name], "reservation")
+        spot = alt.boot(preemptible)
+        undo.callback(alt.sdk.compute.delete_server, spot)
+        assert (alt.outcome(spot), where(admin, spot)[1]) == ("ACTIVE", name)
+        move(admin, hosts[name], "shared")
+        with alone(admin, name):
+            server = demo.boot(flavor(demo))
+            undo.callback(wait_for, lambda: server not in demo.servers(), within=WITHIN)
+            undo.callback(demo.sdk.compute.delete_server, server)
+            assert (demo.outcome(server), where(admin, server)[1]) == ("ACTIVE", name)
+        move(admin, hosts[name], "reservation")
+        status, other = where(admin, server)
+        assert (status, other != name) == ("ACTIVE", True)
+        assert where(admin, spot) == ("ACTIVE", name)
+        lease = demo.lease(HOST)
+        assert spot not in alt.servers()
+        leased = demo.boot(flavor(demo), lease["reservations"][0]["id"])
+        assert (demo.outcome(leased), where(admin, leased)) == ("ACTIVE", ("ACTIVE", name))
+        demo.delete(lease)
         assert where(admin, server) == ("ACTIVE", other)
 
 

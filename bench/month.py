@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 from bench.row import Course, Row
 from bench.simulation.hosts import TROUBLES
 from bench.simulation.lateness import FAILED_TRY, GAVE_UP, GRANTED_AFTER_WAITING, STARTED
-from bench.simulation.people import GRANTED, REFUSED
+from bench.simulation.people import GRANTED, KEPT, REFUSED
 from bench.simulation.plan import WAYS
 from bench.simulation.simulation import simulate
 from bench.simulation.source import DAYS, month
 from bench.simulation.utilisation import STATES, WAITING
-from leasehold.model.event_log import ResourceNews, ServerNews
+from leasehold.model.event_log import LeaseNews, ResourceNews, ServerNews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 SEED: Final = 20_261_123
 PLOT: Final = "month"
+NEWS: Final = (
+    ResourceNews.DRAWN,
+    ResourceNews.GIVEN_BACK,
+    ResourceNews.DRAW_FAILED,
+    LeaseNews.NO_SHOW_WARNED,
+    LeaseNews.NO_SHOW_RELEASED,
+)
+"""The events that are counted."""
 
 
 def run(*, quick: bool = False) -> list[Row]:
@@ -50,7 +58,7 @@ def rows_of(report: Report) -> Iterator[Row]:
     for trouble in TROUBLES:
         yield Row(f"month: {trouble}", report.hosts.happened[trouble], "")
     yield Row("month: preemptible servers told of their end", report.news[ServerNews.ENDS], "")
-    for news in (ResourceNews.DRAWN, ResourceNews.GIVEN_BACK, ResourceNews.DRAW_FAILED):
+    for news in NEWS:
         yield Row(f"month: events {news}", report.news[news], "")
     for state in (*STATES, WAITING):
         share = report.utilisation.mean(state)
@@ -65,7 +73,7 @@ def rows_of(report: Report) -> Iterator[Row]:
 def _by_way(report: Report) -> Iterator[Row]:
     counts = report.people.answers + report.watch.counts
     for way in WAYS:
-        for what in (GRANTED, REFUSED, GRANTED_AFTER_WAITING, GAVE_UP, FAILED_TRY):
+        for what in (GRANTED, REFUSED, KEPT, GRANTED_AFTER_WAITING, GAVE_UP, FAILED_TRY):
             if counts[way, what]:
                 yield Row(f"month, {way}: {what}", counts[way, what], "")
 

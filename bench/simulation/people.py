@@ -45,7 +45,7 @@ class Held:
 class People:
     """What was asked for and what became of it: `answers` counts by way or ending and by answer.
 
-    `busy` says of each lease that has started until when the work lasts for which it was made.
+    `busy` says of each lease that has started until when the work lasts for which it was made, if anybody came.
     """
 
     site: Site
@@ -101,8 +101,9 @@ class People:
         if held is None:
             return
         held = replace(held, start=start, end=end)
-        self.busy[lease_id] = self.site.now() + timedelta(seconds=held.wish.ran)
-        self.site.agenda.at(self.site.now() + BOOTS_AFTER, partial(self._boot, held))
+        if held.wish.comes:
+            self.busy[lease_id] = self.site.now() + timedelta(seconds=held.wish.ran)
+            self.site.agenda.at(self.site.now() + BOOTS_AFTER, partial(self._boot, held))
         if not held.wish.ending.ahead:
             self._plan(held)
 
@@ -114,7 +115,10 @@ class People:
     def _act(self, held: Held) -> None:
         ending = held.wish.ending
         method, body = ("DELETE", None) if ending.body is None else ("PUT", ending.body(held))
-        answer = self.site.expect(self._send(held.wish, method, f"/leases/{held.id}", body), 200, 204, 404, 409)
+        # A lease that nobody used has ended before anybody looks, and one that has ended can only be renamed.
+        over = (400,) if "no_show_seconds" in held.wish.reservation else ()
+        answer = self._send(held.wish, method, f"/leases/{held.id}", body)
+        self.site.expect(answer, 200, 204, 404, 409, *over)
         self.answers[ending.name, "done" if answer.status_code < 300 else REFUSED] += 1
 
     def _boot(self, held: Held) -> None:
@@ -127,6 +131,12 @@ class People:
             flavor, hints = ("m1.small", [part]) if whole else (part, [])
             server = self.site.world.cloud.servers.boot(f"job-{held.wish.job}", held.wish.project, flavor, hints)
             self.booted[server.status] += 1
+            if held.wish.gives_back:
+                self.site.agenda.at(
+                    held.end + timedelta(seconds=held.wish.stay),
+                    partial(self.site.world.cloud.servers.delete, server.id),
+                )
 
     def _send(self, wish: Wish, method: str, path: str, body: Any = None) -> Any:
-        return self.site.ask((f"user-{wish.user}", wish.project, "member,reader"), method, path, body)
+        roles = "admin,member,reader" if wish.gives_back else "member,reader"
+        return self.site.ask((f"user-{wish.user}", wish.project, roles), method, path, body)

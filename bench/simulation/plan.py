@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench.deployment import HOST, INSTANCE
 from bench.simulation.endings import Ending, draw_ending
+from leasehold.model.end_action import EndAction
+from leasehold.model.ending import OnEnd
 from leasehold.model.lease_type import LeaseType
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ class Wish:
     """What somebody asks for at a moment, in seconds of the trace.
 
     The lease starts `lead` seconds later, or, without one, `now`; it lasts `length` seconds. `ran` is how long the work
-    takes for which it is made. `fields` are further fields of the request, `deadline` counts from the moment.
+    takes for which it is made. `fields` are further fields of the request, `deadline` counts from the moment. Whoever
+    does not come boots no server. Servers that are given back with their host are deleted `stay` seconds after the end.
     """
 
     job: int
@@ -54,6 +57,13 @@ class Wish:
     lead: int | None = None
     deadline: int | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
+    comes: bool = True
+    stay: int = 0
+
+    @property
+    def gives_back(self) -> bool:
+        """Whether its hosts leave the reservation pool with their servers, which only administrators may ask for."""
+        return self.reservation.get("on_end") == OnEnd.GIVE_BACK
 
     @property
     def project(self) -> str:
@@ -95,24 +105,35 @@ def _waitlist(rng: random.Random) -> Mapping[str, Any]:
     return {"fields": {"type": LeaseType.WAITLIST.value}, "deadline": rng.randint(2, 36) * HOUR}
 
 
+def _best_effort(rng: random.Random) -> Mapping[str, Any]:
+    """Return what it adds to have shared hosts drawn: a deadline, or none, which is that of the configuration."""
+    fields = {"fields": {"type": LeaseType.BEST_EFFORT.value}}
+    return fields if rng.random() < 0.3 else {**fields, "deadline": rng.randint(20, 180) * MINUTE}
+
+
 def _series(rng: random.Random) -> Mapping[str, Any]:
     return {"lead": _ahead(rng), "fields": {"rule": rng.choice(RULES)}}
 
 
 WAYS: Final[Mapping[str, Way]] = {
-    LeaseType.SCHEDULED.value: Way(33, _scheduled),
-    LeaseType.IMMEDIATE.value: Way(25, _immediate),
-    LeaseType.RETRY.value: Way(20, _retry),
-    LeaseType.WAITLIST.value: Way(20, _waitlist),
+    LeaseType.SCHEDULED.value: Way(31, _scheduled),
+    LeaseType.IMMEDIATE.value: Way(23, _immediate),
+    LeaseType.RETRY.value: Way(18, _retry),
+    LeaseType.WAITLIST.value: Way(18, _waitlist),
+    LeaseType.BEST_EFFORT.value: Way(8, _best_effort),
     SERIES: Way(2, _series),
 }
 """By the word for it in reports; the shares add up to a hundred."""
 AFTERWARDS: Final[Mapping[str, tuple[int, Mapping[str, Any]]]] = {
-    "deleted": (70, {}),
-    "grace": (15, {"grace_seconds": 15 * MINUTE}),
-    "recycled": (15, {"on_end": "recycle", "grace_seconds": 5 * MINUTE, "recycle_seconds": HOUR}),
+    "deleted": (60, {}),
+    "imaged": (6, {"before_end": EndAction.SNAPSHOT.value}),
+    "grace": (14, {"grace_seconds": 15 * MINUTE}),
+    "recycled": (14, {"on_end": OnEnd.RECYCLE.value, "grace_seconds": 5 * MINUTE, "recycle_seconds": HOUR}),
+    "given back": (6, {"on_end": OnEnd.GIVE_BACK.value}),
 }
 """What becomes of servers at the end of a lease: of a hundred leases so many, and the keys of their reservation."""
+NO_SHOWS: Final = 0.12
+"""The share of leases that release what is not used; half of their owners do not come at all."""
 
 
 def plan(asks: Iterable[tuple[Ask, int]], seed: int) -> Iterator[Wish]:
@@ -125,6 +146,7 @@ def _wish(ask: Ask, ran: int, rng: random.Random) -> Wish:
     (way,) = rng.choices(list(WAYS), weights=[each.share for each in WAYS.values()])
     length = max(ask.length, SHORTEST)
     hosts = min(ask.hosts, BROAD) if way == SERIES else ask.hosts
+    watched, comes = _no_show(rng)
     return Wish(
         job=ask.job,
         user=ask.user,
@@ -132,8 +154,10 @@ def _wish(ask: Ask, ran: int, rng: random.Random) -> Wish:
         moment=ask.start,
         length=length,
         ran=min(max(ran, SHORTEST // 2), length),
-        reservation={**_reservation(hosts, rng), **_afterwards(rng)},
+        reservation={**(asked := _reservation(hosts, rng)), **_afterwards(rng, asked), **watched},
         ending=draw_ending(rng, granted_ahead="lead" in (added := WAYS[way].add(rng))),
+        comes=comes,
+        stay=rng.randrange(12 * HOUR),
         **added,
     )
 
@@ -146,7 +170,15 @@ def _reservation(hosts: int, rng: random.Random) -> Mapping[str, Any]:
     return {**HOST, "min": least, "max": hosts}
 
 
-def _afterwards(rng: random.Random) -> Mapping[str, Any]:
+def _afterwards(rng: random.Random, reservation: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return how long the servers of a job may outlive its lease: mostly not at all."""
     (chosen,) = rng.choices(list(AFTERWARDS), weights=[share for share, _ in AFTERWARDS.values()])
-    return AFTERWARDS[chosen][1]
+    keys = AFTERWARDS[chosen][1]
+    whole = reservation["resource_type"] == HOST["resource_type"]
+    return keys if whole or keys.get("on_end") != OnEnd.GIVE_BACK else {}
+
+
+def _no_show(rng: random.Random) -> tuple[Mapping[str, Any], bool]:
+    """Return the keys of a reservation that releases what is not used, if so, and whether its owner comes."""
+    seconds, watched, comes = rng.randint(10, 40) * MINUTE, rng.random() < NO_SHOWS, rng.random() < 0.5
+    return ({"no_show_seconds": seconds}, comes) if watched else ({}, True)

@@ -103,6 +103,9 @@ class Simulation:
             moment = self._begun + timedelta(seconds=wish.moment)
             if moment < self._end:
                 site.agenda.at(moment, partial(people.ask_for, wish))
+        # What came before is the enrolment of the hosts.
+        sequence_events(site.world.service)
+        self._read_news()
         self.report.hosts.begin()
         self._repeat(HOUR / SAMPLES, self.report.utilisation.sample)
         self._repeat(HOUR, self._vary_deletions)

@@ -33,6 +33,8 @@ SEED = 6
 HOSTS = 24
 HOURS = 30
 PIECE = generated(seed=SEED, jobs=200, hosts=HOSTS, days=HOURS / 24)
+ONE = {**HOST, "min": 1, "max": 1}
+(AS_PROMISED,) = (each for each in ENDINGS if each.name == "as promised")
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,10 @@ def test_preemptible_servers_are_told_and_ended_for_leases(report: Report) -> No
     assert report.news["server.ends_soon"] >= 3, report.news
 
 
+def test_what_nobody_uses_is_released(report: Report) -> None:
+    assert report.news["lease.no_show_warned"] >= report.news["lease.no_show_released"] >= 3, report.news
+
+
 def test_each_host_is_in_one_state_at_a_time(report: Report) -> None:
     samples = report.utilisation.samples
     assert len(samples) == HOURS * SAMPLES
@@ -99,8 +105,7 @@ def test_the_figures_say_what_was_seen(report: Report) -> None:
 
 def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None:
     hasty = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(0)))
-    (as_promised,) = (each for each in ENDINGS if each.name == "as promised")
-    first = Wish(1, 1, "scheduled", 0, 2 * HOUR, HOUR, {**HOST, "min": 1, "max": 1}, as_promised, lead=HOUR)
+    first = Wish(1, 1, "scheduled", 0, 2 * HOUR, HOUR, ONE, AS_PROMISED, lead=HOUR)
     second = replace(first, job=2, moment=60, lead=first.length + HOUR - 60)
     with open_site(1, settings=hasty) as site:
         site.agenda.at(site.now() + timedelta(hours=2.5), lambda: site.world.cloud.servers.take_to_delete(300))
@@ -109,6 +114,20 @@ def test_a_lease_that_waits_for_the_servers_of_another_is_seen_as_late() -> None
     assert (late.name, late.by >= timedelta(minutes=4)) == ("job-2", True)
     assert "previous lease to leave" in str(late)
     assert report.problems == [str(late)]
+
+
+def test_a_best_effort_lease_has_a_host_drawn_and_gives_it_back_with_its_server() -> None:
+    first = Wish(1, 1, "immediate", 0, 2 * HOUR, HOUR, ONE, AS_PROMISED)
+    asked = {**ONE, "on_end": "give_back"}
+    fields = {"type": "best_effort"}
+    second = Wish(2, 2, "best_effort", 60, HOUR, HOUR, asked, AS_PROMISED, fields=fields, stay=HOUR)
+    with open_site(1, shared=2) as site:
+        report = Simulation(site, [first, second], timedelta(hours=4), SEED).run()
+    assert report.problems == []
+    counts = {what: count for (way, what), count in report.watch.counts.items() if way == "best_effort"}
+    assert counts[GRANTED_AFTER_WAITING] == counts[STARTED] == 1, counts
+    assert report.people.booted == {"ACTIVE": 2}
+    assert min(report.news["resource.drawn"], report.news["resource.given_back"]) >= 1, report.news
 
 
 def test_the_same_seed_gives_the_same_course() -> None:

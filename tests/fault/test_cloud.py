@@ -16,6 +16,7 @@ from leasehold.cloud.sandbox import seed as planted
 from leasehold.cloud.sandbox.faults import ERRORS, Fault
 from leasehold.model.errors import LeaseholdError
 from tests.factory import flavors, floating_ips, hosts, instances, make_service, run_for, run_manager, run_until
+from tests.harness.draw_scenes import DRAW_SCENES
 from tests.harness.faults import with_chosen_faults
 from tests.harness.mix import HOSTS
 from tests.harness.scenes import MANAGER_SCENES, lease_of
@@ -34,7 +35,8 @@ ADDRESS = (planted.NETWORK_ID, planted.SUBNET_ID, "203.0.113.200", "demo", froze
 SOON = timedelta(minutes=1)
 MOST_CALLS = 200
 """More calls than any scene makes, so that an endless scene is detected."""
-SCENES = [scene for scene in MANAGER_SCENES if not scene.options and scene.name != "time out"]
+IN_VAIN = ("time out", "best effort in vain")
+SCENES = [scene for scene in (*MANAGER_SCENES, *DRAW_SCENES) if not scene.options and scene.name not in IN_VAIN]
 """Those that need no periodic look at the hosts, and in which a lease is granted."""
 READS = frozenset(
     {

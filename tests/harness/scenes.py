@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.create import create_lease
 from leasehold.leasing.queries import list_leases
-from leasehold.leasing.resource import change
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.lease_type import LeaseType
-from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 from leasehold.model.states import EventType
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_manager
@@ -33,9 +31,6 @@ NAME = "lease"
 HOUR = timedelta(hours=1)
 MORE = "gpu-02.example"
 """A host of the cloud that is not enrolled."""
-GIVEN = "cmp-02"
-"""A host that no reservation of the scenes gets."""
-GUEST = "web"
 USED = "on-flavor:instance"
 """The server of the reservation that is used in the scene of a no-show."""
 BIG = '[">=", "$vcpus", "16"]'
@@ -172,25 +167,6 @@ def wait_for_another_host(world: World) -> None:
     assert create_lease(world.service, DEMO, draft).waits
 
 
-def _drawing(world: World) -> None:
-    """Let a host that serves everybody be drawn into the reservation pool; its server has to go to another one."""
-    pending(world)
-    server = world.cloud.servers.boot(GUEST, "alt", "m1.small", [])
-    there = {each.service_host: each.hypervisor_hostname for each in world.cloud.hypervisors.list()}
-    name = there[str(server.service_host)]
-    world.share(name)
-    run_manager(world)
-    change(world.service, HOST, world.hosts[name].id, {}, pool=Membership.RESERVATION)
-
-
-def _sharing(world: World) -> None:
-    """Let a host of the reservation pool serve everybody."""
-    (held,) = world.holds(grant(world, 1, 5))
-    assert held != GIVEN
-    (host,) = (each for each in world.listed() if each.label == GIVEN)
-    change(world.service, HOST, host.id, {}, pool=Membership.SHARED)
-
-
 def _ending(world: World) -> None:
     world.amend(active(world), end=world.now())
 
@@ -242,18 +218,6 @@ def _is(status: str) -> Callable[[World], bool]:
     return right
 
 
-def _is_drawn(world: World) -> bool:
-    """Return whether the host is in the reservation pool, and its server runs on another one."""
-    host = world.listed()[-1]
-    (server,) = world.cloud.servers.all()
-    elsewhere = server.status == "ACTIVE" and server.service_host != host.attributes["service_name"]
-    return host.membership is Membership.RESERVATION and host.bookable and elsewhere
-
-
-def _is_shared(world: World) -> bool:
-    return [each.label for each in world.listed() if each.membership is Membership.SHARED] == [GIVEN]
-
-
 def is_gone(world: World) -> bool:
     return lease_of(world) is None
 
@@ -290,7 +254,5 @@ MANAGER_SCENES = (
     Scene("give back", _leaving, _left, 1),
     Scene("outlived", _outlived, _is("TERMINATED"), 2),
     Scene("no-show", _unused, _is_released, 1.5),
-    Scene("draw", _drawing, _is_drawn),
-    Scene("share", _sharing, _is_shared),
     Scene("delete", lambda world: world.delete(active(world)), is_gone, 1),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox import seed
-from tests.harness.database_checks import RUNNING, SLOTS
+from tests.harness.database_checks import RUNNING, SLOTS, gives_back
 from tests.harness.said import said_by
 from tests.harness.tables import is_dropped
 
@@ -29,7 +29,7 @@ def cloud_problems(tables: Tables) -> list[str]:
     }
     moving = [lease for lease in tables.leases() if lease.status in ("STARTING", "TERMINATING", "DELETING")]
     found = [f"the cloud cannot be compared while leases are in motion: {moving}"] if moving else []
-    for check in (_check_aggregates, _check_flavors, _check_addresses):
+    for check in (_check_aggregates, _check_flavors, _check_addresses, _check_open):
         found += said_by(check, tables, state, unfinished)
     return found
 
@@ -43,6 +43,7 @@ class CloudState:
     classes: set[str]
     inventories: Mapping[tuple[str, str], int]
     addresses: Mapping[str, str]
+    closed: set[str]
 
     @classmethod
     def of(cls, tables: Tables) -> CloudState:
@@ -61,6 +62,8 @@ class CloudState:
             {row.name for row in tables["sandbox_resource_classes"]},
             {(providers[row.provider_id], row.resource_class): row.total for row in tables["sandbox_inventories"]},
             {row.address: tags.get(row.id, "") for row in tables["sandbox_floating_ips"]},
+            {row.hypervisor_hostname for row in tables["sandbox_hypervisors"] if not row.enabled}
+            | {providers[row.provider_id] for row in tables["sandbox_claims"]},
         )
 
 
@@ -156,21 +159,45 @@ def _check_addresses(tables: Tables, state: CloudState, unfinished: set[str]) ->
     assert present == expected, f"addresses are {present} and not {expected}"
 
 
+def _check_open(tables: Tables, state: CloudState, unfinished: set[str]) -> None:
+    """No host is closed to servers, or claimed, but for a reservation whose end or start is not complete."""
+    kept = {row.resource_number for row in tables["allocations"] if row.reservation_id in unfinished}
+    hosts = {row.attributes["hypervisor_hostname"]: row for row in tables["resources"] if row.type == "physical:host"}
+    closed = {name for name in state.closed if name in hosts and hosts[name].number not in kept}
+    assert not closed, f"hosts are still closed: {[hosts[name] for name in closed]}"
+
+
 def misplaced_servers(tables: Tables, servers: Sequence[Server], running: Mapping[str, str]) -> Iterator[str]:
     """Return a sentence for each server that outlived its lease, and for each that is gone before its end.
 
     A server's name is its reservation's id. `running` maps the ids of the servers that their users booted and did not
-    delete to their reservations. `servers` is the cloud's answer, because its tables keep a removed server for a while.
+    delete to their reservations, or to what else they are called without a lease. `servers` is the cloud's answer,
+    because its tables keep a removed server for a while. Servers that were given back with their host live on.
     """
     leases = {row.id: row for row in tables["leases"]}
     of = {part.id: leases[part.lease_id] for part in tables["reservations"]}
     addresses = {part.id for part in tables["reservations"] if part.resource_type == "virtual:floatingip"}
+    given, pooled = _given_back(tables), _pooled(tables)
     for each in servers:
         lease = of.get(each.name)
         over = lease is not None and (lease.deleted_at is not None or lease.status == "TERMINATED")
         if lease and over and each.service_host is not None and each.name not in addresses:
-            yield f"server {each.id} on {each.service_host} is {each.status}, and lease {lease.id} is {lease.status}"
+            said = f"server {each.id} on {each.service_host} is {each.status}, and lease {lease.id} is {lease.status}"
+            if each.name not in given:
+                yield said
+            elif each.service_host in pooled:
+                yield f"{said}, and its host is in the reservation pool again"
     there = {each.id for each in servers}
-    for ident, part in sorted(running.items()):
-        if ident not in there and part in of and of[part].deleted_at is None and of[part].status == "ACTIVE":
-            yield f"server {ident} is gone, and lease {of[part].id} is ACTIVE"
+    for ident, name in sorted(running.items()):
+        lease = of.get(name)
+        kept = lease is None or (
+            lease.deleted_at is None and (lease.status == "ACTIVE" or (lease.status == "TERMINATED" and name in given))
+        )
+        if ident not in there and kept:
+            yield f"server {ident} is gone, and {name if lease is None else f'lease {lease.id} is {lease.status}'}"
+
+
+def _given_back(tables: Tables) -> set[str]:
+    """Return the ids of the reservations whose end has come, and whose servers live on for good since then."""
+    ended = {row.lease_id for row in tables["outbox"] if row.event_type == "lease.event.end_lease"}
+    return {part.id for part in tables["reservations"] if part.lease_id in ended and gives_back(part)}

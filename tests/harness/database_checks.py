@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from tests.harness.pool_checks import pool_problems
 from tests.harness.record_checks import check_begun_after_creation, record_problems
 from tests.harness.said import said_by
 from tests.harness.tables import Row, Tables, is_dropped, moment, seconds
@@ -51,7 +52,7 @@ def database_problems(tables: Tables, now: datetime, *, imported: bool = False) 
     found: list[str] = []
     for check in (_check_capacity, _check_rows, _check_generations, _check_tasks, _check_released, _check_log):
         found += said_by(check, tables)
-    found += record_problems(tables, now)
+    found += record_problems(tables, now) + pool_problems(tables)
     if not imported:
         found += said_by(_check_creations, tables)
         found += said_by(check_begun_after_creation, tables)

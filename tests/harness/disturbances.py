@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.sandbox.faults import Fault
-from tests.harness.mix import HOSTS
+from tests.harness import mix
 
 if TYPE_CHECKING:
     import random
@@ -25,8 +25,9 @@ PAUSE = 0.8
 """Seconds between two disturbances, so that each one can take effect."""
 AWAY = 1.0
 """Seconds for which a killed process or database stays down."""
+HOSTS = (*mix.HOSTS, *(spec.hypervisor_hostname for spec in mix.SHARED))
 DOWN_AT_ONCE = 2
-"""How many of the five hosts may fail; with fewer left, little could be allocated."""
+"""How many of these hosts may fail; with fewer left, little could be allocated."""
 
 
 @dataclass

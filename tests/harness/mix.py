@@ -7,17 +7,21 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from leasehold.cloud.sandbox.seed import NETWORK_ID
+from leasehold.cloud.sandbox.seed import NETWORK_ID, HostSpec
 
 if TYPE_CHECKING:
     import random
 
 HOSTS = ("cmp-01", "cmp-02", "cmp-06", "cmp-07", "gpu-03")
+SHARED = tuple(HostSpec(90 + n, f"shared-{n}", f"shared-{n}", 4, 3072, 30) for n in range(4))
+"""Hosts that serve everybody at first. They are too small for most requests, so that they can go back; best-effort
+leases get them while the others are taken.
+"""
 ADDRESSES = ("203.0.113.200", "203.0.113.201", "203.0.113.202", "203.0.113.203")
 FAR_HOURS = 40
 """Windows far ahead begin within this many hours of one moment, so that they overlap."""
 ANYTHING = {"hypervisor_properties": "", "resource_properties": ""}
-ROOMY = '[">=", "$memory_mb", "2048"]'
+ROOMY = '[">=", "$memory_mb", "4096"]'
 """The property filter of most requests, so that the smaller host is sometimes allocated and sometimes free."""
 
 
@@ -40,7 +44,7 @@ def instances(rng: random.Random) -> dict[str, Any]:
 
 
 def flavors(rng: random.Random) -> dict[str, Any]:
-    flavor = rng.choice(["m1.small", "m1.medium"])
+    flavor = rng.choice(["m1.medium", "m1.large"])
     return {"resource_type": "flavor:instance", "flavor_id": flavor, "amount": rng.randint(1, 3), "affinity": None}
 
 
@@ -57,6 +61,19 @@ def ending(rng: random.Random) -> dict[str, Any]:
             {"on_end": "recycle", "recycle_seconds": rng.randint(1, 4), "grace_seconds": rng.randint(0, 2)},
         ]
     )
+
+
+def afterwards(kind: str, rng: random.Random, *, soon: bool) -> dict[str, Any]:
+    """Return how a reservation of this kind ends: sometimes because nobody uses it, or with its hosts given back.
+
+    What may be given back is reserved for good, so that of leases far ahead few are to end so.
+    """
+    if kind == "addresses":
+        return {}
+    if kind == "hosts" and rng.random() < (0.15 if soon else 0.01):
+        return {"on_end": "give_back"}
+    watched = {"no_show_seconds": rng.randint(2, 5)} if rng.random() < 0.15 else {}
+    return ending(rng) | watched
 
 
 KINDS = {"hosts": hosts, "instances": instances, "flavors": flavors, "addresses": addresses}
@@ -120,10 +137,15 @@ def typed(rng: random.Random, times: Times, span: Span) -> tuple[str, dict[str, 
     if chance < 0.2:
         deadline = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=rng.randint(2, 6))
         return "waitlist", {"type": "waitlist", "deadline": deadline.isoformat(), **span.body}
+    now = datetime.now(UTC).replace(microsecond=0)
+    soon = Span(now, now + timedelta(seconds=rng.randint(4, 10)))
     if chance < 0.25:
-        start = datetime.now(UTC).replace(microsecond=0)
-        now = Span(start, start + timedelta(seconds=rng.randint(4, 10)))
-        return "immediate", {"type": "immediate", **now.body}
+        return "immediate", {"type": "immediate", **soon.body}
+    if chance < 0.35:
+        # A lease far ahead keeps the hosts that are drawn for it in the reservation pool until it is over.
+        where = span if rng.random() < 0.1 else soon
+        deadline = now + timedelta(seconds=rng.randint(2, 8))
+        return "best effort", {"type": "best_effort", "deadline": deadline.isoformat(), **where.body}
     return "", span.body
 
 
@@ -144,11 +166,22 @@ class Known:
 def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
     """Return a lease request with a unique name, and its kind: mostly one reservation, sometimes two."""
     kinds = rng.sample(list(KINDS), 2 if rng.random() < 0.2 else 1)
-    parts = [KINDS[kind](rng) | (ending(rng) if kind != "addresses" else {}) for kind in kinds]
     span = times.draw(rng)
-    where = "soon" if span.start < times.base else "ahead"
-    kind = "several" if len(kinds) > 1 else kinds[0]
     type_, keys = typed(rng, times, span)
+    if type_ == "best effort":
+        kinds = ["hosts"]
+    soon = datetime.fromisoformat(keys["start_date"]) < times.base
+    parts = [KINDS[kind](rng) | afterwards(kind, rng, soon=soon) for kind in kinds]
+    kind = "several" if len(kinds) > 1 else kinds[0]
+    if any(part.get("on_end") == "give_back" for part in parts):
+        kind = "given back"
+    if type_ == "best effort" or (soon and kind == "given back"):
+        # The small hosts will do, on which hardly anything is promised for later.
+        parts = [part | ANYTHING if part["resource_type"] == "physical:host" else part for part in parts]
+    if type_ == "best effort" and rng.random() < 0.4:
+        # Nothing is promised for later on hosts that were just drawn.
+        parts = [{**KINDS["hosts"](rng), **ANYTHING, "on_end": "give_back"}]
+    where = "soon" if soon else "ahead"
     return f"create {type_ or f'{kind} {where}'}", {"name": uuid4().hex, "reservations": parts, **keys}
 
 

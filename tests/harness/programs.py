@@ -52,8 +52,8 @@ DEATH_SIGNAL = 1
 NOWHERE = "http://127.0.0.1:9/v1"
 """An endpoint at which nobody listens."""
 SHORT_TIMES: Options = {
-    "manager": {"claim_seconds": 10, "retry_most_seconds": 5},
-    "physical:host": {"polling_interval": 1},
+    "manager": {"claim_seconds": 10, "retry_most_seconds": 5, "shortest_no_show_seconds": 1},
+    "physical:host": {"polling_interval": 1, "draw_seconds": 10},
     "enforcement": {"max_open_leases": -1},
 }
 """The options of a fleet: its managers handle expired claims and failed hosts within seconds.

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,18 +21,19 @@ from sqlalchemy.exc import DBAPIError
 
 from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.cloud import sandbox
+from leasehold.cloud.sandbox.seed import HOSTS as PLANTED
 from leasehold.cloud.sandbox.seed import HostSpec, add_hosts
 from leasehold.db.engine import open_engine
 from tests.harness.cloud_checks import misplaced_servers
 from tests.harness.disturbances import Disturber
-from tests.harness.mix import Times
+from tests.harness.mix import HOSTS, Times
 from tests.harness.storm import storm
 from tests.harness.tables import read_tables
 from tests.harness.visitor import Visitor
 from tests.servers import server_of_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from leasehold.cloud.sandbox.cloud import SandboxCloud
     from tests.harness.mix import Known
@@ -48,12 +50,15 @@ THINKING = 0.05
 PROJECT = "demo"
 USUAL = (
     "server booted",
+    "server booted without a lease",
     "server deleted by its user",
     "host enrolled: 201",
     "host removed: 204",
     "host to be shared: 200",
 )
 """What must have happened besides requests and disturbances for the mix to be valid."""
+OTHERS = "it never had a lease"
+"""What the servers are called that run on the shared hosts."""
 REQUESTS = {("create", 201), ("create", 409), ("amend", 200), ("delete", 204)}
 
 
@@ -62,7 +67,7 @@ class People:
     """The users: clients with leases and their servers in the cloud, and an admin, until they are told to stop.
 
     `done` counts the actions that are not lease requests. `running` maps the ids of the servers that were booted and
-    not deleted by their user to their reservations.
+    not deleted by their user to their reservations, or to `OTHERS`.
     """
 
     cloud: SandboxCloud
@@ -78,9 +83,9 @@ class People:
             while not self.stop.wait(4 * THINKING if number == CLIENTS else THINKING):
                 visitor = Visitor(number, session, site.url(number))
                 if number == CLIENTS:
-                    self._administer(visitor, rng)
+                    self._administer(crowd, visitor, rng)
                 elif rng.random() < 0.15:
-                    self._boot(crowd.pick(rng), rng)
+                    self._boot(_begun(crowd, rng), rng)
                 else:
                     crowd.ask(visitor, rng)
 
@@ -91,18 +96,35 @@ class People:
         part = rng.choice(known.parts)
         flavor = part["id"] if part["resource_type"] in ("virtual:instance", "flavor:instance") else "m1.small"
         hints = [part["id"]] if part["resource_type"] == "physical:host" else []
+        self._boot_as(part["id"], flavor, hints, rng, "server booted")
+
+    def _boot_as(self, name: str, flavor: str, hints: Sequence[str], rng: random.Random, what: str) -> None:
         with suppress(CloudError, DBAPIError):
-            server = self.cloud.servers.boot(part["id"], PROJECT, flavor, hints)
-            self._count("server booted" if server.status == "ACTIVE" else "server found no host")
+            server = self.cloud.servers.boot(name, PROJECT, flavor, hints)
+            self._count(what if server.status == "ACTIVE" else "server found no host")
             if rng.random() < 0.2:
                 self.cloud.servers.delete(server.id)
                 self._count("server deleted by its user")
             elif server.status == "ACTIVE":
                 with self._lock:
-                    self.running[server.id] = part["id"]
+                    self.running[server.id] = name
 
-    def _administer(self, visitor: Visitor, rng: random.Random) -> None:
+    def _delete_one(self, rng: random.Random) -> None:
+        """Delete a server of which its user has no more need, also one that has outlived its lease."""
+        with self._lock:
+            server = rng.choice(sorted(self.running)) if self.running else None
+            self.running.pop(server or "", None)
+        if server is not None:
+            with suppress(CloudError, DBAPIError):
+                self.cloud.servers.delete(server)
+                self._count("server deleted by its user")
+
+    def _administer(self, crowd: Crowd, visitor: Visitor, rng: random.Random) -> None:
         """Enrol a spare host, let it serve everybody or leases, or take it out of service; count the API's answers."""
+        if rng.random() < 0.3:
+            self._boot_as(OTHERS, "m1.small", (), rng, "server booted without a lease")
+            self._delete_one(rng)
+            crowd.move_a_host(visitor, rng)
         if rng.random() < 0.4:
             body = {"name": rng.choice(SPARE).hypervisor_hostname, "pool": rng.choice(POOLS)}
             self._count(f"host enrolled: {visitor.ask('POST', '/os-hosts', body).status}")
@@ -120,6 +142,16 @@ class People:
     def _count(self, what: str) -> None:
         with self._lock:
             self.done[what] += 1
+
+
+def _begun(crowd: Crowd, rng: random.Random) -> Known | None:
+    """Return a lease in whose window servers can be booted, if one is found soon; otherwise any other."""
+    known, now = crowd.pick(rng), datetime.now(UTC)
+    for _ in range(8):
+        if known is not None and known.span.start <= now < known.span.end:
+            break
+        known = crowd.pick(rng)
+    return known
 
 
 @contextmanager
@@ -142,6 +174,9 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
 
     def disturb(site: Fleet) -> None:
         add_hosts(engine, SPARE)
+        for spec in (spec for spec in PLANTED if spec.hypervisor_hostname not in HOSTS):
+            # Otherwise all that has no lease would run there.
+            cloud.hypervisors.disable(spec.service_host, "nobody uses it")
         until = time.monotonic() + seconds
         try:
             while time.monotonic() < until or not disturber.rounds:
@@ -167,4 +202,4 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
     missing = [*(REQUESTS - report.verbs()), *(kind for kind in USUAL if not people.done[kind])]
     if missing:
         wrong.append(f"this never happened: {missing}\n{report.table()}")
-    return replace(report, done=people.done + disturber.counts, wrong=wrong)
+    return replace(report, done=people.done + disturber.counts + Counter(report.done), wrong=wrong)

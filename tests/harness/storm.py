@@ -14,6 +14,7 @@ import math
 import random
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,14 +23,15 @@ from typing import TYPE_CHECKING
 import requests
 from sqlalchemy.exc import DBAPIError
 
-from leasehold.cloud.sandbox.seed import NETWORK_ID
+from leasehold.cloud.sandbox.seed import NETWORK_ID, add_hosts
+from leasehold.db.engine import open_engine
 from tests.harness import mix
 from tests.harness.mix import Known, Times
 from tests.harness.programs import fleet
 from tests.harness.report import Report
 from tests.harness.tables import read_tables
 from tests.harness.verdict import open_work
-from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, Asked, Visitor
+from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, VERSION, Asked, Visitor
 from tests.processes import prepare_database, wait_for
 
 if TYPE_CHECKING:
@@ -45,6 +47,11 @@ RECENT = 40
 WANTED_WITHIN = 120.0
 PAUSE = 0.2
 """Seconds that a client waits after no answer or a 503, because an immediate retry would hardly do better."""
+POOLS = {"reservation", "shared"}
+HOMES = dict.fromkeys(mix.HOSTS, "reservation") | {spec.hypervisor_hostname: "shared" for spec in mix.SHARED}
+"""The pool in which each host is at first."""
+MOVES = 0.05
+"""The share of requests that move a host between the pools."""
 
 
 @dataclass
@@ -56,6 +63,7 @@ class Crowd:
     until: float
     left: int | None
     answers: list[Asked] = field(default_factory=list)
+    done: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _known: list[Known] = field(default_factory=list)
 
@@ -72,16 +80,32 @@ class Crowd:
 
     def ask(self, visitor: Visitor, rng: random.Random) -> None:
         """Send one request of the mix and record its answer; rest if it got none or a 503."""
+        if rng.random() < MOVES:
+            self.move_a_host(visitor, rng)
+            return
         answer = self._asked(visitor, rng)
         with self._lock:
             self.answers.append(answer)
             if answer.status in (200, 201):
                 new = Known.of(answer.body["lease"])
+                self.done[f"{answer.kind}: kept"] += answer.body["lease"]["status"] == "IN_PROGRESS"
                 self._known = [each for each in self._known if each.lease_id != new.lease_id] + [new]
             elif answer.status in (204, 404):
                 self._known = [each for each in self._known if each.lease_id != answer.lease_id]
         if answer.status in (NO_ANSWER, 503):
             time.sleep(PAUSE)
+
+    def move_a_host(self, visitor: Visitor, rng: random.Random) -> None:
+        """Let a host go back to the pool in which it was at first; if all are there, sometimes draw a shared one."""
+        listed = visitor.ask("GET", "/os-hosts")
+        hosts = {host["hypervisor_hostname"]: host for host in (listed.body["hosts"] if listed.status == 200 else ())}
+        away = [name for name, pool in HOMES.items() if name in hosts and hosts[name]["pool"] in POOLS - {pool}]
+        name = rng.choice(away or sorted(HOMES))
+        pool = HOMES[name] if away else "reservation"
+        if name in hosts and (away or rng.random() < 0.2):
+            answer = visitor.ask("PUT", f"/os-hosts/{hosts[name]['id']}", {"pool": pool})
+            with self._lock:
+                self.done[f"{'home' if away else 'drawn'} to {pool}: {answer.status}"] += 1
 
     def _asked(self, visitor: Visitor, rng: random.Random) -> Asked:
         known, chance = self.pick(rng), rng.random()
@@ -103,12 +127,19 @@ def _visit(number: int, crowd: Crowd, site: Fleet) -> None:
 
 def enrol(site: Fleet) -> None:
     """Enrol the hosts and addresses that the clients compete for."""
-    things = [("os-hosts", {"name": name}) for name in mix.HOSTS]
+    things = [("os-hosts", {"name": name, "pool": pool}) for name, pool in HOMES.items()]
     network = {"floating_network_id": NETWORK_ID}
     things += [("floatingips", {**network, "floating_ip_address": address}) for address in mix.ADDRESSES]
     for noun, body in things:
-        answer = requests.post(f"{site.url(0)}/{noun}", json=body, timeout=ANSWERED_WITHIN)
+        answer = requests.post(f"{site.url(0)}/{noun}", json=body, headers=VERSION, timeout=ANSWERED_WITHIN)
         assert answer.status_code == 201, answer.text
+
+
+def _add_shared(url: str) -> None:
+    """Give the cloud the hosts that serve everybody at first."""
+    engine = open_engine(url)
+    add_hosts(engine, mix.SHARED)
+    engine.dispose()
 
 
 def wait_until_idle(urls: Sequence[str], within: float) -> float:
@@ -150,6 +181,7 @@ def storm(
     `seconds`. AssertionError is raised when that takes too long, or when the managers do not become idle in time.
     """
     prepare_database(urls[0])
+    _add_shared(urls[0])
     with fleet(urls, apis=apis, managers=managers, options=options) as site:
         enrol(site)
         begun = time.monotonic()
@@ -168,4 +200,5 @@ def storm(
                 each.result()
         took = time.monotonic() - begun
         rest = wait_until_idle(urls, idle_within)
-        return Report(seed, crowd.answers, took, rest, [manager.work_done() for manager in site.managers])
+        work = [manager.work_done() for manager in site.managers]
+        return Report(seed, crowd.answers, took, rest, work, crowd.done)

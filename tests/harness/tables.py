@@ -40,6 +40,8 @@ CLOUD = tuple(
         "inventories",
         "floating_ips",
         "floating_ip_tags",
+        "hypervisors",
+        "claims",
     )
 )
 """The tables that the checks of the cloud need in addition."""

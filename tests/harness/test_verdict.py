@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
+from leasehold.cloud.ports import Server
+from tests.harness.cloud_checks import misplaced_servers
 from tests.harness.storm import SEED, storm
 from tests.harness.tables import Row, Tables
 from tests.harness.verdict import open_work, problems
@@ -57,6 +59,11 @@ FORGERIES = {
     "flavors are wrong": "DELETE FROM sandbox_flavors WHERE id = :part",
     "is open to": "INSERT INTO sandbox_flavor_access VALUES (:part, 'another')",
     "resource classes are wrong": "INSERT INTO sandbox_resource_classes VALUES ('CUSTOM_RESERVATION_LEFT')",
+    "held for a lease that does not wait": "UPDATE resources SET held_for = 'another' WHERE type = 'physical:host'",
+    "nobody works on them": "UPDATE resources SET membership = 'drawing' WHERE type = 'physical:host'",
+    "not in the reservation pool are promised": "UPDATE resources SET membership = 'shared' WHERE number IN "
+    "(SELECT resource_number FROM allocations WHERE lease_id = :lease)",
+    "hosts are still closed": "UPDATE sandbox_hypervisors SET enabled = 0",
     "addresses are": "INSERT INTO sandbox_floating_ips SELECT 'x', network_id, id, '203.0.113.9', 'demo', NULL "
     "FROM sandbox_subnets LIMIT 1",
 }
@@ -99,3 +106,27 @@ def test_looking_for_servers_on_a_failed_host_is_no_unfinished_work() -> None:
     cases = [(idle, left), (idle, gone), (busy, left), (refused, left)]
     found = [open_work(Tables({"tasks": [task], "allocations": [held], "leases": []})) for task, held in cases]
     assert list(map(bool, found)) == [False, True, True, True]
+
+
+def _misplaced(pool: str, on_end: str, service_host: str | None = "cmp-01") -> list[str]:
+    """Return what is said of a lease that has ended, with a server booted in it; None means that it is gone."""
+    attributes = {"service_name": "cmp-01"}
+    lease = Row(id="a", status="TERMINATED", deleted_at=None)
+    part = Row(id="p", lease_id="a", resource_type="physical:host", ending={"on_end": on_end})
+    host = Row(type="physical:host", deleted_at=None, membership=pool, attributes=attributes)
+    ended = Row(lease_id="a", event_type="lease.event.end_lease")
+    tables = Tables({"leases": [lease], "reservations": [part], "resources": [host], "outbox": [ended]})
+    booted = datetime.now(UTC)
+    server = Server("s", "p", "demo", "m1.small", service_host, "ACTIVE", preemptible=False, created_at=booted)
+    return list(misplaced_servers(tables, [server] if service_host else [], {"s": "p"}))
+
+
+def test_servers_outlive_their_lease_only_on_a_host_that_is_given_back() -> None:
+    assert _misplaced("shared", "give_back") == []
+    assert _misplaced("reservation", "delete", service_host=None) == []
+    (late,) = _misplaced("reservation", "delete")
+    assert "is ACTIVE, and lease a is TERMINATED" in late
+    (pooled,) = _misplaced("reservation", "give_back")
+    assert "in the reservation pool again" in pooled
+    (lost,) = _misplaced("shared", "give_back", service_host=None)
+    assert "server s is gone" in lost

@@ -106,6 +106,7 @@ def _leases(tables: Tables, answers: Sequence[Asked]) -> Iterator[str]:
     # An amendment may have changed the name since.
     created = {row.payload["name"]: row.lease_id for row in tables["outbox"] if row.event_type == "lease.create"}
     by_lease: dict[str, list[Asked]] = defaultdict(list)
+    released = _released(tables)
     for each in answers:
         lease_id = each.lease_id or created.get(each.name, "")
         if lease_id:
@@ -118,11 +119,12 @@ def _leases(tables: Tables, answers: Sequence[Asked]) -> Iterator[str]:
         if lease_id not in rows:
             yield f"lease {lease_id} was granted and is not there"
             continue
-        yield from _one(rows[lease_id], {part.id: part for part in tables.parts(rows[lease_id])}, asked)
+        parts = {part.id: part for part in tables.parts(rows[lease_id])}
+        yield from _one(rows[lease_id], parts, asked, less=lease_id in released)
 
 
-def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked]) -> Iterator[str]:
-    """Compare one lease with all requests about it."""
+def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked], *, less: bool) -> Iterator[str]:
+    """Compare one lease with all requests about it; it may have `less` than was promised if nobody used it."""
     deletions = {each.outcome for each in asked if each.method == "DELETE"}
     if Outcome.GRANTED in deletions and lease.deleted_at is None:
         yield f"lease {lease.id} was deleted and is still there, {lease.status}"
@@ -137,15 +139,21 @@ def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked]) -> Iterator[
         names = {each.name: f"{each.kind} {each.status} at {each.generation}" for each in changes}
         yield f"lease {lease.id} is as {names.get(lease.name)} left it, not as {last and last.kind} was promised"
     for change in now:
-        yield from _differences(lease, parts, change)
+        yield from _differences(lease, parts, change, less=less)
 
 
-def _differences(lease: Row, parts: dict[str, Row], change: Asked) -> Iterator[str]:
+def _released(tables: Tables) -> set[str]:
+    """Return the ids of the leases that gave up what nobody used: they have less now, or have ended early."""
+    return {row.lease_id for row in tables["outbox"] if row.event_type == "lease.no_show_released"}
+
+
+def _differences(lease: Row, parts: dict[str, Row], change: Asked, *, less: bool) -> Iterator[str]:
     """Compare a lease with its last change: the answer, or the request when it got none."""
     told = change.body["lease"] if change.outcome is Outcome.GRANTED else change.sent or {}
     moved = _moved(lease, told)
     for found, key in ((lease.start_at, "start_date"), (lease.end_at, "end_date")):
-        if key in told and found != moment(told[key]) + moved:
+        promised = moment(told[key]) + moved if key in told else found
+        if found != promised and not (less and key == "end_date" and found < promised):
             yield f"lease {lease.id}: {key} is {found}, and {change.kind} said {told[key]}"
     asked = told.get("reservations", [])
     if change.method == "POST" and len(asked) != len(parts):
@@ -157,6 +165,7 @@ def _differences(lease: Row, parts: dict[str, Row], change: Asked) -> Iterator[s
             f"lease {lease.id}: {key} is {request[key]!r}, and {change.kind} said {wanted[key]!r}"
             for key in ("min", "max", "amount", "vcpus")
             if key in wanted and key in request and request[key] != wanted[key]
+            if not (less and request[key] < wanted[key])
         )
 
 

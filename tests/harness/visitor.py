@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.harness.programs import Fleet
 
 ANSWERED_WITHIN = 90.0
+VERSION = {"OpenStack-API-Version": "reservation 1.2"}
 CLIENTS = 64
 """The number of clients of a race."""
 NO_ANSWER = 0
@@ -93,12 +94,11 @@ class Visitor:
     ) -> Asked:
         """Send a request and return it with its answer, also when there is none."""
         begun = time.monotonic()
-        version = {"OpenStack-API-Version": "reservation 1.2"}
         status, body = NO_ANSWER, None
         found: Mapping[str, str] = {}
         with suppress(requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError):
             answer = self._session.request(
-                method, f"{self.url}{path}", json=sent, headers={**version, **(headers or {})}, timeout=ANSWERED_WITHIN
+                method, f"{self.url}{path}", json=sent, headers={**VERSION, **(headers or {})}, timeout=ANSWERED_WITHIN
             )
             status, body, found = answer.status_code, answer.json() if answer.content else None, answer.headers
         etag = _ETAG.fullmatch(found.get("ETag", ""))

@@ -19,10 +19,10 @@ from tests.cluster.scenes import BACK_WITHIN, POSTGRESQL, standby_url, well
 from tests.harness import mix
 from tests.harness.mix import Span, Times
 from tests.harness.programs import fleet
-from tests.harness.storm import enrol, wait_until_idle
+from tests.harness.storm import enrol, prepare, wait_until_idle
 from tests.harness.verdict import audit_findings
 from tests.harness.visitor import Asked, Visitor, all_at_once
-from tests.processes import prepare_database, wait_for
+from tests.processes import wait_for
 from tests.servers import SERVERS, server_of_kind
 from tests.servers.standby import PrimaryAndStandby
 
@@ -42,7 +42,7 @@ REQUESTS = 15
 @contextmanager
 def site_on(url: str, options: Options | None = None) -> Iterator[Fleet]:
     """Run two APIs and a manager on an empty database, with the hosts and addresses of a storm."""
-    prepare_database(url)
+    prepare(url)
     with fleet([url], apis=2, managers=1, options=options) as site:
         enrol(site)
         yield site

@@ -135,8 +135,9 @@ def enrol(site: Fleet) -> None:
         assert answer.status_code == 201, answer.text
 
 
-def _add_shared(url: str) -> None:
-    """Give the cloud the hosts that serve everybody at first."""
+def prepare(url: str) -> None:
+    """Prepare an empty database, and give its cloud the hosts that `enrol` enrols."""
+    prepare_database(url)
     engine = open_engine(url)
     add_hosts(engine, mix.SHARED)
     engine.dispose()
@@ -180,8 +181,7 @@ def storm(
     until it returns. The clients also go on until `wanted` returns true, because a busy machine gets little done in
     `seconds`. AssertionError is raised when that takes too long, or when the managers do not become idle in time.
     """
-    prepare_database(urls[0])
-    _add_shared(urls[0])
+    prepare(urls[0])
     with fleet(urls, apis=apis, managers=managers, options=options) as site:
         enrol(site)
         begun = time.monotonic()

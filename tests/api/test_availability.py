@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
 
 if TYPE_CHECKING:
-    from tests.api.conftest import Client
+    from tests.api.conftest import Client, Clock
 
 PATH = "/v1/availability"
 HOURS = {"from": "2031-05-01 08:00", "to": "2031-05-01 20:00"}
@@ -69,11 +69,11 @@ def test_everybody_sees_how_much_is_free_and_when(reader: Client, two: str) -> N
     assert shown(reader, resource_properties='["==", "$rack", "a1"]')["total"] == 1
 
 
-def test_the_window_is_a_week_from_now_unless_it_is_said(reader: Client, two: str) -> None:
+def test_the_window_is_a_week_from_now_unless_it_is_said(reader: Client, two: str, clock: Clock) -> None:
     assert two
+    clock.now += timedelta(milliseconds=700)
     found = reader.ask("GET", PATH).json["availability"]
-    begin, end = (datetime.fromisoformat(found[key]) for key in ("from", "to"))
-    assert end - begin == timedelta(days=7)
+    assert (found["from"], found["to"]) == ("2031-05-01T09:30:40+00:00", "2031-05-08T09:30:40+00:00")
     assert (found["throughout"], found["steps"]["free"]) == (2, [2])
 
 

@@ -14,6 +14,7 @@ from leasehold.leasing.requests import place_of
 from leasehold.leasing.window_search import Wish, in_alternatives, search_windows
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
+from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,7 +41,7 @@ def show(call: Call) -> Reply:
     name = sent.pop("resource_type", None) or HOST
     kind = call.service.types.offered(name).kind
     strict.check_query(sent, (*QUERY, *kind.schema.model_fields))
-    now = call.service.now()
+    now = from_seconds(to_seconds(call.service.now()))
     start, end = (
         dates.parse_optional(sent.pop(key, None), version=call.version, now=now, field=key) for key in ("from", "to")
     )

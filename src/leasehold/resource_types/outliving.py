@@ -13,10 +13,12 @@ CLOSED = "closed"
 """The owner of a reservation's aggregate to which no server can be added any more: no project has this id."""
 
 
+LIVING = "live on after the end of the lease"
+"""What the reason of a lease says, among others, whose own servers are all that it waits for."""
+
+
 def say_living(job: Job[Any], servers: int) -> None:
     """Raise CloudTransientError with how many servers live on and until when, if there are any."""
     if servers and job.kept_until is not None:
-        message = (
-            f"{servers} servers live on after the end of the lease, until {job.kept_until:%Y-%m-%d %H:%M} UTC at most"
-        )
+        message = f"{servers} servers {LIVING}, until {job.kept_until:%Y-%m-%d %H:%M} UTC at most"
         raise CloudTransientError(message)

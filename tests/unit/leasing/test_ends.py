@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from leasehold.api.versions import V1_2
+from leasehold.api.views.lease import show_lease
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.leasing.create import create_lease
+from leasehold.model.caller import EVERYTHING, Sight
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.errors import InUseError, InvalidInputError, MissingParameterError, NotEnoughError
 from leasehold.model.states import LeaseStatus
+from leasehold.resource_types.outliving import LIVING
 from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import child_provider, resource_class
 from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_for, run_until
@@ -53,6 +57,18 @@ def one(world: World) -> World:
     """Return a world with one enrolled host."""
     world.disable(*(host.label for host in world.listed()[1:]))
     return world
+
+
+@pytest.mark.parametrize("asked", [hosts(**RECYCLE), instances(**RECYCLE)])
+def test_an_owner_is_told_until_when_servers_live_on_and_no_host(world: World, asked: Mapping[str, Any]) -> None:
+    lease = world.active(asked, end=1)
+    world.boot(lease)
+    run_until(world, world.hour(1.5))
+    owner = Sight(hosts=False, private=False, disabled=False)
+    told, seen = (show_lease(world.get(lease), world.service.types, V1_2, each) for each in (owner, EVERYTHING))
+    until = f"{world.hour(3):%Y-%m-%d %H:%M} UTC"
+    assert told["status_reason"] == f"Servers {LIVING}, until {until} at most; none can be added."
+    assert f"1 servers {LIVING}, until {until} at most" in (seen["status_reason"] or "")
 
 
 @pytest.mark.parametrize("asked", [hosts(**GRACE), hosts(**RECYCLE), instances(**GRACE), flavors(**RECYCLE)])

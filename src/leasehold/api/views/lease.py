@@ -12,6 +12,7 @@ from leasehold.model.no_show import NEVER
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.outliving import LIVING
 from leasehold.resource_types.shelving import shown_shelved
 
 if TYPE_CHECKING:
@@ -57,12 +58,7 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
     }
     if version >= STATUS_REASON:
-        # Why a lease still waits, or never came, is what a refusal says, and that names no host.
-        waits = lease.waits or ended_waiting(lease)
-        hidden = lease.status_reason is not None and not sight.hosts and not waits
-        answer["status_reason"] = (
-            REASONS.get(lease.status, REASONS[LeaseStatus.ERROR]) if hidden else lease.status_reason
-        )
+        answer["status_reason"] = _reason(lease, sight)
     if version >= HEAL_POLICY:
         answer["heal_policy"] = lease.heal_policy or DEFAULT
         answer["at_risk"] = lease.at_risk
@@ -71,6 +67,17 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
     if version >= LEASE_TYPES:
         _add_type(answer, lease)
     return answer
+
+
+def _reason(lease: Lease, sight: Sight) -> str | None:
+    """Return the status reason, or to callers who may not list hosts one that names none."""
+    reason = lease.status_reason
+    # Why a lease still waits, or never came, is what a refusal says, and that names no host.
+    if reason is None or sight.hosts or lease.waits or ended_waiting(lease):
+        return reason
+    if lease.status is LeaseStatus.TERMINATING and LIVING in reason:
+        return f"Servers {LIVING}, until {lease.counted_window.end:%Y-%m-%d %H:%M} UTC at most; none can be added."
+    return REASONS.get(lease.status, REASONS[LeaseStatus.ERROR])
 
 
 def _add_type(answer: LeaseAnswer, lease: Lease) -> None:

@@ -63,7 +63,7 @@ def in_paths(target: Target, text: str) -> Iterator[testing.Result]:
 def in_queries(target: Target, text: str) -> Iterator[testing.Result]:
     """Send the text as every key of a query."""
     for route in ROUTES:
-        for key in route.query:
+        for key in (*route.query, *route.filters):
             headers = {VERSION: "reservation latest"}
             yield target.ask(route.method, route.path, query_string=f"{key}={in_url(text)}", headers=headers)
 

@@ -15,6 +15,7 @@ from leasehold.db.lease import LONGEST_REASON, each_lease, find_lease, insert_le
 from leasehold.db.outbox import put_event
 from leasehold.db.tables import outbox
 from leasehold.model.lease import Event
+from leasehold.model.lease_filter import LeaseFilter
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import ForbiddenTransitionError
 from tests.db.examples import NOW, count, enrol, hold, hour, hours, ident, lease, reservation, statements, write
@@ -247,6 +248,40 @@ def test_a_long_list_is_the_same_whatever_it_holds_at_a_time(
             for limit in (1, 2, 5, 100):
                 found = list(each_lease(connection, project, after=after, limit=limit))
                 assert found == own[place + 1 :][:limit]
+
+
+FILTERS = [
+    LeaseFilter(),
+    LeaseFilter(name="Late"),
+    LeaseFilter(name="late "),
+    LeaseFilter(statuses=frozenset({LeaseStatus.ACTIVE, LeaseStatus.ERROR})),
+    LeaseFilter(ends_after=hour(2)),
+    LeaseFilter(starts_before=hour(1)),
+    LeaseFilter(name="late", statuses=frozenset({LeaseStatus.ACTIVE}), ends_after=hour(1), starts_before=hour(3)),
+]
+
+
+@pytest.mark.parametrize("wanted", FILTERS, ids=range(len(FILTERS)))
+@pytest.mark.parametrize("chunk", [2, 1000])
+def test_a_filter_finds_exactly_what_it_says(
+    db: Database, monkeypatch: pytest.MonkeyPatch, wanted: LeaseFilter, chunk: int
+) -> None:
+    """Names are compared to the letter on every database."""
+    for number, name in enumerate(["late", "Late", "late ", "late", "early"]):
+        status = LeaseStatus.ACTIVE if number % 2 else LeaseStatus.PENDING
+        db.transact(partial(write, name=name, window=hours(number % 3, number + 1), status=status))
+    expected = [
+        each.id
+        for each in listed(db)
+        if wanted.name in (None, each.name)
+        and (not wanted.statuses or each.status in wanted.statuses)
+        and (wanted.ends_after is None or each.window.end > wanted.ends_after)
+        and (wanted.starts_before is None or each.window.start < wanted.starts_before)
+    ]
+    assert expected
+    monkeypatch.setattr(lease_rows, "CHUNK", chunk)
+    with db.reading() as connection:
+        assert [each.id for each in each_lease(connection, None, wanted=wanted)] == expected
 
 
 # ---------------------------------------------------------------- the outbox

@@ -50,6 +50,10 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "from": ("query", "The start of the window, by default now", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
+    "name": ("query", "From 1.3 on: only leases of exactly this name", {"type": "string", "maxLength": 80}),
+    "status": ("query", "From 1.3 on: only leases with one of these statuses, by commas", {"type": "string"}),
+    "ends_after": ("query", "From 1.3 on: only leases that end after this date", {"type": "string"}),
+    "starts_before": ("query", "From 1.3 on: only leases that start before this date", {"type": "string"}),
     "all_projects": ("query", "For administrators: of all projects, and of resources", {"type": "boolean"}),
     "Idempotency-Key": (
         "header",
@@ -148,7 +152,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         {"name": word, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1, "pattern": "^[!-.0-~]+$"}}
         for word in PATH_WORD.findall(route.path)
     ]
-    for name in (*route.query, *route.headers):
+    for name in (*route.query, *route.filters, *route.headers):
         place, description, schema = PARAMETERS[name]
         words.append({"name": name, "in": place, "description": description, "schema": schema})
     if route.open_query:

@@ -54,7 +54,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             call = Call(api, request, caller, version, permit)
             arguments = authorize(call, route, values)
             if call.strict and not route.open_query:
-                strict.check_query(request.params, route.query)
+                strict.check_query(request.params, route.query_at(version))
             if route.request is not None:
                 # Browsers let a page of another site send a body without a type, and make no preflight request for it.
                 typed = api.settings.auth_strategy == "none"

@@ -26,6 +26,7 @@ from leasehold.api.handlers import (
     version,
 )
 from leasehold.api.handlers import property as properties
+from leasehold.api.lease_filter import FILTERS
 from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
 from leasehold.api.models.availability import OneAvailability, WindowList, WindowSearch
@@ -74,8 +75,9 @@ class Route:
     The target of `rules` is the caller's own project. Where the path has a `lease_id`, a `series_id`, a
     `subscription_id` or an `alarm_id`, the target is the owner of that, and the handler gets it. `public` routes ask
     for no identity and ignore microversions. `instant` routes are answered from memory, so they need no permit. `query`
-    and `headers` name the query keys and headers that the handler reads; with `open_query` it reads those of a resource
-    type as well, and refuses others itself. `answer` None means an empty answer.
+    and `headers` name the query keys and headers that the handler reads, and `filters` the query keys that it reads
+    from 1.3 on; with `open_query` it reads those of a resource type as well, and refuses others itself. `answer` None
+    means an empty answer.
     """
 
     method: str
@@ -87,10 +89,15 @@ class Route:
     success: HTTPStatus = OK
     since: Version = versions.V1_0
     query: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     public: bool = False
     instant: bool = False
     open_query: bool = False
+
+    def query_at(self, version: Version) -> tuple[str, ...]:
+        """Return the query keys that the handler reads at this microversion."""
+        return (*self.query, *(self.filters if version >= versions.FILTERS else ()))
 
     @property
     def description(self) -> str:
@@ -129,7 +136,11 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/versions", version.list_versions, answer=VersionList, success=CHOICES),
     Route("GET", "/healthcheck", version.check_health, answer=HealthAnswer, public=True, instant=True),
     Route("GET", "/v1/openapi.json", version.show_document, answer=dict[str, Any], public=True),
-    Route("GET", "/v1/leases", lease.list_leases, (_L.GET,), None, LeaseList, query=("limit", "marker")),
+    Route(
+        *("GET", "/v1/leases", lease.list_leases, (_L.GET,), None, LeaseList),
+        query=("limit", "marker"),
+        filters=FILTERS,
+    ),
     Route("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED, headers=_KEY),
     Route("GET", _LEASE, lease.show, (_L.GET,), None, OneLease),
     Route("PUT", _LEASE, lease.amend, _AMENDS, LeaseAmendment, OneLease, headers=_BOTH),

@@ -100,6 +100,7 @@ HISTORY: Mapping[Version, str] = {
 * `dry_run` in POST and PUT of a lease: the answer has the lease as it would be, and `reservations` with the resources
   that it would have; or it is the refusal. Nothing is done.
 * `project_id` in POST of a lease: administrators make leases for other projects.
+* Leases are listed by `name`, `status` (one or several, by commas), `ends_after` and `starts_before`.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -121,6 +122,7 @@ SPANS = V1_3
 AMENDING_ONCE = V1_3
 DRY_RUNS = V1_3
 ON_BEHALF = V1_3
+FILTERS = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -17,6 +17,7 @@ from leasehold.db.tables import allocations, events, leases, reservations
 from leasehold.db.waiting import read_waiting, write_waiting
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
+from leasehold.model.lease_filter import EVERY_LEASE
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.lease_filter import LeaseFilter
 
 CHUNK = 1_000
 """How many leases of a long list are in memory at a time."""
@@ -170,13 +172,14 @@ def each_lease(
     after: tuple[datetime, str] | None = None,
     limit: int | None = None,
     resource_type: str | None = None,
+    wanted: LeaseFilter = EVERY_LEASE,
 ) -> Iterator[Lease]:
     """Yield the leases that are not deleted, of one project or of all, oldest first; holds `CHUNK` of them at most.
 
     With `after`, only those that follow this position, and no more than `limit`; with `resource_type`, only those with
-    a reservation of this type. Their allocations are left out: a list never shows them, and they may be most of the
-    database. Takes three statements for each chunk, and one for the ids of all that follow the first chunk. The
-    transaction has to see one snapshot.
+    a reservation of this type, and only those that are `wanted`. Their allocations are left out: a list never shows
+    them, and they may be most of the database. Takes three statements for each chunk, and one for the ids of all that
+    follow the first chunk. The transaction has to see one snapshot.
     """
     query = select(leases).where(leases.c.deleted_at.is_(None))
     if project_id is not None:
@@ -186,6 +189,7 @@ def each_lease(
     if resource_type is not None:
         of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
         query = query.where(leases.c.id.in_(of_type))
+    query = query.where(*_wanted(wanted))
     # One row more than a chunk shows whether there are more.
     most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
     first = connection.execute(query.order_by(*_PLACE).limit(most)).all()
@@ -204,6 +208,18 @@ def each_lease(
         ids = left[begin : begin + CHUNK]
         rows = connection.execute(select(leases).where(leases.c.id.in_(ids)).order_by(*_PLACE)).all()
         yield from _assemble(connection, rows, ids, _WITHOUT_ALLOCATIONS)
+
+
+def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
+    """Yield the conditions of a filter."""
+    if wanted.name is not None:
+        yield leases.c.name == wanted.name
+    if wanted.statuses:
+        yield leases.c.status.in_(sorted(wanted.statuses))
+    if wanted.ends_after is not None:
+        yield leases.c.end_at > wanted.ends_after
+    if wanted.starts_before is not None:
+        yield leases.c.start_at < wanted.starts_before
 
 
 def _follows(moment: datetime, last: str) -> ColumnElement[bool]:

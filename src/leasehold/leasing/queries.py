@@ -9,6 +9,7 @@ from leasehold.db import lease as lease_rows
 from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
 from leasehold.model.errors import InvalidInputError, NotFoundError
+from leasehold.model.lease_filter import EVERY_LEASE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
+    from leasehold.model.lease_filter import LeaseFilter
     from leasehold.model.resource import Resource
 
 _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
@@ -32,9 +34,16 @@ def get_lease(service: Service, lease_id: str) -> Lease:
 
 
 def each_lease(
-    service: Service, project_id: str | None, *, marker: str | None = None, limit: int | None = None
+    service: Service,
+    project_id: str | None,
+    *,
+    marker: str | None = None,
+    limit: int | None = None,
+    wanted: LeaseFilter = EVERY_LEASE,
 ) -> Iterator[Lease]:
     """Yield up to `limit` leases of a project (None: of all projects), oldest first, from the one after `marker` on.
+
+    Only those that are `wanted`; the marker need not be one of them.
 
     The rows are streamed in one transaction, which ends after the last. The lease of `marker` may have been deleted
     since it was listed. Raises InvalidInputError for a marker that never was in this list.
@@ -44,7 +53,7 @@ def each_lease(
         if marker is not None and after is None:
             message = "marker has to be the id of a lease of this list: the last one of the previous page."
             raise InvalidInputError(message, field="marker")
-        yield from lease_rows.each_lease(connection, project_id, after=after, limit=limit)
+        yield from lease_rows.each_lease(connection, project_id, after=after, limit=limit, wanted=wanted)
 
 
 def list_leases(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from leasehold.api import dates
 from leasehold.api.admission_control import MESSAGE
 from leasehold.api.call import Reply
+from leasehold.api.lease_filter import wanted_leases
 from leasehold.api.listing import Listing
 from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
@@ -20,7 +21,7 @@ from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
 from leasehold.api.spans import OF_END, OF_START, ending_as_sent, named_as_sent, parse_shift, parse_window, sent_for
 from leasehold.api.strict import KEYS, check_reservations
-from leasehold.api.versions import ENDINGS, ETAGS, PAGES
+from leasehold.api.versions import ENDINGS, ETAGS, FILTERS, PAGES
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -58,9 +59,14 @@ ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
 def list_leases(call: Call) -> Reply:
-    """Show the leases of the caller's project, to administrators those of all; from 1.1 on in pages on request."""
+    """Show the leases of the caller's project, to administrators those of all; from 1.1 on in pages on request.
+
+    From 1.3 on by `name`, `status` and time: `ends_after` and `starts_before` together give what lies in a window.
+    """
     project = None if call.is_admin else call.caller.project_id
     page = _page(call) if call.version >= PAGES else {}
+    if call.version >= FILTERS:
+        page["wanted"] = wanted_leases(call)
     leases = queries.each_lease(call.service, project, **page)
     sight = call.sight
     return Reply(Listing("leases", (show_lease(each, call.service.types, call.version, sight) for each in leases)))

@@ -1,0 +1,24 @@
+"""Which leases a list shows (feature L2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leasehold.model.states import LeaseStatus
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseFilter:
+    """The leases of this name, with one of these statuses, that end and start so; None or empty is no condition."""
+
+    name: str | None = None
+    statuses: frozenset[LeaseStatus] = frozenset()
+    ends_after: datetime | None = None
+    starts_before: datetime | None = None
+
+
+EVERY_LEASE = LeaseFilter()

@@ -54,7 +54,6 @@ USUAL = (
     "server deleted by its user",
     "host enrolled: 201",
     "host removed: 204",
-    "host to be shared: 200",
 )
 """What must have happened besides requests and disturbances for the mix to be valid."""
 OTHERS = "it never had a lease"

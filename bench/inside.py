@@ -15,6 +15,7 @@ from leasehold import conf
 from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service
 from leasehold.db.engine import reader_of
+from tests.counts.meter import BEGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ class Inside:
     def _note(self, *context: Any) -> None:
         statement: str = context[2]
         # Skip the sandbox's statements: it shares the database, but a real cloud has its own.
-        if not statement.startswith("BEGIN") and "sandbox_" not in statement:
+        if statement not in BEGINS and "sandbox_" not in statement:
             self.statements.append(statement)
 
     def ask(self, method: str, path: str, body: Any = None) -> testing.Result:

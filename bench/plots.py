@@ -80,7 +80,7 @@ PLOTS: Final[Mapping[str, Plot]] = {
 """By name, as in `Point.plot`."""
 COURSES: Final[Mapping[str, str]] = {"month": "The hosts in a simulated month"}
 """The titles of the plots over time, by name, as in `Course.plot`."""
-LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#EEEEEE")
+LAYER_COLOURS: Final = ("#0072B2", "#56B4E9", "#D55E00", "#BBBBBB", "#F4F4F4")
 ABOVE: Final = "#000000"
 
 
@@ -97,6 +97,13 @@ def draw(rows: Iterable[Row], folder: Path) -> dict[str, str]:
         if any(len(points) > 1 for points in lines.values()):
             drawn[f"{name}.png"] = plot.title
             _draw_lines(plot, lines).savefig(folder / f"{name}.png")
+    return drawn | draw_courses(rows, folder)
+
+
+def draw_courses(rows: Iterable[Row], folder: Path) -> dict[str, str]:
+    """Draw the plots over time of these rows, and return their titles by file name."""
+    rows, drawn = list(rows), {}
+    folder.mkdir(parents=True, exist_ok=True)
     for name, title in COURSES.items():
         courses = [row.course for row in rows if row.course is not None and row.course.plot == name]
         if courses:

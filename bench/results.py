@@ -12,7 +12,7 @@ from bench.record import Record
 from bench.row import Row, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bench.record import Group
 
@@ -22,8 +22,8 @@ KEPT: Final = HERE / "RESULTS.json"
 PLOTS: Final = HERE / "plots"
 OUT: Final = HERE / "out"
 """Where every run writes its JSON and its plots; the pages in the repository need `--write`."""
-CLOUD_PAGE: Final = HERE / "CLOUD.md"
-"""A separate page, because it is measured where an OpenStack runs."""
+ALONE: Final = {"cloud": HERE / "CLOUD.md", "month": HERE / "MONTH.md"}
+"""Benchmarks with pages of their own: one needs an OpenStack that runs, the other one more than an hour."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row
@@ -92,18 +92,25 @@ def record(command: str, load: float, groups: Iterable[Group]) -> Record:
 def write_page(run: Record) -> None:
     """Write the page of a run of everything, and its plots."""
     drawn = plots.draw(run.rows, PLOTS)
+    others = {f"{name}.png" for name in plots.COURSES}
     for picture in PLOTS.glob("*.png"):
-        if picture.name not in drawn:
+        if picture.name not in drawn.keys() | others:
             picture.unlink()
-    pictures = "".join(f"\n![{title}](plots/{name})\n" for name, title in drawn.items())
+    pictures = _pictures(drawn)
     text = _head(run) + _budgets(run.rows) + _missed(run.rows)
     text += f"\n## How it grows\n\nHow to read the plots: [README.md](README.md).\n{pictures}"
     PAGE.write_text(text + "".join(_tables(run)) + UPSTREAM, encoding="utf-8")
 
 
-def write_cloud_page(run: Record) -> None:
-    """Write the page about the real cloud."""
-    CLOUD_PAGE.write_text(_head(run) + "".join(_tables(run)) + _missed(run.rows), encoding="utf-8")
+def write_page_alone(name: str, run: Record) -> None:
+    """Write the page of a benchmark that has one of its own, with its plot over time if it has one."""
+    drawn = plots.draw_courses(run.rows, PLOTS)
+    text = _head(run) + _pictures(drawn) + "".join(_tables(run)) + _missed(run.rows)
+    ALONE[name].write_text(text, encoding="utf-8")
+
+
+def _pictures(drawn: Mapping[str, str]) -> str:
+    return "".join(f"\n![{title}](plots/{name})\n" for name, title in drawn.items())
 
 
 def _head(run: Record) -> str:

@@ -13,7 +13,7 @@ from bench.row import Row
 from leasehold.cloud.sandbox import seed
 from tests.servers import new_database
 
-MOST: Final = 15
+MOST: Final = 10
 ONE: Final = {**HOST, "min": 1, "max": 1}
 FLAVOR: Final = {"resource_type": "flavor:instance", "flavor_id": "m1.small", "amount": 1, "affinity": None}
 ADDRESS: Final = {"resource_type": "virtual:floatingip", "network_id": seed.NETWORK_ID, "amount": 1}

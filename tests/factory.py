@@ -42,7 +42,7 @@ from leasehold.model.caller import Caller
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
 from leasehold.model.membership import Membership
-from leasehold.model.resource import FLOATING_IP, HOST, Disabling
+from leasehold.model.resource import FLOATING_IP, HOST, Disabling, Restriction
 from leasehold.resource_types.registry import load_types
 from leasehold_nova.decision import FilterOptions
 from tests.locks import watch_locks
@@ -249,6 +249,14 @@ class World:
                 if each.label in labels:
                     said = Disabling(disabled, reason, OPERATOR)
                     resource.change(self.service, kind, each.id, {}, said)
+
+    def restrict(self, projects: Iterable[str] | None, *labels: str) -> None:
+        """Say that these projects alone may use the hosts and addresses with these labels; None: all may."""
+        said = Restriction(None if projects is None else frozenset(projects))
+        for kind in (HOST, FLOATING_IP):
+            for each in queries.list_resources(self.service, kind):
+                if each.label in labels:
+                    resource.change(self.service, kind, each.id, {}, restriction=said)
 
     def enable(self, *labels: str) -> None:
         self.disable(*labels, disabled=False)
@@ -459,6 +467,19 @@ def at_call(world: World, number: int, work: Callable[[], Any], during: Callable
     return len(calls)
 
 
+def dies_at(world: World, number: int, work: Callable[[], Any], verb: str = "*") -> bool:
+    """Run `work`, and die at its cloud call with this number; return whether it made so many."""
+
+    def die() -> None:
+        raise Killed
+
+    try:
+        at_call(world, number, work, die, verb)
+    except Killed:
+        return True
+    return False
+
+
 def work_once(world: World) -> None:
     """Run the next due task as a worker whose first error ends it."""
     claim = claim_one(world)
@@ -473,16 +494,7 @@ def during_a_step(world: World, work: Callable[[], Any]) -> None:
 
 def killed_in_a_step(world: World, verb: str = "*") -> None:
     """Run the next due task, and die at its first call of this verb."""
-
-    def die() -> None:
-        raise Killed
-
-    try:
-        at_call(world, 1, lambda: work_once(world), die, verb)
-    except Killed:
-        return
-    message = f"the step made no call of {verb}"
-    raise AssertionError(message)
+    assert dies_at(world, 1, lambda: work_once(world), verb), f"the step made no call of {verb}"
 
 
 def run_until(world: World, moment: datetime) -> None:

@@ -7,6 +7,7 @@ SQLAlchemy omits `FOR UPDATE` from the SQL text for SQLite, so the check reads t
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Compiled, Connection, Engine
 
 _TAKEN = "locks-taken"
+_WRITTEN = re.compile(r"(?:ATOMIC|;) (?:UPDATE (\w+)|INSERT INTO (\w+))")
 
 
 def watch_locks(engine: Engine) -> None:
@@ -34,12 +36,20 @@ def watch_locks(engine: Engine) -> None:
     @event.listens_for(engine, "before_cursor_execute")
     def look(connection: Connection, _cursor: Any, statement: str, _parameters: Any, context: Any, _many: bool) -> None:  # noqa: FBT001 - SQLAlchemy's signature
         taken: list[tuple[str, str]] = connection.info.setdefault(_TAKEN, [])
-        for lock in _locks(context):
+        for lock in _locks(context) if context.compiled is not None else _locks_of_compound(statement):
             if lock in taken:
                 continue
             last = max(taken, key=_rank, default=lock)
             assert _rank(last) <= _rank(lock), f"{lock} is locked after {last}: {statement}"
             taken.append(lock)
+
+
+@lru_cache(maxsize=4096)
+def _locks_of_compound(statement: str) -> list[tuple[str, str]]:
+    """Return the locks that a compound statement takes (`db/together.py`), in its order."""
+    tables = _WRITTEN.findall(statement) if statement.startswith("BEGIN NOT ATOMIC ") else []
+    written = (updated or inserted for updated, inserted in tables if inserted != "leases")
+    return [(name, "") for name in written if name in LOCK_ORDER]
 
 
 def _rank(lock: tuple[str, str]) -> tuple[int, int]:
@@ -50,8 +60,6 @@ def _rank(lock: tuple[str, str]) -> tuple[int, int]:
 
 def _locks(context: Any) -> list[tuple[str, str]]:
     """Return the locks that a statement takes, as (table, row); a row that it only reads is not locked."""
-    if context.compiled is None:
-        return []
     return [
         (name, context.compiled_parameters[0].get("pool", "") if name == "pools" else "")
         for name in _locked_tables(context.compiled)

@@ -17,13 +17,17 @@ from leasehold.api.policies import (
     availability,
     base,
     event_log,
+    feed,
     floatingip,
+    held_offer,
     host,
     lease,
     maintenance,
+    region,
     resource,
     series,
     subscription,
+    template,
 )
 from leasehold.conf.opts import list_library_opts, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
@@ -89,9 +93,13 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "The event log": event_log,
     "Subscriptions to it": subscription,
     "Availability": availability,
+    "Regions": region,
     "Capacity alarms": alarm,
+    "Offers": held_offer,
     "Series of leases": series,
     "Maintenance windows": maintenance,
+    "Calendar feeds": feed,
+    "Lease templates": template,
     "Rules that other rules refer to": base,
 }
 
@@ -117,6 +125,7 @@ def states() -> str:
             "stateDiagram-v2",
             "    [*] --> PENDING: created",
             "    [*] --> IN_PROGRESS: created and waits",
+            "    [*] --> OFFERED: offered",
             *lines,
             "```",
         ]

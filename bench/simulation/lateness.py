@@ -111,7 +111,8 @@ class Watch:
     def _look_at_start(self, lease_id: str, way: str, row: Any, seen: _Seen) -> None:
         """Note a start with its delay; or what a lease says that should have started."""
         now, should = self.site.now(), max(row.start_at, seen.granted)
-        if seen.started or now < should:
+        # With a lead it may be active before its start.
+        if seen.started or (now < should and row.status != LeaseStatus.ACTIVE):
             return
         if row.status == LeaseStatus.ACTIVE:
             seen.started = True

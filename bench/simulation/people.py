@@ -96,14 +96,15 @@ class People:
         return Held(wish, lease["id"], self.site.now(), start, end, parts, kept)
 
     def started(self, lease_id: str, start: datetime, end: datetime) -> None:
-        """Boot servers on a lease that has become active, and plan how it ends."""
+        """Boot servers on a lease that has become active, from its start on, and plan how it ends."""
         held = self.held.get(lease_id)
         if held is None:
             return
         held = replace(held, start=start, end=end)
         if held.wish.comes:
-            self.busy[lease_id] = self.site.now() + timedelta(seconds=held.wish.ran)
-            self.site.agenda.at(self.site.now() + BOOTS_AFTER, partial(self._boot, held))
+            begin = max(start, self.site.now())
+            self.busy[lease_id] = begin + timedelta(seconds=held.wish.ran)
+            self.site.agenda.at(begin + BOOTS_AFTER, partial(self._boot, held))
         if not held.wish.ending.ahead:
             self._plan(held)
 

@@ -15,7 +15,7 @@ from bench.simulation.lateness import Watch
 from bench.simulation.manager import Manager
 from bench.simulation.others import others_of
 from bench.simulation.people import People
-from bench.simulation.site import ADMIN, SETTINGS, SLOWEST_DELETION, open_site
+from bench.simulation.site import ADMIN, LEAD, SETTINGS, SLOWEST_DELETION, open_site
 from bench.simulation.utilisation import SAMPLES, Utilisation
 from leasehold.db.history import purge
 from leasehold.leasing import queries
@@ -142,7 +142,7 @@ class Simulation:
             self._manager.run_due()
         open_all(service.cloud)
         tables = read_tables(site.world.engine)
-        left = [*database_problems(tables, site.now()), *cloud_problems(tables)]
+        left = [*database_problems(tables, site.now(), leads=(timedelta(0), LEAD)), *cloud_problems(tables)]
         self.report.findings += (f"at the end: {each}" for each in left)
 
     def _repeat(self, pause: timedelta, work: Callable[[], object]) -> None:

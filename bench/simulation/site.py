@@ -20,6 +20,7 @@ from leasehold.cloud.sandbox import seed as planting
 from leasehold.conf.settings import ApiSettings, CloudSettings, LeaseSettings, ManagerSettings, Settings
 from leasehold.model.membership import Membership
 from leasehold.model.pool_size import Size
+from leasehold.model.resource import HOST
 from tests.factory import make_service
 from tests.web import LocalClient
 
@@ -37,11 +38,11 @@ SLOWEST_DELETION: Final = timedelta(minutes=7)
 """How long servers take to be deleted at most. With the pauses of an end that waits for them, up to a minute each, that
 is less than the cleaning time, as operators have to choose it (docs/operators)."""
 LEAD: Final = SLOWEST_DELETION + timedelta(minutes=5)
-"""So long before a start preemptible servers are ended, at the latest a look later."""
+"""So long before a start its work begins, which ends preemptible servers."""
 GRACE: Final = timedelta(minutes=15)
 SETTINGS: Final = Settings(
-    cloud=CloudSettings(start_lead=LEAD, preemptible_grace=GRACE),
-    leases=LeaseSettings(cleaning_time=CLEANING),
+    cloud=CloudSettings(preemptible_grace=GRACE),
+    leases=LeaseSettings(cleaning_time=CLEANING, lead_time_by_type={HOST: LEAD}),
     manager=ManagerSettings(
         health_seconds=300.0,
         failure_grace_seconds=120.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from keystoneauth1.loading import get_plugin_loader
 from keystoneauth1.session import Session
 
 from leasehold_client import Client
+from leasehold_client.cli.app import LeaseholdApp
 from tests.processes import BIN, running
 
 if TYPE_CHECKING:
@@ -65,20 +67,62 @@ class Shell:
         return replace(self, more={**self.more, **more})
 
 
+@dataclass(frozen=True)
+class Inside:
+    """Runs the command line in this process, which is many times faster than a program that has to start."""
+
+    capsys: pytest.CaptureFixture[str]
+
+    def __call__(self, *words: str) -> Said:
+        self.capsys.readouterr()
+        status = LeaseholdApp(words).run(list(words))
+        out, err = self.capsys.readouterr()
+        return Said(status, out, err)
+
+    def ok(self, *words: str) -> Said:
+        """Run a command that must succeed."""
+        said = self(*words)
+        assert said.status == 0, f"{words}: {said.err}"
+        return said
+
+
+@pytest.fixture
+def inside(
+    client: Client,
+    endpoint: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[Inside]:
+    """Yield our commands in this process, for a user of the service without passwords."""
+    for name, value in {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": endpoint, "TZ": ZONE, "COLUMNS": "300"}.items():
+        monkeypatch.setenv(name, value)
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    yield Inside(capsys)
+    # A command line configures the logs of its whole process.
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
 @pytest.fixture(scope="session")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a service that asks for no password."""
     database = f"sqlite:///{tmp_path_factory.mktemp('client')}/leasehold.db"
-    with running("leasehold-standalone", database_url=database) as program:
+    options = {"manager": {"open_ended_seconds": 30 * 86_400}}
+    with running("leasehold-standalone", database_url=database, options=options) as program:
         yield program.url
 
 
 @pytest.fixture
 def client(endpoint: str) -> Iterator[Client]:
-    """Yield the library's client; delete all leases after the test."""
+    """Yield the library's client; delete all that was made after the test."""
     login: Any = get_plugin_loader("none").load_from_options(endpoint=endpoint)
     client = Client(Session(auth=login))
     yield client
+    own = (client.series, client.alarms, client.subscriptions, client.feeds, client.offers, client.templates)
+    for each in (*own, client.maintenances):
+        for thing in each.list():
+            each.delete(thing.id)
     for lease in client.leases.list():
         client.leases.delete(lease.id)
 

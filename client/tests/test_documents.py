@@ -70,6 +70,14 @@ def test_the_guide(shell: Shell) -> None:
     assert run_all(shell, ROOT / "docs" / "guides" / "command-line.md", "$ ") > 20
 
 
+def test_the_guide_to_calendars(shell: Shell) -> None:
+    assert run_all(shell, ROOT / "docs" / "guides" / "leases-in-your-calendar.md", "$ ") == 3
+
+
+def test_the_guide_to_templates(shell: Shell) -> None:
+    assert run_all(shell, ROOT / "docs" / "guides" / "lease-templates.md", "$ ") == 6
+
+
 def test_what_the_program_says_at_its_start(shell: Shell) -> None:
     """`make run` prints what to type next."""
     assert run_all(shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+SLOTS = "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=5,amount=2"
 EXPRESSION = '[">=", "$vcpus", "16"]'
 
 
@@ -43,10 +44,19 @@ def test_times_are_in_the_users_zone_and_blazars_in_utc(shell: Shell, client: Cl
     assert leases["ours"].start == two - timedelta(hours=5, minutes=45)
 
 
+def test_hosts_that_lie_together_and_apart(shell: Shell, client: Client) -> None:
+    shell.ok("lease", "create", "rack", "--hosts", "2", "--together", "rack", "--for", "3h")
+    shell.ok("lease", "create", "racks", "--hosts", "2", "--apart", "rack", "--for", "3h")
+    shell.ok("lease", "create", "slots", "--for", "3h", "--reservation", f"{SLOTS},together=rack")
+    shell.ok("series", "create", "often", "--rule", "FREQ=DAILY;COUNT=2", "--hosts", "1", "--together", "rack")
+    for option, most in (("--together", 3), ("--apart", 4)):
+        said = shell("lease", "create", "far", "--hosts", "11", option, "rack", "--from", "in 2 d", "--for", "3h")
+        assert f"Not enough hosts available: 11 asked, {most} free" in said.err
+
+
 def test_several_reservations_and_an_event(shell: Shell, client: Client) -> None:
-    room = "resource_type=virtual:instance,vcpus=1,memory_mb=512,disk_gb=5,amount=2"
     event = "event_type=notification,event_date=2031-05-01 10:00"
-    words = ("--reservation", room, "--hosts", "1", "--from", "in 2 d", "--for", "3h", "--event", event)
+    words = ("--reservation", SLOTS, "--hosts", "1", "--from", "in 2 d", "--for", "3h", "--event", event)
     shown = shell.ok("lease", "create", "both", *words, "-f", "json").json
     assert shown["what"] == "1 host, 2 instances of 1 vCPUs, 512 MiB"
     assert "notification" in {each["event_type"] for each in shown["events"]}
@@ -104,6 +114,7 @@ def test_on_a_terminal_what_would_work_is_offered(shell: Shell, client: Client) 
     [
         ((), "Say what to lease: --hosts 2"),
         (("--properties", EXPRESSION), "say with --hosts how many"),
+        (("--apart", "rack"), "--apart says which hosts; say with --hosts how many"),
         (("--hosts", "1", "--for", "soon"), "argument --for: 'soon' is no duration"),
         (("--hosts", "1", "--until", "soon"), "argument --until: 'soon' is no time"),
         (("--hosts", "1", "--end-date", "tomorrow"), "argument --end-date: 'tomorrow' is no time of the form"),

@@ -40,7 +40,11 @@ def test_a_lease_is_shown_by_name_and_by_id(shell: Shell, client: Client) -> Non
         shown = shell.ok("lease", "show", word, "-f", "json").json
         assert (shown["id"], shown["what"], shown["type"]) == (lease.id, "1 host", "scheduled")
         assert shown["reservations"][0]["id"] == lease.reservations[0].id
-    assert "(in 23 h" in shell.ok("lease", "show", "mine").out
+        assert shown["created_at"].endswith("Z")
+    told = shell.ok("lease", "show", "mine").out
+    assert "(in 23 h" in told
+    (made,) = [line for line in told.splitlines() if line.startswith("| created_at")]
+    assert "+0545 (" in made
 
 
 def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from leasehold_client.cli.offers import moment_word
 from leasehold_client.cli.shown import show_relative, show_span
-from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_utc
+from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_past, read_utc
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2031, 5, 1, 10, 30, tzinfo=UTC)
@@ -39,6 +39,26 @@ def test_durations(text: str, seconds: int) -> None:
 def test_what_is_no_duration_is_said_so_with_examples(text: str) -> None:
     with pytest.raises(BadTimeError, match=r"(no duration|no time at all).*such as 90m, 3h"):
         read_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", "2031-05-01T10:30"),
+        ("2 h ago", "2031-05-01T08:30"),
+        ("yesterday 14:00", "2031-04-30T12:00"),
+        ("14:00", "2031-04-30T12:00"),
+        ("9:00", "2031-05-01T07:00"),
+        ("today 9:00", "2031-05-01T07:00"),
+        ("thursday 9:00", "2031-05-01T07:00"),
+        ("monday 9:00", "2031-04-28T07:00"),
+        ("2031-04-01 14:00", "2031-04-01T12:00"),
+        ("2031-05-01T08:00Z", "2031-05-01T08:00"),
+        ("tomorrow 9:00", "2031-05-02T07:00"),
+    ],
+)
+def test_times_that_are_over(text: str, expected: str) -> None:
+    assert read_past(text, NOW, BERLIN) == datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

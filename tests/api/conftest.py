@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from leasehold.db.store import Database
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.resource_types.registry import ResourceTypes, load_types
-from tests.factory import planted_database
+from tests.factory import hosts, planted_database
 from tests.statements import share_statements
 from tests.web import LocalClient
 
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
     from falcon import testing
 
 NOW = datetime(2031, 5, 1, 9, 30, 40, tzinfo=UTC)
+LEASE: dict[str, Any] = {
+    "name": "l",
+    "start_date": "2031-05-01 10:00",
+    "end_date": "2031-05-01 11:00",
+    "reservations": [hosts()],
+    "events": [],
+}
+"""A request for a host for an hour, soon after NOW."""
 
 
 class Clock:
@@ -52,7 +61,14 @@ def types() -> ResourceTypes:
 
 @pytest.fixture
 def service(tmp_path: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
-    path = shutil.copy(planted_database(), tmp_path)
+    with open_service(tmp_path, types, clock) as service:
+        yield service
+
+
+@contextmanager
+def open_service(folder: Path, types: ResourceTypes, clock: Clock) -> Iterator[Service]:
+    """Open a service on a planted sandbox; its database is in the folder."""
+    path = shutil.copy(planted_database(), folder)
     engine = open_engine(f"sqlite:///{path}")
     share_statements(engine)
     # A constant monotonic clock, so that a pause of the machine never makes a decision exceed its time limit.

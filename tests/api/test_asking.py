@@ -228,6 +228,35 @@ def test_a_lease_loses_one_reservation(new: Client, host: str) -> None:
         assert drop(new.but(version=version), lease, 1).status_code == 404
 
 
+# ---------------------------------------------------------------- one resource less
+
+
+def take_out(client: Client, lease: dict[str, Any], resource: str, etag: str | None = None) -> testing.Result:
+    path = f"/v1/leases/{lease['id']}/reservations/{lease['reservations'][0]['id']}/resources/{resource}"
+    return client.ask("DELETE", path, headers={} if etag is None else {"If-Match": etag})
+
+
+def test_a_reservation_loses_one_resource(new: Client, admin: Client, host: str) -> None:
+    assert admin.ask("POST", "/v1/os-hosts", {"name": "cmp-02"}).status_code == 201
+    boss = admin.but(version="1.3")
+    lease = made(new, reservations=[{**HOST, "max": 2}])
+    listed = boss.ask("GET", f"/v1/leases/{lease['id']}/resources").json["reservations"][0]["resources"]
+    other = next(each["id"] for each in listed if each["id"] != host)
+    denied = take_out(new, lease, other)
+    assert (denied.status_code, denied.json["details"]) == (403, {"rule": "blazar:oshosts:get"})
+    assert take_out(boss, lease, other, etag='"77"').status_code == 412
+    for _ in range(2):
+        answer = take_out(boss, lease, other)
+        assert (answer.status_code, answer.content) == (204, b"")
+    (part,) = new.ask("GET", f"/v1/leases/{lease['id']}").json["lease"]["reservations"]
+    assert (part["min"], part["max"]) == (1, 1)
+    last, unknown = take_out(boss, lease, host), take_out(boss, lease, "no-such")
+    assert (last.status_code, last.json["field"]) == (409, "resource_id")
+    assert (unknown.status_code, unknown.json["code"]) == (404, "leasehold.not_found")
+    for version in ("1.0", "1.2"):
+        assert take_out(boss.but(version=version), lease, other).status_code == 404
+
+
 # ---------------------------------------------------------------- older versions
 
 

@@ -48,6 +48,8 @@ host = 192.0.2.7
 port = 8000
 auth_strategy = http_basic
 cleaning_time = 5
+cleaning_time_by_type = physical:host=30, site:device=0
+lead_time_by_type = physical:host=90, site:device=0
 os_admin_password = not-ours
 [manager]
 plugins = dummy.vm.plugin, physical.host.plugin, virtual.instance.plugin, physical.host.plugin, site:special
@@ -77,6 +79,8 @@ connection = mysql+pymysql://blazar:secret@db/blazar
     assert (config.api.host, config.api.port, config.api.auth_strategy) == ("192.0.2.7", 8000, "http_basic")
     assert config.settings.plugins == ("physical:host", "virtual:instance", "site:special")
     assert (leases.cleaning_time, leases.before_end) == (timedelta(minutes=5), timedelta(0))
+    assert leases.cleaning_time_by_type == {"physical:host": timedelta(minutes=30), "site:device": timedelta(0)}
+    assert leases.lead_time_by_type == {"physical:host": timedelta(minutes=2), "site:device": timedelta(0)}
     assert leases.enforcement_filters == ("MaxLeaseDurationFilter",)
     assert leases.max_duration == timedelta(days=1)
     assert leases.max_duration_exempt_projects == {"a", "b"}
@@ -87,6 +91,15 @@ connection = mysql+pymysql://blazar:secret@db/blazar
     assert manager.failure_grace == timedelta(seconds=20)
     assert config.database_url == "mysql+pymysql://blazar:secret@db/blazar"
     assert "secret" not in repr(config)
+
+
+def test_the_lead_of_hosts_has_an_option_of_its_own_too(tmp_path: Path) -> None:
+    written(tmp_path, "[physical:host]\nlead_seconds = 600\n")
+    assert conf.load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
+    written(tmp_path, "[DEFAULT]\nlead_time_by_type = physical:host=600\n[physical:host]\nlead_seconds = 600\n")
+    assert conf.load().settings.leases.lead_time_by_type == {HOST: timedelta(minutes=10)}
+    written(tmp_path, "[DEFAULT]\nlead_time_by_type = physical:host=0\n")
+    assert conf.load().settings.leases.lead_time_by_type == {}
 
 
 def test_types_that_are_gone_for_good_have_blazars_names_as_well(tmp_path: Path) -> None:
@@ -168,6 +181,16 @@ apart_seconds = 60
     assert "pass-word" not in repr(settings)
 
 
+def test_default_properties_are_json_in_which_a_dollar_is_doubled(tmp_path: Path) -> None:
+    text = '{"physical:host": ["==", "$$gpu", "False"], "site:lamp": ["not", ["==", "$$hue", "é"]]}'
+    path = written(tmp_path, f"[manager]\ndefault_properties_by_type = {text}\n")
+    found = conf.load(["--config-file", path]).settings.leases.default_properties_by_type
+    assert found == {
+        "physical:host": '["==", "$gpu", "False"]',
+        "site:lamp": '["not", ["==", "$hue", "\\u00e9"]]',
+    }
+
+
 def test_the_file_in_the_working_directory_is_found(tmp_path: Path) -> None:
     written(tmp_path, "[DEFAULT]\nport = 4321\n")
     assert conf.load().api.port == 4321
@@ -185,6 +208,20 @@ def test_defaults_of_a_program_stand_below_the_file(tmp_path: Path) -> None:
     [
         "[DEFAULT]\nport = many\n",
         "[DEFAULT]\ncleaning_time = -1\n",
+        "[DEFAULT]\ncleaning_time_by_type = physical:host\n",
+        "[DEFAULT]\ncleaning_time_by_type = physical:host=soon\n",
+        "[DEFAULT]\ncleaning_time_by_type = physical:host=1441\n",
+        "[DEFAULT]\ncleaning_time_by_type = physical:host=1, physical:host=2\n",
+        "[DEFAULT]\nlead_time_by_type = physical:host\n",
+        "[DEFAULT]\nlead_time_by_type = physical:host=1, physical:host=2\n",
+        "[DEFAULT]\nlead_time_by_type = physical:host=60\n[physical:host]\nlead_seconds = 90\n",
+        "[manager]\ndefault_properties_by_type = physical:host\n",
+        '[manager]\ndefault_properties_by_type = ["==", "$$a", "b"]\n',
+        '[manager]\ndefault_properties_by_type = {"physical:host": ["==", "$a", "b"]}\n',
+        '[manager]\ndefault_properties_by_type = {"physical:host": ["==", "$host", "b"]}\n',
+        '[manager]\ndefault_properties_by_type = {"physical:host": ["is", "$$a", "b"]}\n',
+        '[manager]\ndefault_properties_by_type = {"physical:host": []}\n',
+        '[manager]\ndefault_properties_by_type = {"physical:host": "gpu"}\n',
         "[DEFAULT\n",
         "[oslo_policy]\npolicy_file = nope.yaml\n",
         "[delivery]\nallowed_networks = everywhere\n",
@@ -221,7 +258,13 @@ def test_the_policy_file_is_found_beside_the_configuration(tmp_path: Path) -> No
 TOO_LONG = {
     "manager": ("minutes_before_end_lease",),
     "enforcement": ("max_lease_duration", "max_start_lookahead", "max_end_lookahead"),
-    "physical:host": ("healing_interval", "polling_interval", "failure_grace", "snapshot_wait_seconds"),
+    "physical:host": (
+        "healing_interval",
+        "polling_interval",
+        "failure_grace",
+        "snapshot_wait_seconds",
+        "suspend_wait_seconds",
+    ),
 }
 
 
@@ -244,4 +287,29 @@ def test_the_longest_times_that_are_accepted_can_be_counted_with(tmp_path: Path)
         conf.load()
     written(tmp_path, "[manager]\nminutes_before_end_lease = -1\n")
     with pytest.raises(conf.ConfigurationError, match="minutes_before_end_lease"):
+        conf.load()
+
+
+def test_regions_have_names_and_urls(tmp_path: Path) -> None:
+    written(tmp_path, "[regions]\npeers = Two=https://two.example/v1/, Three = http://three.example:8000\n")
+    assert conf.load().api.regions.peers == {"Two": "https://two.example/v1", "Three": "http://three.example:8000/v1"}
+    assert conf.load().api.regions.name == "RegionOne"
+    written(tmp_path, "[DEFAULT]\nos_region_name = North\n")
+    assert conf.load().api.regions.name == "North"
+
+
+WRONG_PEERS = (
+    "Two",
+    "Two=two.example",
+    "=http://two.example",
+    "Two=http://a, Two=http://b",
+    "RegionOne=http://a",
+    "all=http://a",
+)
+
+
+@pytest.mark.parametrize("peers", WRONG_PEERS)
+def test_a_region_that_cannot_be_asked_is_refused_at_the_start(tmp_path: Path, peers: str) -> None:
+    written(tmp_path, f"[regions]\npeers = {peers}\n")
+    with pytest.raises(conf.ConfigurationError, match=r"\[regions\] peers"):
         conf.load()

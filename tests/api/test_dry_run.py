@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.api.conftest import LEASE
 from tests.factory import hosts
 
 if TYPE_CHECKING:
     from tests.api.conftest import Client
-
-LEASE: dict[str, Any] = {
-    "name": "l",
-    "start_date": "2031-05-01 10:00",
-    "end_date": "2031-05-01 11:00",
-    "reservations": [hosts()],
-    "events": [],
-}
 
 
 @pytest.fixture

@@ -135,6 +135,66 @@ def test_servers_of_instances_are_not_shelved(new: Client) -> None:
     made(new.but(version="1.1"), reservations=[asked])
 
 
+SIZE = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
+INSTANCES = {"resource_type": "virtual:instance", **SIZE}
+
+
+@pytest.mark.parametrize("asked", [HOST, INSTANCES], ids=["hosts", "instances"])
+def test_a_list_of_actions_is_taken_and_shown_from_1_3_on(new: Client, asked: dict[str, Any]) -> None:
+    newest = new.but(version="1.3")
+    wanted = {**asked, "before_end": ["suspend", "snapshot"], "grace_seconds": 60}
+    lease = made(newest, reservations=[wanted])
+    path = f"/v1/leases/{lease['id']}"
+    (part,) = lease["reservations"]
+    assert (part["before_end"], part["suspended"]) == (["snapshot", "suspend"], [])
+    older = new.ask("GET", path).json["lease"]["reservations"][0]
+    assert older["before_end"] == "snapshot,suspend"
+    assert "suspended" not in older
+    for value, shown in ((["snapshot"], "snapshot"), ([], ""), ("suspend", "suspend"), (part["before_end"],) * 2):
+        change = [{"id": part["id"], "before_end": value}]
+        answer = newest.ask("PUT", path, {"reservations": change})
+        assert answer.status_code == 200, answer.text
+        assert answer.json["lease"]["reservations"][0]["before_end"] == shown
+
+
+@pytest.mark.parametrize("value", ["suspend", ["snapshot"], [], "snapshot,suspend", ["suspend", "snapshot"]])
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2"])
+def test_older_versions_have_neither_lists_nor_suspend(new: Client, version: str, value: Any) -> None:
+    old, newest = new.but(version=version), new.but(version="1.3")
+    lease = made(newest, reservations=[HOST])
+    change = [{"id": lease["reservations"][0]["id"], "before_end": value}]
+    refused = make(old, reservations=[HOST, {**HOST, "before_end": value}])
+    again = old.ask("PUT", f"/v1/leases/{lease['id']}", {"reservations": change})
+    assert [refused.status_code, again.status_code] == [400, 400]
+    assert refused.json["error_message"] == (
+        "A list of actions needs microversion 1.3, and so does 'suspend': ask for that, or for 'snapshot'."
+    )
+    if version == "1.2":
+        assert [each.json["field"] for each in (refused, again)] == [f"reservations[{n}].before_end" for n in (1, 0)]
+        refused = make(old, reservations=[{**INSTANCES, "before_end": value}])
+        assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].before_end")
+    else:
+        # The key of reservations of instances is from 1.2 on, and is ignored before.
+        later = {"start_date": "2031-05-07 10:00", "end_date": "2031-05-07 12:00"}
+        made(old, **later, reservations=[{**INSTANCES, "before_end": value}])
+
+
+def test_older_versions_have_neither_lists_nor_suspend_in_a_series(new: Client) -> None:
+    asked: dict[str, Any] = {
+        "name": "weekly",
+        "start_date": "2031-05-05 10:00",
+        "end_date": "2031-05-05 12:00",
+        "time_zone": "UTC",
+    }
+    asked |= {"rule": "FREQ=WEEKLY;COUNT=2", "reservations": [{**HOST, "before_end": ["snapshot"]}]}
+    refused = new.ask("POST", "/v1/series", asked)
+    assert (refused.status_code, refused.json["field"]) == (400, "reservations[0].before_end")
+    series = new.but(version="1.3").ask("POST", "/v1/series", asked)
+    assert series.status_code == 201, series.text
+    again = new.ask("PUT", f"/v1/series/{series.json['series']['id']}", {"reservations": [{"before_end": ["shelve"]}]})
+    assert (again.status_code, again.json["field"]) == (400, "reservations[0].before_end")
+
+
 def test_hosts_keep_their_own_before_end_in_every_version(new: Client) -> None:
     lease = made(new.but(version="1.0"), reservations=[{**HOST, "before_end": "snapshot"}])
     assert lease["reservations"][0]["before_end"] == "snapshot"

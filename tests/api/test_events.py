@@ -77,6 +77,19 @@ def test_a_member_reads_what_happened_in_the_project_from_a_cursor_on(client: Cl
     assert latest == {"events": [], "next": shown["next"]}
 
 
+def test_events_are_read_by_type_from_1_3_on(client: Client, service: Service) -> None:
+    ident = make(client)
+    client.ask("PUT", f"/v1/leases/{ident}", {"name": "renamed"})
+    client.ask("DELETE", f"/v1/leases/{ident}")
+    sequence_events(service)
+    newer = client.but(version="1.3")
+    assert types(read(newer, "type=lease.renamed")) == ["lease.renamed"]
+    assert types(read(newer, "type=lease.delete,lease.create&limit=1")) == ["lease.create"]
+    assert types(read(newer, "type=lease.create,%20lease.delete")) == ["lease.create", "lease.delete"]
+    assert read(newer, "type=lease.gone", 400)["field"] == "type"
+    assert read(client, "type=lease.create", 400)["field"] == "type"
+
+
 def test_others_events_are_not_shown_and_move_the_cursor_on(client: Client, admin: Client, service: Service) -> None:
     mine, theirs = make(client), make(client.but(project="alt"))
     sequence_events(service)

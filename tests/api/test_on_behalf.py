@@ -10,7 +10,7 @@ import pytest
 from leasehold.api.app import make_app
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.enforcement.base import load_filters
-from tests.factory import hosts
+from tests.api.conftest import LEASE
 from tests.web import LocalClient
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
     from tests.api.conftest import Client
-
-LEASE: dict[str, Any] = {
-    "name": "l",
-    "start_date": "2031-05-01 10:00",
-    "end_date": "2031-05-01 11:00",
-    "reservations": [hosts()],
-    "events": [],
-}
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from leasehold.api.routes import ROUTES
 from leasehold.cloud.sandbox.seed import NETWORK_ID, SUGGESTED_FLOATING_IPS
 from leasehold.leasing.event_log import sequence_events
+from leasehold.model.template import KEYS
 from tests.factory import hosts, instances
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ SERIES = {
     "updated_at": OPTIONAL,
     "occurrences": list,
 }
+OFFER = {**dict.fromkeys(("id", "state", "expires_at"), str), "lease": dict}
 MADE: dict[str, Any] = {"id": str, "created_at": OPTIONAL, "updated_at": OPTIONAL}
 EVENT = {**MADE, "lease_id": str, "event_type": str, "time": OPTIONAL, "status": OPTIONAL}
 RESERVATION = {
@@ -73,6 +75,13 @@ ENDING = {
     "no_show_seconds": int,
 }
 """What reservations of hosts show from microversion 1.2 on."""
+NEWEST = {
+    "suspended": list,
+    "default_properties": str | None,
+    "default_properties_applied": bool | None,
+    **dict.fromkeys(("together", "apart"), type(None)),
+}
+"""What they show from 1.3 on."""
 LEASE = {
     **MADE,
     "name": str,
@@ -94,6 +103,8 @@ WINDOW = {
 FLAG = {"disabled": bool, "disabled_reason": type(None)}
 POOL = {"pool": str, "pool_reason": type(None), "held_for": type(None)}
 """What hosts and addresses have from 1.2 on, and resources."""
+RESTRICTION = {"projects": type(None)}
+"""What they have from 1.3 on."""
 HOST = {
     **MADE,
     "hypervisor_hostname": str,
@@ -161,6 +172,12 @@ ALARM = {
     **dict.fromkeys(("below", "duration"), int),
     "reservation": dict,
 }
+OF_CALENDARS = "/v1/feeds/{token}.ics"
+TEMPLATE = {
+    *("id", "name", "description", "public", "project_id", "user_id", "created_at", "updated_at"),
+    *KEYS,
+}
+FEED = {**dict.fromkeys(("id", "name", "project_id", "user_id", "created_at"), str), "own": bool}
 DEFINITION = {**MADE, "resource_type": str, "property_name": str, "private": bool}
 """Of each object every key, with the type of its values."""
 
@@ -224,12 +241,16 @@ class Walk:
         assert answer.status_code == status, answer.text
         self.asked.add((method, path))
         self.check(answer, method, path)
-        return answer.json if answer.content else None
+        return answer.json if answer.headers.get("content-type") == "application/json" else None
 
     def check(self, answer: testing.Result, method: str, path: str) -> None:
         responses = self.document["paths"][path][method.lower()]["responses"]
         status = str(answer.status_code)
         response = responses.get(status) or responses[f"{status[0]}XX"]
+        (media_type,) = response.get("content", {"": {}})
+        if media_type not in ("", "application/json"):
+            assert (answer.headers["content-type"], bool(answer.text)) == (media_type, True)
+            return
         if "content" not in response:
             assert answer.content == b""
             assert "content-type" not in answer.headers
@@ -244,6 +265,9 @@ class Walk:
         if (self.caller.version or "") >= "1.2":
             newer |= NEWER if kind is LEASES else FLAG if kind in V1 else {}
             newer |= POOL if kind.one == "host" else {}
+        if (self.caller.version or "") >= "1.3":
+            newer |= RESTRICTION if kind.one in {"host", "floatingip", "resource"} else {}
+            newer |= {"open_ended": bool, "shared_with": list} if kind is LEASES else {}
         check_fields(made, kind.fields | newer)
         ids: dict[str, Any] = {**kind.ids, kind.variable: made["id"]}
         shown = self.ask("GET", f"{kind.path}/{{{kind.variable}}}", **ids)[kind.one]
@@ -312,7 +336,8 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
     assert (host["id"], host["rack"], json.loads(host["cpu_info"])["arch"]) == ("1", "r7", "x86_64")
     assert address.items() >= NEW_ADDRESS.items()
     lease = walk.make(LEASES)
-    check_lease(lease, RESERVATION | (ENDING if version >= "1.2" else {}))
+    newest = NEWEST if version >= "1.3" else {}
+    check_lease(lease, RESERVATION | (ENDING if version >= "1.2" else {}) | newest)
     (found,) = walk.ask("GET", "/v1/os-hosts/allocations")["allocations"]
     entry = {"id": lease["reservations"][0]["id"], "lease_id": lease["id"]}
     dates = {"start_date": "2031-05-01T10:00:00.000000", "end_date": "2031-05-01T12:00:00.000000"}
@@ -327,7 +352,14 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_resources(walk)
     if version >= "1.3":
         walk_availability(walk)
+        past = walk.ask("GET", "/v1/leases/{lease_id}/history", lease_id=lease["id"])
+        assert (past["changes"][0]["type"], past["changes"][-1]["type"]) == ("lease.create", "lease.delete")
         walk_drop(walk)
+        walk_offers(walk)
+        walk_feeds(walk)
+        walk_templates(walk)
+    # Calendar programs ask for no microversion, so it is there at each.
+    walk.ask("GET", OF_CALENDARS, status=404, token="none-such")
     routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
     assert walk.asked == routes
     # Errors of each shape.
@@ -425,11 +457,63 @@ def walk_series(walk: Walk) -> None:
     walk.ask("GET", one, status=404, series_id=made["id"])
 
 
+def walk_offers(walk: Walk) -> None:
+    """Ask every route of offers."""
+    path, one = "/v1/offers", "/v1/offers/{offer_id}"
+    body = {**NEW_LEASE, "hold_seconds": 60, "reservations": [instances()]}
+    answer = walk.ask("POST", path, body, status=201)
+    made, held = answer["offer"], answer["reservations"]
+    check_fields(made, OFFER)
+    assert (made["state"], made["lease"]["id"], len(held)) == ("open", made["id"], 1)
+    assert walk.ask("GET", path)["offers"] == [made]
+    assert walk.ask("GET", one, offer_id=made["id"]) == answer
+    lease = walk.ask("POST", f"{one}/accept", status=201, offer_id=made["id"])["lease"]
+    assert (lease["id"], lease["status"]) == (made["id"], "PENDING")
+    walk.ask("DELETE", one, status=409, offer_id=made["id"])
+    assert walk.ask("GET", one, offer_id=made["id"])["offer"]["state"] == "accepted"
+    walk.ask("DELETE", "/v1/leases/{lease_id}", status=204, lease_id=made["id"])
+    walk.ask("POST", f"{one}/accept", status=409, offer_id=made["id"])
+    walk.ask("DELETE", one, status=204, offer_id=made["id"])
+    walk.ask("GET", one, status=404, offer_id=made["id"][::-1])
+
+
+def walk_feeds(walk: Walk) -> None:
+    """Ask every route of calendar feeds."""
+    path, one = "/v1/feeds", "/v1/feeds/{feed_id}"
+    made = walk.ask("POST", path, {"name": "lab", "own": True}, status=201)["feed"]
+    check_fields(made, {**FEED, "url": str})
+    token = made.pop("url").rpartition("/")[2].removesuffix(".ics")
+    assert walk.ask("GET", path)["feeds"] == [made]
+    assert walk.ask("GET", one, feed_id=made["id"])["feed"] == made
+    assert walk.ask("GET", OF_CALENDARS, token=token) is None
+    walk.ask("DELETE", one, status=204, feed_id=made["id"])
+    walk.ask("GET", OF_CALENDARS, status=404, token=token)
+
+
+def walk_templates(walk: Walk) -> None:
+    """Ask every route of lease templates."""
+    path, one = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
+    kept = {"reservations": [hosts()], "duration_seconds": 3600, "events": [{"event_type": "mine"}]}
+    made = walk.ask("POST", path, {"name": "course", **kept}, status=201)["template"]
+    assert made.keys() == TEMPLATE
+    assert walk.ask("GET", path)["templates"] == [made]
+    assert walk.ask("GET", one, template_id=made["id"])["template"] == made
+    changed = walk.ask("PUT", one, {"type": "retry", "retries": 2, "events": None}, template_id=made["id"])["template"]
+    assert (changed["retries"], changed["events"], changed["duration_seconds"]) == (2, None, 3600)
+    lease = {key: value for key, value in NEW_LEASE.items() if key in ("name", "start_date")}
+    walk.ask("POST", "/v1/leases", {**lease, "template": "course", "dry_run": True})
+    walk.ask("DELETE", one, status=204, template_id=made["id"])
+    walk.ask("POST", "/v1/leases", {**lease, "template": "course"}, status=404)
+
+
 def walk_drop(walk: Walk) -> None:
-    """Drop one reservation of a lease."""
+    """Drop one resource of a lease, and one reservation."""
     lease = walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(), instances()]}, status=201)
     made = lease["lease"]
     one, ids = "/v1/leases/{lease_id}/reservations/{reservation_id}", [each["id"] for each in made["reservations"]]
+    for status, ident in ((409, "1"), (404, "none")):
+        path = f"{one}/resources/{{resource_id}}"
+        walk.ask("DELETE", path, status=status, lease_id=made["id"], reservation_id=ids[0], resource_id=ident)
     walk.ask("DELETE", one, status=204, lease_id=made["id"], reservation_id=ids[0])
     walk.ask("DELETE", one, status=409, lease_id=made["id"], reservation_id=ids[1])
     walk.ask("DELETE", one, status=404, lease_id=made["id"], reservation_id=ids[0])
@@ -443,6 +527,12 @@ def walk_availability(walk: Walk) -> None:
     asked = {"alternatives": [[hosts(1)], [hosts(99)]], "duration_seconds": 3600}
     found = walk.ask("POST", "/v1/availability/search", asked)
     assert [each["alternative"] for key in ("windows", "refused") for each in found[key]] in ([0] * 3 + [1], [0, 1])
+    (own,) = walk.ask("GET", "/v1/regions")["regions"]
+    assert own == {"name": "RegionOne", "endpoint": "http://localhost/v1", "here": True}
+    (here,) = walk.ask("GET", "/v1/regions/availability", query="region=all")["regions"]
+    assert (here["availability"]["unit"], here["error_message"]) == ("hosts", None)
+    (there,) = walk.ask("POST", "/v1/regions/availability/search", asked)["regions"]
+    assert there.items() >= found.items()
 
 
 def walk_resources(walk: Walk) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
+from uuid import uuid4
 
 import pytest
 
@@ -22,7 +23,7 @@ from leasehold.conf.settings import PolicySettings
 from leasehold.leasing import queries
 from leasehold.model.caller import Caller
 from tests.api.conftest import NOW
-from tests.factory import Clock, World, hosts, instances, run_manager
+from tests.factory import Clock, World, floating_ips, hosts, instances, run_manager
 from tests.stateful.audit import dump
 from tests.web import LocalClient
 
@@ -62,6 +63,10 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:leases:give_back": ADMINS,
     "leasehold:leases:best_effort": MEMBERS,
     "leasehold:leases:on_behalf": ADMINS,
+    "leasehold:leases:open_ended": ADMINS,
+    "leasehold:leases:share": MEMBERS,
+    "leasehold:leases:get_history": READERS,
+    "leasehold:leases:get_deleted": READERS,
     "blazar:oshosts:get": ADMINS,
     "blazar:oshosts:post": ADMINS,
     "blazar:oshosts:put": ADMINS,
@@ -79,13 +84,26 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:subscriptions:replay": MEMBERS,
     "leasehold:availability:get": READERS,
     "leasehold:availability:search": READERS,
+    "leasehold:regions:get": READERS,
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,
+    "leasehold:feeds:get": READERS,
+    "leasehold:feeds:post": MEMBERS,
+    "leasehold:feeds:delete": MEMBERS,
+    "leasehold:templates:get": READERS,
+    "leasehold:templates:post": MEMBERS,
+    "leasehold:templates:put": ADMINS,
+    "leasehold:templates:delete": ADMINS,
+    "leasehold:templates:public": ADMINS,
     "leasehold:series:get": READERS,
     "leasehold:series:post": MEMBERS,
     "leasehold:series:put": MEMBERS,
     "leasehold:series:delete": MEMBERS,
+    "leasehold:offers:get": READERS,
+    "leasehold:offers:post": MEMBERS,
+    "leasehold:offers:accept": MEMBERS,
+    "leasehold:offers:delete": MEMBERS,
     "leasehold:maintenances:get": ADMINS,
     "leasehold:maintenances:post": ADMINS,
     "leasehold:maintenances:delete": ADMINS,
@@ -98,18 +116,23 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:resources:update_properties": ADMINS,
 }
 ROLES = ("", "reader", "member", "admin", "service", "observer", "member,reader", "service,reader", "adminx,member")
-PUBLIC = {("GET", "/healthcheck"), ("GET", "/v1/openapi.json")}
+PUBLIC = {("GET", "/healthcheck"), ("GET", "/v1/openapi.json"), ("GET", "/v1/feeds/{token}.ics")}
 UNRULED = {("GET", "/"), ("GET", "/versions")}
 """Routes for every authenticated caller, whatever the role."""
 PARTS = {rule.name for rule in base.RULES}
 """Rules that no route asks for, because other rules consist of them."""
 
-WITHIN = {f"leasehold:leases:{each}" for each in ("use_disabled", "give_back", "best_effort", "on_behalf")}
+WITHIN = {
+    f"leasehold:leases:{each}"
+    for each in ("use_disabled", "give_back", "best_effort", "on_behalf", "open_ended", "share", "get_deleted")
+} | {"leasehold:templates:public"}
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
-`test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`."""
+`test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`, `test_open_ended.py`,
+`test_sharing.py`, `test_lease_history.py`, `test_templates.py`; there also who made a template, and managers."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
+V1_3 = {"OpenStack-API-Version": "reservation 1.3"}
 HOOK = {"target": "https://hooks.example.org/"}
 WATCH = {"reservation": hosts(), "below": 2}
 LEASE = {"name": "n", "start_date": "2031-05-02 10:00", "end_date": "2031-05-02 11:00"}
@@ -128,13 +151,14 @@ class Site:
     addresses: Iterator[str] = field(default_factory=lambda: iter(seed.SUGGESTED_FLOATING_IPS))
     days: Iterator[int] = field(default_factory=lambda: count(1))
     server: str = ""
+    enrolled: list[str] = field(default_factory=list)
 
     def path(self, route: Route) -> str:
         """Return the path of a lease, host or address that no request used before."""
         ids = {"resource_type": "physical:host", "name": "rack"}
         if "lease_id" in route.path:
             ids |= self.of_lease(route)
-        if "host_id" in route.path or "resource_id" in route.path:
+        if "host_id" in route.path or ("resource_id" in route.path and "resource_id" not in ids):
             host = self.admin.ask("POST", "/v1/os-hosts", self.new_host()).json["host"]["id"]
             ids |= {"host_id": host, "resource_id": host}
         if "subscription_id" in route.path:
@@ -146,6 +170,9 @@ class Site:
         if "alarm_id" in route.path:
             made = self.owner.ask("POST", "/v1/alarms", WATCH, headers=V1_2)
             ids["alarm_id"] = made.json["alarm"]["id"]
+        if "offer_id" in route.path:
+            ids["offer_id"] = self.offer()
+        ids |= self.of_newest(route)
         if "floatingip_id" in route.path:
             address = self.admin.ask("POST", "/v1/floatingips", self.new_address())
             ids["floatingip_id"] = address.json["floatingip"]["id"]
@@ -154,20 +181,46 @@ class Site:
             ids["maintenance_id"] = made.json["maintenance"]["id"]
         return route.path.format(**ids)
 
+    def of_newest(self, route: Route) -> dict[str, str]:
+        """Return the ids of a new calendar feed or template."""
+        if "feed_id" in route.path or "token" in route.path:
+            feed = self.owner.ask("POST", "/v1/feeds", {}, headers=V1_3).json["feed"]
+            return {"feed_id": feed["id"], "token": feed["url"].rpartition("/")[2].removesuffix(".ics")}
+        if "template_id" in route.path:
+            made = self.owner.ask("POST", "/v1/lease-templates", {"name": str(uuid4())}, headers=V1_3)
+            return {"template_id": made.json["template"]["id"]}
+        return {}
+
+    def offer(self) -> str:
+        """Return a new offer; those before it are given up, because a project may have few."""
+        owner = self.owner.but(version="1.3")
+        for each in owner.ask("GET", "/v1/offers").json["offers"]:
+            owner.ask("DELETE", f"/v1/offers/{each['id']}")
+        return str(owner.ask("POST", "/v1/offers", LEASE).json["offer"]["id"])
+
     def of_lease(self, route: Route) -> dict[str, str]:
         if route.path.endswith("/swap"):
             return {"lease_id": self.active()}
         if route.path.endswith("/heal"):
             return {"lease_id": self.broken()}
+        if "resource_id" in route.path:
+            return self.of_two_addresses()
         if "reservation_id" in route.path:
-            return self.of_two()
+            return self.of_lease_with(instances(), instances())
         return {"lease_id": self.owner.ask("POST", "/v1/leases", LEASE).json["lease"]["id"]}
 
-    def of_two(self) -> dict[str, str]:
-        """Return the ids of a lease with two reservations, on a day of its own, and of the first of them."""
+    def of_two_addresses(self) -> dict[str, str]:
+        """Return the ids of a lease of two addresses, of its reservation, and of one of the addresses."""
+        while len(self.enrolled) < 2:
+            made = self.admin.ask("POST", "/v1/floatingips", self.new_address()).json["floatingip"]
+            self.enrolled.append(made["id"])
+        return {**self.of_lease_with(floating_ips(2)), "resource_id": self.enrolled[0]}
+
+    def of_lease_with(self, *parts: dict[str, Any]) -> dict[str, str]:
+        """Return the ids of a lease with these reservations, on a day of its own, and of the first of them."""
         start = NOW + timedelta(days=next(self.days))
         dates = {"start_date": f"{start:%Y-%m-%d %H:%M}", "end_date": f"{start + timedelta(hours=1):%Y-%m-%d %H:%M}"}
-        body = {"name": "two", **dates, "reservations": [instances(), instances()]}
+        body = {"name": "two", **dates, "reservations": parts}
         made = self.owner.ask("POST", "/v1/leases", body).json["lease"]
         return {"lease_id": made["id"], "reservation_id": made["reservations"][0]["id"]}
 
@@ -228,7 +281,12 @@ BODIES: Mapping[tuple[str, str], Callable[[Site], Any]] = {
     ("POST", "/v1/subscriptions"): lambda _: HOOK,
     ("POST", "/v1/alarms"): lambda _: WATCH,
     ("POST", "/v1/series"): lambda _: SERIES,
+    ("POST", "/v1/offers"): lambda _: LEASE,
+    ("POST", "/v1/feeds"): lambda _: {},
+    ("POST", "/v1/lease-templates"): lambda _: {"name": str(uuid4())},
+    ("PUT", "/v1/lease-templates/{template_id}"): lambda _: {"description": "changed"},
     ("POST", "/v1/availability/search"): lambda _: {"reservations": [hosts()], "duration_seconds": 60},
+    ("POST", "/v1/regions/availability/search"): lambda _: {"reservations": [hosts()], "duration_seconds": 60},
     ("PUT", "/v1/series/{series_id}"): lambda _: {"name": "changed"},
     ("POST", "/v1/subscriptions/{subscription_id}/replay"): lambda _: {},
 }
@@ -252,7 +310,8 @@ def key(route: Route) -> tuple[str, str]:
 
 
 def is_owned(route: Route) -> bool:
-    return any(name in route.path for name in ("lease_id", "series_id", "subscription_id", "alarm_id"))
+    owned = ("lease_id", "series_id", "subscription_id", "alarm_id", "offer_id", "feed_id", "template_id")
+    return any(name in route.path for name in owned)
 
 
 def allows(rule: str, roles: str, *, inside: bool) -> bool:
@@ -302,8 +361,8 @@ def test_the_matrix(site: Site, route: Route) -> None:
     """An allowed caller gets the route's success status; any other gets a 403 with the rule, and no row changes.
 
     The 403 precedes all other checks, so it reveals neither whether a resource exists nor if the body is valid. Only
-    leases, series, subscriptions and alarms have an owner; for all other resources a rule is checked against the
-    caller's own project.
+    leases, series, subscriptions, alarms, offers, feeds and templates have an owner; for all other resources a rule is
+    checked against the caller's own project.
     """
     make: Callable[[Site], Any] = BODIES.get(key(route), lambda _: None)
     path, body = site.path(route), make(site)
@@ -334,7 +393,7 @@ def test_the_matrix(site: Site, route: Route) -> None:
             path, body = site.path(route), make(site)
 
 
-IDS = ("host_id", "maintenance_id", "floatingip_id", "name", "resource_type", "resource_id")
+IDS = ("host_id", "maintenance_id", "floatingip_id", "name", "resource_type", "resource_id", "token")
 
 
 @pytest.mark.parametrize("roles", ROLES)

@@ -13,7 +13,7 @@ import pytest
 
 from leasehold.cloud.sandbox import seed, tables
 from tests.bad_input.refusal import NEW, NEWEST, VERSION
-from tests.bad_input.values import NEWER, SPANS
+from tests.bad_input.values import LAYOUT, NEWER, SPANS
 from tests.factory import flavors, floating_ips
 from tests.v1.world import HOST, INSTANCE, MEMBER, NOW, World, plant, world
 
@@ -30,6 +30,18 @@ PARTS = ("hosts", "instances", "flavors", "addresses", "running")
 """Names of reservations: one of each type of the lease, and that of the active lease. A body holds `{hosts}`."""
 
 
+def keys_of(body: Any) -> set[str]:
+    """Return the keys of a body and of its reservations."""
+    if not isinstance(body, dict):
+        return set()
+    parts = body.get("reservations")
+    return (
+        {*body, *(key for part in parts if isinstance(part, dict) for key in part)}
+        if isinstance(parts, list)
+        else {*body}
+    )
+
+
 @dataclass
 class Target:
     """The service under test, the ids for its paths, and a snapshot of all its rows."""
@@ -40,7 +52,7 @@ class Target:
 
     def ask(self, method: str, template: str, body: Any = None, **more: Any) -> testing.Result:
         """Send a request as an administrator; the path is a template, and bytes as the body are sent unchanged."""
-        newer = template.startswith(NEW) or (isinstance(body, dict) and not (NEWER | SPANS).keys().isdisjoint(body))
+        newer = template.startswith(NEW) or not (NEWER | SPANS | LAYOUT).keys().isdisjoint(keys_of(body))
         version = NEWEST if newer else "1.0"
         headers = {**self.world.headers, VERSION: f"reservation {version}"}
         if body is not None:
@@ -116,10 +128,16 @@ def fill(new: World) -> dict[str, str]:
     watched = {"reservation": HOST, "below": 2}
     answer = new.ask("POST", "/alarms", watched, headers={VERSION: "reservation 1.2"})
     places["alarm_id"] = answer.json["alarm"]["id"]
+    answer = new.ask("POST", "/feeds", {}, headers={VERSION: "reservation 1.3"})
+    places["feed_id"] = answer.json["feed"]["id"]
+    answer = new.ask("POST", "/lease-templates", {"name": "kept"}, headers={VERSION: "reservation 1.3"})
+    places["template_id"] = answer.json["template"]["id"]
     dates = {"start_date": new.date(days=3), "end_date": new.date(days=4)}
     weekly = {"name": "weekly", **dates, "rule": "FREQ=WEEKLY;COUNT=2"}
     answer = new.ask("POST", "/series", weekly, headers={VERSION: "reservation 1.2"})
     places["series_id"] = answer.json["series"]["id"]
+    answer = new.ask("POST", "/offers", {"name": "offered", **dates}, headers={VERSION: f"reservation {NEWEST}"})
+    places["offer_id"] = answer.json["offer"]["id"]
     return places | dict(zip(PARTS, (part["id"] for part in lease["reservations"]), strict=False))
 
 

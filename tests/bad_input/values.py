@@ -12,11 +12,14 @@ from tests.bad_input.refusal import (
     ADDRESS_TYPE,
     ADDRESSES,
     ALARMS,
+    EVERYWHERE,
+    FEEDS,
     HOST,
     HOSTS,
     LEASE,
     LEASES,
     MANY,
+    OFFERS,
     PROPERTIES,
     REPLAY,
     RESOURCE,
@@ -24,6 +27,8 @@ from tests.bad_input.refusal import (
     SERIES,
     SUBSCRIPTIONS,
     SWAP,
+    TEMPLATE,
+    TEMPLATES,
     TYPE,
     VALID,
     WINDOWS,
@@ -70,9 +75,11 @@ NO_EXPRESSION: Values = [
     '["==", "$vcpus", "' + "9" * 20_000 + '"]',
 ]
 NO_AFFINITY: Values = ["maybe", 2, -1, 1.5, "truefalse", *OBJECTS]
+NO_PROPERTY_NAME: Values = ["$vcpus", "nonsense", "a\nb", "x" * 256, *NO_TEXT]
 NO_IDENTIFIER: Values = [None, "", True, 1.5, "x" * 256, *OBJECTS]
 NO_BOOLEAN: Values = [None, 0, 1, "true", "yes", "", 1.5, *OBJECTS]
 NO_POOL: Values = [None, "", "drawing", "Shared", 1, True, *OBJECTS]
+NO_PROJECTS: Values = [[], "", "demo", 1, True, [""], [1], [None], ["x" * 256], {"a": 1}]
 NO_NAME: Values = ["x" * 81, "é" * 81, "x" * 100_000, *NO_TEXT]
 NO_DATE_TEXT = [
     *("tomorrow", "now ", " now", "NOW", "now\n", "Bogus-date 13:13"),
@@ -172,6 +179,7 @@ def properties(method: str, path: str, body: dict[str, Any], wrong: Values) -> I
 REQUIRED_DATE: Values = [None, "", *NO_DATE]
 DATES = {"start_date": REQUIRED_DATE, "end_date": REQUIRED_DATE, "before_end_date": NO_DATE}
 NO_POLICY: Values = ["", "Never", "asks", "never ", "x" * 100_000, *NO_TEXT]
+NO_CHAIN: Values = [*(each for each in NO_TEXT if each != []), ["suspend", "shelve"], ["snapshot"] * 1000, ["default"]]
 NO_COUNT: Values = [True, False, 0, -1, 1.5, 2**31, "", "1", "x", *OBJECTS]
 NO_REMINDERS: Values = [True, 60, "60", "", "Default", {}, [0], [-1], [1.5], ["60"], [[60]], [None], [2**31], [1] * 21]
 NEWER = {
@@ -186,13 +194,19 @@ NEWER = {
 NO_SPAN: Values = [True, False, 0, -1, 1.5, 10**12, "", "1", "x", *OBJECTS]
 SHIFTS = dict.fromkeys(("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds"), NO_SPAN)
 NO_SWITCH: Values = [0, 1, "true", "yes", "", 1.5, *OBJECTS]
-TRYING: dict[str, Values] = {"dry_run": NO_SWITCH}
+TRYING: dict[str, Values] = {"dry_run": NO_SWITCH, "open_ended": NO_SWITCH}
 OWNING: dict[str, Values] = {"project_id": ["", "a b", "\u00e9", "x" * 256, *NO_TEXT]}
-SPANS = {"duration_seconds": NO_SPAN, **SHIFTS, **TRYING, **OWNING}
+NO_WORD: Values = ["", "x" * 256, *NO_TEXT]
+NAMING: dict[str, Values] = {"template": NO_WORD}
+NO_SHARING: Values = [["a b"], ["a:b"], ["x" * 37], [""], ["reservation"], ["a"] * 7, *NO_LIST]
+SHARING: dict[str, Values] = {"shared_with": NO_SHARING}
+RESTRICTING: dict[str, Values] = {"projects": NO_PROJECTS}
+SPANS = {"duration_seconds": NO_SPAN, **SHIFTS, **TRYING, **OWNING, **SHARING, **RESTRICTING, **NAMING}
 """Keys that are read from microversion 1.3 on."""
-NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **TRYING, **OWNING}
+NEW_IN_LEASE = {"duration_seconds": NO_SPAN, **TRYING, **OWNING, **NAMING}
 IN_LEASE = {"name": [None, *NO_NAME], **DATES, **NEW_IN_LEASE, "reservations": NO_LIST, **NEWER}
 IN_CHANGE = {
+    **SHARING,
     "name": NO_NAME,
     "start_date": NO_DATE,
     "end_date": NO_DATE,
@@ -203,14 +217,16 @@ IN_CHANGE = {
     **TRYING,
 }
 EXPRESSIONS = dict.fromkeys(("hypervisor_properties", "resource_properties"), NO_EXPRESSION)
-OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS}
+LAYOUT = dict.fromkeys(("together", "apart"), NO_PROPERTY_NAME)
+OF_HOSTS = {"min": NO_AMOUNT, "max": NO_AMOUNT, **EXPRESSIONS, **LAYOUT}
 OF_INSTANCES = {
     "amount": NO_AMOUNT,
     **dict.fromkeys(("vcpus", "memory_mb", "disk_gb"), NO_SIZE),
     "affinity": NO_AFFINITY,
     "resource_properties": NO_EXPRESSION,
+    **LAYOUT,
 }
-OF_FLAVORS = {"flavor_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "affinity": NO_AFFINITY}
+OF_FLAVORS = {"flavor_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "affinity": NO_AFFINITY, **LAYOUT}
 OF_ADDRESSES = {"network_id": NO_IDENTIFIER, "amount": NO_AMOUNT, "required_floatingips": [None, *NO_LIST]}
 NEW_HOST, NEW_ADDRESS = {"name": "gpu-03"}, {"floating_ip_address": "203.0.113.210"}
 NETWORK = {"floating_network_id": seed.NETWORK_ID}
@@ -269,6 +285,17 @@ IN_SERIES = {
     "reservations": NO_LIST,
     "heal_policy": NO_POLICY,
     "reminder_seconds": NO_REMINDERS,
+    **NAMING,
+}
+IN_TEMPLATE: dict[str, Values] = {
+    "duration_seconds": NO_SPAN,
+    "reservations": NO_LIST,
+    "name": ["", *NO_NAME],
+    "description": ["x" * 1001, *NO_TEXT],
+    "public": NO_SWITCH,
+    "open_ended": NO_SWITCH,
+    "events": NO_LIST,
+    **{name: wrong for name, wrong in NEWER.items() if name != "deadline"},
 }
 NO_NEW_DATE: Values = [*NO_DATE_TEXT, *WRONG_ISO, *NO_TEXT]
 IN_SERIES_CHANGE = {
@@ -276,12 +303,20 @@ IN_SERIES_CHANGE = {
     **dict.fromkeys(("start_date", "end_date"), NO_NEW_DATE),
     "reservations": [[{}], *NO_LIST],
 }
+IN_OFFER = {
+    **{name: wrong for name, wrong in IN_SERIES.items() if name not in ("rule", "time_zone")},
+    "name": [None, *NO_NAME],
+    "before_end_date": [each for each in NO_NEW_DATE if each != ""],
+    "events": NO_LIST,
+    "hold_seconds": NO_SPAN,
+}
 IN_SEARCH: dict[str, Values] = {
     "reservations": [[], [1], *NO_LIST],
     "duration_seconds": [None, 10**12, *NO_SPAN],
     "shortest_seconds": [3601, *NO_SPAN],
     **dict.fromkeys(("start_date", "latest_start_date", "end_date"), NO_NEW_DATE),
     "limit": [None, 21, *NO_SPAN],
+    **NAMING,
 }
 SOUGHT = {"reservations": [hosts()], "duration_seconds": 3600}
 ONE_OF = {"alternatives": [[hosts()]], "duration_seconds": 3600}
@@ -293,7 +328,7 @@ PLACES: list[Place] = [
     Place("POST", LEASES, {**VALID, "events": [{}]}, ("events", 0, "event_type"), ["x" * 67, *NO_TEXT]),
     Place("POST", LEASES, {**VALID, "reservations": [hosts(), hosts()]}, ("reservations", 1, "max"), NO_AMOUNT),
     *reservation(hosts(), {**OF_HOSTS, "resource_type": [None, "", "x", "physical", "x" * 67, *NO_TEXT]}),
-    *reservation(hosts(), {"before_end": [None, "email", "x" * 10_000, *NO_TEXT]}),
+    *reservation(hosts(), {"before_end": [None, "email", "x" * 10_000, *NO_CHAIN]}),
     *reservation(instances(), OF_INSTANCES),
     *reservation(flavors(), {**OF_FLAVORS, "affinity": [*NO_AFFINITY, True, "False"]}),
     *reservation(floating_ips(), OF_ADDRESSES),
@@ -321,7 +356,10 @@ PLACES: list[Place] = [
     *properties("PUT", RESOURCE, {}, NO_PROPERTY),
     *places("PUT", RESOURCE, {}, {"disabled": NO_BOOLEAN}),
     *places("PUT", RESOURCE, {}, {"pool": NO_POOL}),
-    *places("POST", TYPE, NEW_HOST, {"pool": NO_POOL}),
+    *places("PUT", RESOURCE, {}, RESTRICTING),
+    *places("POST", TYPE, NEW_HOST, {"pool": NO_POOL, **RESTRICTING}),
+    *places("POST", HOSTS, NEW_HOST, RESTRICTING),
+    *places("POST", ADDRESSES, {**NETWORK, **NEW_ADDRESS}, RESTRICTING),
     *places("PUT", RESOURCE, {"disabled": True}, {"disabled_reason": ["x" * 256, *NO_TEXT]}),
     *places("PUT", RESOURCE, {"disabled": False}, {"disabled_reason": ["broken"]}),
     *places("PATCH", f"{TYPE}/properties/{{name}}", {}, {"private": NO_BOOLEAN}),
@@ -333,14 +371,22 @@ PLACES: list[Place] = [
     *watched(instances(), OF_INSTANCES),
     *watched(flavors(), {"flavor_id": NO_IDENTIFIER}),
     *watched(floating_ips(), OF_ADDRESSES),
+    *places("POST", FEEDS, {}, {"name": [None, *NO_NAME], "own": NO_BOOLEAN}),
+    *places("POST", TEMPLATES, {"name": "n"}, {**IN_TEMPLATE, "name": [None, *IN_TEMPLATE["name"]]}),
+    *places("PUT", TEMPLATE, {}, IN_TEMPLATE),
+    Place("POST", TEMPLATES, {"name": "n", "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
+    Place("POST", TEMPLATES, {"name": "n", "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("POST", MANY, DAILY, IN_SERIES),
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0), NO_OBJECT),
     Place("POST", MANY, {**DAILY, "reservations": [hosts()]}, ("reservations", 0, "max"), NO_AMOUNT),
     *places("PUT", SERIES, {}, IN_SERIES_CHANGE),
+    *places("POST", OFFERS, VALID, IN_OFFER),
     *places("POST", SEARCH, SOUGHT, IN_SEARCH),
     *places("POST", SEARCH, ONE_OF, {"alternatives": [[], [[]], [[1]], [hosts()], [[hosts()]] * 11, *NO_LIST]}),
     Place("POST", SEARCH, SOUGHT, ("reservations", 0, "max"), NO_AMOUNT),
     Place("POST", SEARCH, ONE_OF, ("alternatives", 0, 0, "max"), NO_AMOUNT, "alternatives[0][0].max"),
+    *places("POST", EVERYWHERE, SOUGHT, {**IN_SEARCH, "regions": [[], ["Nowhere"], *NO_LIST]}),
+    *places("POST", EVERYWHERE, ONE_OF, {"alternatives": [[], [[1]]]}),
     *places("POST", WINDOWS, VALID, {"hosts": NO_HOSTS}),
     *places("POST", WINDOWS, {**VALID, "hosts": ["5"]}, IN_WINDOW),
 ]

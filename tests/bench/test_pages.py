@@ -10,6 +10,7 @@ from bench import plots, results
 from bench.reasons import NONE_YET, REASONS, stale
 from bench.record import Group, Record
 from bench.row import Course, Point, Row
+from bench.simulation.utilisation import STATES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,6 +82,19 @@ def test_a_plot_that_is_no_longer_drawn_goes(page: Path) -> None:
     (page.parent / "plots" / "old.png").touch()
     results.write_page(run_of(KEPT))
     assert [path.name for path in (page.parent / "plots").iterdir()] == ["budgets.png"]
+
+
+def test_a_page_of_its_own_has_its_plot_over_time(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(results.ALONE, "month", page.parent / "MONTH.md")
+    results.write_page_alone("month", run_of(*COURSES, MISSED))
+    assert "![The hosts in a simulated month](plots/month.png)" in (page.parent / "MONTH.md").read_text()
+    assert [path.name for path in (page.parent / "plots").iterdir()] == ["month.png"]
+    results.write_page(run_of(KEPT))
+    assert (page.parent / "plots" / "month.png").exists()
+
+
+def test_every_layer_of_a_plot_has_a_colour_of_its_own() -> None:
+    assert len(set(plots.LAYER_COLOURS)) == len(plots.LAYER_COLOURS) == len(STATES)
 
 
 def test_one_point_makes_no_line(tmp_path: Path) -> None:

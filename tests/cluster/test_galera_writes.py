@@ -17,11 +17,13 @@ from sqlalchemy.exc import OperationalError
 from leasehold.conf.database import DatabaseSettings
 from leasehold.db import schema
 from leasehold.db.engine import open_engine
+from leasehold.db.lease import insert_lease
 from leasehold.db.pool import bump_pools, lock_pools
 from leasehold.db.store import Database, UnknownOutcomeError
 from leasehold.db.tables import leases, pools, tasks
 from leasehold.db.task import claim_tasks
-from tests.db.examples import write
+from leasehold.db.together import together
+from tests.db.examples import lease, statements, write
 from tests.processes import BIN, wait_for
 
 if TYPE_CHECKING:
@@ -71,6 +73,17 @@ def held_back(node: GaleraNode, table: str, url: str) -> Iterator[None]:
         cursor.execute(f"FLUSH TABLES {make_url(url).database}.{table} WITH READ LOCK")
         yield
         cursor.execute("UNLOCK TABLES")
+
+
+def test_a_node_gets_each_write_by_itself(nodes: list[Database]) -> None:
+    def work(connection: Connection) -> None:
+        with together(connection) as writes:
+            insert_lease(writes, lease(parts=2))
+
+    for node in nodes:
+        with statements(node.engine) as sent:
+            node.transact(work)
+        assert [each.split()[2] for each in sent] == ["leases", "reservations", "events"]
 
 
 def test_what_is_committed_on_one_node_is_found_on_every_other_right_away(nodes: list[Database]) -> None:

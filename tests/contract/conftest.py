@@ -9,7 +9,7 @@ import pytest
 from leasehold.cloud.sandbox.tables import metadata
 from tests.contract.lab import Lab, SandboxLab, new_sandbox
 from tests.databases import ON_EACH, Databases, kept_databases
-from tests.openstack.ready import READY_WITHIN
+from tests.openstack.ready import READY_WITHIN, cloud_number
 from tests.processes import as_text
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ def sandbox_databases(
 
 
 @pytest.fixture(scope="session")
-def openstack_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenStackLab]:
+def openstack_lab(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[OpenStackLab]:
     """Yield the real services; start them unless they run."""
     # Not loaded where `-m` excludes the real services.
     from tests.contract.openstack_lab import OpenStackLab  # noqa: PLC0415
     from tests.openstack.cloud import having_cloud  # noqa: PLC0415
     from tests.openstack.leasehold import configuration  # noqa: PLC0415
 
-    with having_cloud() as cloud:
+    with having_cloud(cloud_number(worker_id)) as cloud:
         file = tmp_path_factory.mktemp("openstack") / "leasehold.conf"
         file.write_text(as_text(configuration(cloud, "sqlite://", {})))
         yield OpenStackLab(file, cloud.connection)

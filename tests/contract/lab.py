@@ -91,6 +91,9 @@ class Lab(Protocol):
     def unshelve(self, server: Server) -> Server:
         """Unshelve a server as a user of its project; return it when it is ACTIVE."""
 
+    def resume(self, server: Server) -> Server:
+        """Resume a suspended server as a user of its project; return it when it is ACTIVE."""
+
     def wait_until_done(self, server: Server) -> None:
         """Return when no operation on the server, such as an image upload, is in progress."""
 
@@ -129,6 +132,9 @@ class SandboxLab(Lab):
 
     def unshelve(self, server: Server) -> Server:
         return self.cloud.servers.unshelve(server.id)
+
+    def resume(self, server: Server) -> Server:
+        return self.cloud.servers.resume(server.id)
 
     def wait_until_done(self, server: Server) -> None:
         """Return at once: a sandbox server is never busy."""

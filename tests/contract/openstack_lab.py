@@ -25,6 +25,16 @@ _WITHIN = 60.0
 _POLL_EVERY = 0.2
 
 
+def upload(admin: Connection, image_id: str) -> None:
+    """Upload a few bytes of an image: Nova's fake hypervisor uploads nothing."""
+    formats = {"/disk_format": "raw", "/container_format": "bare"}
+    change = [{"op": "replace", "path": path, "value": value} for path, value in formats.items()]
+    image, kind = admin.image, "application/openstack-images-v2.1-json-patch"
+    image.patch(f"/images/{image_id}", json=change, headers={"Content-Type": kind}).raise_for_status()
+    headers = {"Content-Type": "application/octet-stream"}
+    image.put(f"/images/{image_id}/file", data=b"image", headers=headers).raise_for_status()
+
+
 class OpenStackLab(Lab):
     """Nova, Placement and Neutron through our own ports, and users through the SDK."""
 
@@ -74,17 +84,16 @@ class OpenStackLab(Lab):
         self._until(lambda: self.cloud.servers.with_ids({server.id})[0].status == "ACTIVE")
         return self.cloud.servers.with_ids({server.id})[0]
 
+    def resume(self, server: Server) -> Server:
+        self._users[server.project_id].compute.resume_server(server.id)
+        self._until(lambda: self.cloud.servers.with_ids({server.id})[0].status == "ACTIVE")
+        return self.cloud.servers.with_ids({server.id})[0]
+
     def wait_until_done(self, server: Server) -> None:
         self._until(lambda: self._admin.compute.get_server(server.id).task_state is None)
 
     def complete(self, image_id: str) -> None:
-        """Upload a few bytes: Nova's fake hypervisor uploads nothing."""
-        formats = {"/disk_format": "raw", "/container_format": "bare"}
-        change = [{"op": "replace", "path": path, "value": value} for path, value in formats.items()]
-        image, kind = self._admin.image, "application/openstack-images-v2.1-json-patch"
-        image.patch(f"/images/{image_id}", json=change, headers={"Content-Type": kind}).raise_for_status()
-        headers = {"Content-Type": "application/octet-stream"}
-        image.put(f"/images/{image_id}/file", data=b"image", headers=headers).raise_for_status()
+        upload(self._admin, image_id)
 
     def put_port(self, address: str) -> Callable[[], None]:
         fixed = [{"subnet_id": self.subnet_id, "ip_address": address}]

@@ -211,6 +211,32 @@ def test_a_server_is_shelved_for_a_while_and_keeps_its_place_until_it_is_offload
     assert not cloud.images.of_server(server.id)
 
 
+def test_a_server_is_suspended_for_a_while(sandbox_lab: SandboxLab) -> None:
+    clock = Clock()
+    cloud = sandbox(sandbox_lab.engine, clock=clock.now)
+    cloud.servers.take_to_suspend(30)
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.servers.suspend(server.id)
+    for verb in (cloud.servers.suspend, cloud.servers.migrate, cloud.servers.shelve, cloud.servers.resume):
+        with pytest.raises(CloudTransientError):
+            verb(server.id)
+    assert cloud.servers.on_host(ROOMIEST) == [replace(server, status="SUSPENDING")]
+    clock.advance(seconds=30)
+    assert cloud.servers.on_host(ROOMIEST) == [replace(server, status="SUSPENDED")]
+    assert cloud.servers.resume(server.id) == server
+    cloud.servers.suspend(server.id)
+    cloud.servers.delete(server.id)
+    assert not cloud.servers.all()
+
+
+def test_only_an_active_server_is_suspended(cloud: SandboxCloud) -> None:
+    server = cloud.servers.boot("a", "demo", "m1.small")
+    cloud.servers.take_to_migrate(30)
+    cloud.servers.migrate(server.id)
+    with pytest.raises(CloudTransientError, match="on its way"):
+        cloud.servers.suspend(server.id)
+
+
 def test_only_an_active_server_is_shelved(cloud: SandboxCloud) -> None:
     server = cloud.servers.boot("a", "demo", "m1.small")
     cloud.servers.take_to_migrate(30)

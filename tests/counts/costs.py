@@ -46,6 +46,8 @@ def count_costs(url: str) -> dict[str, dict[str, int]]:
 def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     """Count the requests of users."""
     counts, made = {}, _Kept()
+    # What a manager released is read once, as what another process decided is.
+    counts["create, after others"] = meter.of(lambda: world.lease(hosts(1), start=8, end=9))
     counts["create, 1 reservation"] = meter.of(made.by(lambda: world.lease(hosts(1), start=10, end=11)))
     one = made.lease
     counts["create, 4 reservations of 4 types"] = meter.of(made.by(lambda: world.lease(*ALL_FOUR, start=20, end=21)))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from leasehold.cloud.sandbox.cloud import SandboxCloud
 
+BEGINS = ("BEGIN", "BEGIN IMMEDIATE")
+"""What begins a transaction on SQLite; on MariaDB a compound statement, which counts, begins so too."""
 MOST_ROWS = 2**32
 """A streaming cursor cannot know its number of rows, and reports a number of at least this."""
 
@@ -45,7 +47,7 @@ class Meter:
 
     def _sent(self, connection: Connection, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
         # Skip the sandbox's statements: it shares the database, but a real cloud has its own.
-        if self._spent and "sandbox_" not in statement and not statement.startswith("BEGIN"):
+        if self._spent and "sandbox_" not in statement and statement not in BEGINS:
             self._spent["statements"] += 1
             self._spent["bytes"] += size_of(parameters)
             if connection.get_execution_options().get("leasehold_writes"):

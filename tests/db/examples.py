@@ -24,6 +24,7 @@ from leasehold.model.resource import HOST, HOST_POOL
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import Window
+from tests.counts.meter import BEGINS
 from tests.databases import another
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def statements(engine: Engine) -> Iterator[list[str]]:
     seen: list[str] = []
 
     def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        if not statement.startswith("BEGIN"):
+        if statement not in BEGINS:
             seen.append(statement)
 
     engines = {engine, reader_of(engine)}

@@ -10,11 +10,14 @@ import pytest
 
 from leasehold.db import allocation
 from leasehold.db.allocation import (
+    Grant,
     changed_allocations,
+    current_allocations,
     each_allocation,
     end_allocations,
     held_on,
     in_use,
+    insert_allocations,
     leases_on,
     leave_allocations,
     move_allocations,
@@ -24,7 +27,7 @@ from leasehold.db.allocation import (
     write_demand,
 )
 from leasehold.db.lease import find_lease, save_lease
-from leasehold.model.allocation import Allocation
+from leasehold.model.allocation import Allocation, Pick
 from leasehold.model.resource import FLOATING_IP_POOL, HOST, HOST_POOL
 from leasehold.model.segment import Cause
 from leasehold.model.windows import Window, to_seconds
@@ -32,6 +35,8 @@ from tests.db.examples import NOW, enrol, hold, hour, hours, lease, reservation,
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sqlalchemy import Connection
 
     from leasehold.db.store import Database
     from leasehold.model.lease import Lease
@@ -63,7 +68,9 @@ class Shelf:
 
     def changed(self, since: int, moment: float = 0) -> list[int]:
         with self.db.reading() as connection:
-            chunks = list(changed_allocations(connection, HOST_POOL, since, hour(moment)))
+            if since >= 0:
+                return [row.id for row in changed_allocations(connection, HOST_POOL, since)[0]]
+            chunks = list(current_allocations(connection, HOST_POOL, hour(moment)))
         return [number for chunk in chunks for number in chunk[0]]
 
     def in_use(self, number: int, moment: float = 0) -> bool:
@@ -104,7 +111,7 @@ def test_a_calendar_gets_columns_in_chunks(shelf: Shelf, monkeypatch: pytest.Mon
     monkeypatch.setattr(allocation, "CHUNK", 2)
     ids = shelf.hold(*[shelf.first] * 5, slots=2, demand={"VCPU": 1})
     with shelf.db.reading() as connection:
-        chunks = list(changed_allocations(connection, HOST_POOL, -1, NOW))
+        chunks = list(current_allocations(connection, HOST_POOL, NOW))
     assert [len(chunk[0]) for chunk in chunks] == [2, 2, 1]
     columns = [[value for chunk in chunks for value in chunk[column]] for column in range(8)]
     start, end = hours(1, 2).seconds
@@ -114,10 +121,27 @@ def test_a_calendar_gets_columns_in_chunks(shelf: Shelf, monkeypatch: pytest.Mon
     assert [type(value) for value in (columns[0][0], columns[7][0])] == [int, bool]
 
 
+def test_what_is_written_is_told_as_a_calendar_reads_it(shelf: Shelf) -> None:
+    part = shelf.lease.reservations[0].id
+    picks = (Pick(shelf.first, 1, None), Pick(shelf.second, 3, {"VCPU": 2}))
+    grants = [Grant(HOST_POOL, 1, part, pick) for pick in picks]
+
+    def grant(connection: Connection) -> list[tuple[Any, ...]]:
+        return insert_allocations(connection, shelf.lease.id, hours(1, 2), grants, Cause.GRANTED)
+
+    written = shelf.db.transact(grant)
+    with shelf.db.reading() as connection:
+        read, with_resources = changed_allocations(connection, HOST_POOL, 0)
+        assert changed_allocations(connection, HOST_POOL, 1) == ([], False)
+    assert sorted(written) == [(HOST_POOL, *row) for row in read]
+    assert [row[-1] for row in written] == [False, False]
+    assert with_resources
+
+
 def test_other_statements_can_be_asked_after_a_load(shelf: Shelf) -> None:
     shelf.hold(shelf.first, shelf.second)
     with shelf.db.reading() as connection:
-        assert len(list(changed_allocations(connection, HOST_POOL, -1, NOW))) == 1
+        assert len(list(current_allocations(connection, HOST_POOL, NOW))) == 1
         assert find_lease(connection, shelf.lease.id) is not None
 
 

@@ -86,7 +86,7 @@ def test_a_lease_gets_back_what_it_lost_when_that_is_reservable_or_about_to_be(d
         after = find_lease(connection, owner.id)
     assert after is not None
     (held,) = after.reservations[0].allocations
-    assert held.swapped == (cause is Cause.SWAPPED)
+    assert held.given_up == (cause is Cause.SWAPPED)
 
 
 def test_the_types_of_leases_and_what_healing_keeps_of_them(db: Database) -> None:

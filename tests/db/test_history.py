@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 A_MONTH = timedelta(days=30)
-BELONGS_TO_A_LEASE = ("leases", "reservations", "allocations", "events", "tasks", "outbox", "idempotency_keys")
+BELONGS_TO_A_LEASE = (
+    "leases",
+    "reservations",
+    "allocations",
+    "events",
+    "tasks",
+    "outbox",
+    "lease_states",
+    "idempotency_keys",
+)
 
 
 @pytest.fixture

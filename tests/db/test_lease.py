@@ -1,4 +1,4 @@
-"""Leases: written as a whole, updated by their differences, listed in three statements; and the events about them."""
+"""Leases: written as a whole, updated by their differences, listed in two statements; and the events about them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,20 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db import lease as lease_rows
-from leasehold.db.lease import LONGEST_REASON, each_lease, find_lease, insert_lease, list_leases, save_lease
+from leasehold.db.allocation import unreleased_on
+from leasehold.db.lease import (
+    LONGEST_REASON,
+    each_lease,
+    find_claimed,
+    find_lease,
+    insert_lease,
+    list_leases,
+    save_lease,
+)
 from leasehold.db.outbox import put_event
 from leasehold.db.tables import outbox
+from leasehold.db.task import LEASE, add_task_once, claim_tasks
+from leasehold.db.together import together
 from leasehold.model.lease import Event
 from leasehold.model.lease_filter import LeaseFilter
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
@@ -21,9 +32,13 @@ from leasehold.model.transitions import ForbiddenTransitionError
 from tests.db.examples import NOW, count, enrol, hold, hour, hours, ident, lease, reservation, statements, write
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
     from sqlalchemy import Connection, Engine, Row
 
     from leasehold.db.store import Database
+    from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
 
 EMOJI = "\U0001f680"
@@ -144,15 +159,19 @@ def test_saving_what_is_the_same_asks_nothing_and_changes_nothing(db: Database, 
 
 
 def test_saving_asks_once_for_each_kind_of_row_that_differs(db: Database, engine: Engine) -> None:
-    written = db.transact(partial(write, parts=4))
-    for after, changed in (
-        (replace(written, name="other"), {"leases"}),
-        (written.with_reservations(None, cloud={"aggregate_id": 1}), {"leases", "reservations"}),
-        (written.with_event(EventType.END, time=hour(9)), {"leases", "events"}),
-    ):
+    changes: Sequence[tuple[Callable[[Lease], Lease], set[str]]] = (
+        (lambda lease: replace(lease, name="other"), {"leases"}),
+        (lambda lease: lease.with_reservations(None, cloud={"aggregate_id": 1}), {"leases", "reservations"}),
+        (lambda lease: lease.with_event(EventType.END, time=hour(9)), {"leases", "events"}),
+    )
+    for change, changed in changes:
+        written = db.transact(partial(write, parts=4))
         with statements(engine) as asked:
-            saved(db, written, after)
-        assert {statement.split()[1] for statement in asked} == changed
+            saved(db, written, change(written))
+        *saving, kept = asked
+        assert {statement.split()[1] for statement in saving} == changed
+        # No event tells of it, so its state is written as well.
+        assert kept.startswith("INSERT INTO lease_states ")
 
 
 def test_a_status_changes_only_as_the_table_of_transitions_says(db: Database) -> None:
@@ -206,7 +225,7 @@ def test_a_list_shows_reservations_and_events_but_no_promises(db: Database) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [1, 1000])
-def test_a_list_takes_three_statements_however_long_it_is(db: Database, engine: Engine, many: int) -> None:
+def test_a_list_takes_two_statements_however_long_it_is(db: Database, engine: Engine, many: int) -> None:
     written = [lease(parts=2, created_at=hour(number)) for number in range(many)]
     gone = lease()
 
@@ -219,7 +238,7 @@ def test_a_list_takes_three_statements_however_long_it_is(db: Database, engine: 
     for project in ("demo", None):
         with statements(engine) as asked:
             assert listed(db, project) == written
-        assert len(asked) == 3
+        assert len(asked) == 2
     with statements(engine) as asked:
         assert listed(db, "nobody") == []
     assert len(asked) == 1
@@ -337,3 +356,61 @@ def test_what_was_rolled_back_never_happened(db: Database, engine: Engine) -> No
     with pytest.raises(ZeroDivisionError):
         db.transact(work)
     assert count(engine, outbox) == 0
+
+
+# ---------------------------------------------------------------- a lease that a worker has claimed
+
+
+def claimed(db: Database, lease_id: str, now: datetime) -> tuple[Lease | None, str | None, list[Allocation] | None]:
+    def claim(connection: Connection) -> tuple[Lease | None, str | None, list[Allocation] | None]:
+        add_task_once(connection, LEASE, lease_id, NOW)
+        [task] = claim_tasks(connection, "worker", NOW, timedelta(minutes=1), 1)
+        return find_claimed(connection, lease_id, task.id, now)
+
+    return db.transact(claim)
+
+
+def test_a_claimed_lease_comes_with_its_holder_and_with_what_others_have_not_left(db: Database) -> None:
+    host, other = (db.transact(partial(enrol, name=name)) for name in ("a", "b"))
+    before, mine, far = (db.transact(write) for _ in range(3))
+    [left] = db.transact(lambda c: hold(c, before, host, window=hours(-1, 1)))
+    db.transact(lambda c: hold(c, before, host, window=hours(2, 3)))
+    db.transact(lambda c: hold(c, far, other, window=hours(-1, 1)))
+    db.transact(lambda c: hold(c, mine, host))
+    found_lease, holder, others = claimed(db, mine.id, mine.window.start)
+    assert found_lease == found(db, mine)
+    assert holder == "worker"
+    assert [each.id for each in others or ()] == [left]
+    with db.reading() as connection:
+        there = {each.id for each in unreleased_on(connection, [host], mine.window.start)}
+    own = {each.id for part in found(db, mine).reservations for each in part.allocations}
+    assert there == own | {left}
+
+
+def test_others_are_not_looked_for_before_the_start(db: Database) -> None:
+    mine = db.transact(write)
+    assert claimed(db, mine.id, mine.window.start - timedelta(seconds=1)) == (found(db, mine), "worker", None)
+
+
+def test_of_a_lease_that_is_gone_there_is_nothing(db: Database) -> None:
+    assert claimed(db, "gone", NOW) == (None, None, None)
+
+
+def test_a_lease_that_is_not_locked_is_saved_only_as_it_was_read(db: Database) -> None:
+    seen = db.transact(write)
+
+    class ChangedError(Exception):
+        pass
+
+    def save(connection: Connection, before: Lease, after: Lease) -> Lease:
+        with together(connection) as writes:
+            written = save_lease(writes, before, after, NOW, locked=False)
+        if not writes.is_complete:
+            raise ChangedError
+        return written
+
+    saved_once = db.transact(partial(save, before=seen, after=replace(seen, name="new")))
+    assert found(db, seen) == saved_once
+    with pytest.raises(ChangedError):
+        db.transact(partial(save, before=seen, after=replace(seen, name="newer")))
+    assert found(db, seen) == saved_once

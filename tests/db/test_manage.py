@@ -392,3 +392,30 @@ def test_pools_says_what_would_move_and_why_and_moves_it(run: Run, tmp_path: Pat
         assert world.host("cmp-02").membership == "drawing"
         code, out, _ = run(*where)
         assert (code, "Nothing moves." in out) == (0, True)
+
+
+def test_default_properties_of_an_unknown_type_stop_the_start(run: Run, tmp_path: Path, database_url: str) -> None:
+    config = tmp_path / "leasehold.conf"
+    wanted = '[manager]\ndefault_properties_by_type = {"site:lamp": ["==", "$$hue", "red"]}\n'
+    config.write_text(f"{wanted}[cloud]\ndriver = sandbox\n")
+    with make_service(database_url, clock=Clock(), hosts=["cmp-01"]):
+        code, _, error = run("pools", "--database-url", database_url, "--config-file", str(config), "--dry-run")
+    assert (code, "names 'site:lamp', which no installed package provides" in error) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("cleaning_time_by_type = virtual:instance=5", "which uses other resources: name physical:host"),
+        ("cleaning_time_by_type = site:lamp=5", "which no installed package provides"),
+        ("lead_time_by_type = virtual:instance=5, site:lamp=5", "'site:lamp', which no installed package provides"),
+    ],
+)
+def test_a_time_of_an_unknown_type_stops_the_start(
+    run: Run, tmp_path: Path, database_url: str, option: str, told: str
+) -> None:
+    config = tmp_path / "leasehold.conf"
+    config.write_text(f"[DEFAULT]\n{option}\n[cloud]\ndriver = sandbox\n")
+    with make_service(database_url, clock=Clock(), hosts=["cmp-01"]):
+        code, _, error = run("pools", "--database-url", database_url, "--config-file", str(config), "--dry-run")
+    assert (code, told in error) == (1, True)

@@ -11,6 +11,7 @@ from sqlalchemy import select, text
 from leasehold.db.engine import writing
 from leasehold.db.pool import (
     KEPT,
+    NONCE_LENGTH,
     LockedPools,
     PoolState,
     bump_pools,
@@ -18,6 +19,7 @@ from leasehold.db.pool import (
     ensure_pools,
     lock_order,
     lock_pools,
+    move_pools,
     read_pools,
 )
 from leasehold.db.store import Database, GenerationRaceError
@@ -214,3 +216,77 @@ def test_who_waits_for_hosts_keeps_nobody_from_addresses(server: Database) -> No
                 impatient.execute(text(IMPATIENTLY[kind]))
                 assert lock_pools(impatient, {"floatingips"}) == {"floatingips": 0}
         assert both.result() == {"floatingips": 0, "hosts": 0}
+
+
+# ---------------------------------------------------------------- lock and move in one
+
+
+def moved(db: Database, *names: str) -> LockedPools:
+    return db.transact(lambda connection: move_pools(connection, names))
+
+
+@pytest.mark.parametrize("generation", [0, 8, 9, 10, 99_999])
+def test_moving_writes_what_a_lock_and_a_bump_write(db: Database, generation: int) -> None:
+    before = put(db, generation=generation, nonces=f"{generation}:" + "n" * NONCE_LENGTH + "m" * NONCE_LENGTH)
+    found = moved(db, "floatingips", "hosts")
+    assert found == {"hosts": generation, "floatingips": generation}
+    after = state(db)
+    assert (found.states["hosts"], found.moved["hosts"]) == (before, after)
+    assert after.generation == generation + 1
+    assert after.nonces.partition(":")[0] == str(generation + 1)
+    assert after.nonces.partition(":")[2][NONCE_LENGTH:] == before.nonces.partition(":")[2]
+    assert after.follows(before)
+    assert not after.is_same(before)
+
+
+def test_moving_keeps_as_many_nonces_as_a_bump(db: Database) -> None:
+    states = [state(db)]
+    for _ in range(KEPT + 2):
+        moved(db, "hosts")
+        states.append(state(db))
+    now = states[-1]
+    assert [now.follows(each) for each in states] == [False] * 3 + [True] * KEPT
+    db.transact(decide_in_hosts)
+    assert len(state(db).nonces) == len(now.nonces)
+    assert state(db).follows(now)
+
+
+def test_pools_that_were_moved_are_not_moved_again(db: Database) -> None:
+    db.transact(lambda connection: bump_pools(connection, move_pools(connection, {"hosts"})))
+    assert generations(db) == {"floatingips": 0, "hosts": 1}
+
+
+@pytest.mark.parametrize("nonces", ["", "3:" + "n" * NONCE_LENGTH, "5:" + "n" * NONCE_LENGTH])
+def test_a_row_without_the_nonce_of_its_generation_is_locked_and_moved_by_the_bump(db: Database, nonces: str) -> None:
+    before = put(db, generation=4, nonces=nonces)
+    found = moved(db, "hosts")
+    assert (found, found.moved, found.states["hosts"], state(db)) == ({"hosts": 4}, {}, before, before)
+    db.transact(lambda connection: bump_pools(connection, move_pools(connection, {"hosts"})))
+    assert state(db).generation == 5
+    assert moved(db, "hosts").moved.keys() == {"hosts"}
+
+
+def test_a_move_that_is_rolled_back_leaves_the_row(db: Database) -> None:
+    before = state(db)
+
+    def refused(connection: Connection) -> None:
+        move_pools(connection, {"hosts"})
+        raise ValueError
+
+    with pytest.raises(ValueError, match=r"^$"):
+        db.transact(refused)
+    assert state(db) == before
+
+
+def test_of_several_that_move_a_pool_each_gets_a_generation_of_its_own(db: Database) -> None:
+    found = at_once(db.engine, 6, lambda own, _number: own.transact(lambda c: move_pools(c, {"hosts"}))["hosts"])
+    assert sorted(found) == list(range(6))
+    assert generations(db)["hosts"] == 6
+
+
+def test_states_are_the_same_only_with_the_same_nonce() -> None:
+    one, other = "n" * NONCE_LENGTH, "m" * NONCE_LENGTH
+    assert PoolState(3, f"3:{one}{other}").is_same(PoolState(3, f"3:{one}", waiting=True))
+    assert not PoolState(3, f"3:{one}").is_same(PoolState(3, f"3:{other}"))
+    assert not PoolState(3, f"3:{one}").is_same(PoolState(4, f"4:{one}"))
+    assert not PoolState(3, "").is_same(PoolState(3, ""))

@@ -14,6 +14,7 @@ from leasehold.db.engine import writing
 from leasehold.db.property import PropertyValues, define_properties, list_properties, set_privacy
 from leasehold.db.resource import (
     changed_resources,
+    closed_to,
     find_resource,
     list_resources,
     put_properties,
@@ -97,6 +98,19 @@ def test_what_an_administrator_says_of_a_resource_is_kept_apart_from_its_health(
         assert found is not None
         assert (found.admitted, found.disabled, found.disabled_reason) == (admitted, True, "é" * 255)
         assert (found.reservable, found.bookable, found.usable) == (False, False, admitted)
+
+
+def test_the_projects_of_a_resource_come_back(db: Database) -> None:
+    numbers = [host(db, name, rack=name) for name in ("one", "two", "all")]
+    for number, projects in zip(numbers, (["é", "b"], ["a"], None), strict=True):
+        db.transact(partial(update_resources, numbers=[number], generation=2, projects=projects))
+    with db.reading() as connection:
+        found = [each.projects for each in changed_resources(connection, HOST_POOL, 1)]
+        closed = [closed_to(connection, HOST, each) for each in ("a", "b", "c")]
+        listed = list_properties(connection, HOST, include_private=False, but=closed[2])
+    assert found == [frozenset({"é", "b"}), frozenset({"a"}), None]
+    assert closed == [[numbers[0]], [numbers[1]], numbers[:2]]
+    assert [each.values for each in listed] == [("all",)]
 
 
 @pytest.mark.slow

@@ -16,11 +16,13 @@ from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.pool import lock_pools, read_pools
 from leasehold.db.tables import leases, tasks
 from leasehold.db.task import LEASE, add_task, claim_tasks
-from leasehold.db.waiting import AT_ONCE, MOST, SOON, hurry_waiting, mark_waiting, next_clean, read_waiting, waiting_for
+from leasehold.db.waiting import AT_ONCE, MOST, SOON, hurry_waiting, mark_waiting, next_clean, waiting_for
+from leasehold.db.waits import read_waiting
 from leasehold.leasing import queries
 from leasehold.leasing.calendars import Calendars
 from leasehold.manager.task_runner import run_task
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.margins import Margins
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.states import LeaseStatus
 from leasehold.model.transitions import Trigger, move
@@ -208,7 +210,7 @@ def test_what_leases_have_left_is_clean_when_the_time_for_it_is_over(world: Worl
     def clean(pool: str) -> datetime | None:
         waiting = Waiting(world.now(), until, MINUTE, frozenset({pool}), retries=1)
         with world.service.db.reading() as connection:
-            return next_clean(connection, waiting, cleaning, world.now())
+            return next_clean(connection, waiting, Margins(by_pool={HOST_POOL: cleaning}), world.now())
 
     assert (clean(HOST_POOL), clean(FLOATING_IP_POOL)) == (until, None)
     ask = partial(world.lease, hosts(2), start=3, end=4, type=LeaseType.WAITLIST, deadline=world.hour(9))

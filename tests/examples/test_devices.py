@@ -73,11 +73,11 @@ class Site:
         return str(answer["resource"]["id"])
 
     def lease(
-        self, amount: int = 1, expression: str = MODEL, headers: Mapping[str, str] | None = None
+        self, amount: int = 1, expression: str = MODEL, headers: Mapping[str, str] | None = None, start: str = "now"
     ) -> tuple[int, Any]:
         end = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%d %H:%M")
         asked = {"resource_type": TYPE, "amount": amount, "resource_properties": expression}
-        body = {"name": "lab", "start_date": "now", "end_date": end, "reservations": [asked]}
+        body = {"name": "lab", "start_date": start, "end_date": end, "reservations": [asked]}
         return self.call("POST", "leases", body, headers or {})
 
     def leased(self, amount: int = 1) -> str:
@@ -113,6 +113,7 @@ def site(packages: Path, tmp_path: Path) -> Iterator[Site]:
         hook.chmod(0o755)
     devices = {"inventory": tmp_path / "devices.yaml", "start_hook": tmp_path / "start", "end_hook": tmp_path / "end"}
     options: dict[str, dict[str, object]] = {
+        "DEFAULT": {"lead_time_by_type": f"{TYPE}=600"},
         "manager": {"plugins": f"physical:host,{TYPE}", "retry_first_seconds": 0.1, "retry_most_seconds": 0.5},
         "physical:host": {"polling_interval": 1, "failure_grace": 0},
         "devices": {**devices, "hook_seconds": 1},
@@ -175,6 +176,22 @@ def test_a_lease_prepares_its_devices_and_its_end_cleans_them(site: Site) -> Non
     assert site.call("DELETE", f"leases/{lease_id}")[0] == 204
     wait_for(lambda: site.journal("end", "fpga-1", part))
     assert not site.journal("start", "fpga-3")
+
+
+def test_devices_are_prepared_by_their_lead_time_before_the_start(site: Site) -> None:
+    site.enrol("fpga-1")
+    soon, later = (datetime.now(UTC) + timedelta(minutes=each) for each in (5, 25))
+    status, answer = site.lease(start=f"{soon:%Y-%m-%d %H:%M}")
+    assert status == 201, answer
+    lease = answer["lease"]
+    wait_for(lambda: site.show(lease["id"])["status"] == "ACTIVE")
+    assert site.journal("start", "fpga-1", lease["reservations"][0]["id"])
+    assert datetime.now(UTC) < soon.replace(second=0)
+    site.enrol("fpga-2")
+    status, answer = site.lease(start=f"{later:%Y-%m-%d %H:%M}")
+    assert (status, site.show(answer["lease"]["id"])["status"]) == (201, "PENDING")
+    assert not site.journal("start", "fpga-2")
+    assert "No differences" in site.audit()
 
 
 def test_a_disabled_device_is_leased_to_administrators_alone(site: Site) -> None:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
+from leasehold.leasing.create import create_lease
+from leasehold.model.draft import LeaseDraft
+from tests.factory import DEMO
 from tests.harness.programs import API
 from tests.harness.scenes import HOUR, NAME, Scene, active, is_gone, lease_of, pending, wishes
-from tests.harness.visitor import NO_ANSWER, Asked, Outcome, Visitor
+from tests.harness.visitor import NEWEST, NO_ANSWER, Asked, Outcome, Visitor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +63,8 @@ class ApiScene(Scene):
 
 def _answer(url: str, ask: Ask) -> Asked:
     with requests.Session() as session:
-        return Visitor(0, session, url).ask(*ask, headers={"Idempotency-Key": KEY})
+        newest = NEWEST if ask[1].startswith("/offers/") else {}
+        return Visitor(0, session, url).ask(*ask, headers={"Idempotency-Key": KEY, **newest})
 
 
 def _creation(stage: Stage) -> Ask:
@@ -69,6 +73,23 @@ def _creation(stage: Stage) -> Ask:
     times = {"start_date": f"{start:%Y-%m-%dT%H:%M:%SZ}", "end_date": f"{start + 2 * HOUR:%Y-%m-%dT%H:%M:%SZ}"}
     body = {"name": NAME, "reservations": [dict(wish) for wish in wishes()], "events": [], **times}
     return "POST", "/leases", body
+
+
+def _offered(world: World) -> None:
+    """Make an offer that does not lapse while the scene is tried."""
+    start = world.now().replace(microsecond=0) + HOUR
+    draft = LeaseDraft(NAME, start, start + 2 * HOUR, reservations=wishes(), fingerprint="a", hold=24 * HOUR)
+    create_lease(world.service, DEMO, draft)
+
+
+def _acceptance(stage: Stage) -> Ask:
+    (row,) = stage.rows()["leases"]
+    return "POST", f"/offers/{row['id']}/accept", None
+
+
+def _is_accepted(world: World) -> bool:
+    lease = lease_of(world)
+    return lease is not None and lease.status == "PENDING"
 
 
 def _longer(stage: Stage) -> Ask:
@@ -95,6 +116,7 @@ def _is_there(world: World) -> bool:
 NOT_FOUND = frozenset({404})
 API_SCENES = (
     ApiScene("POST", lambda _world: None, _is_there, ask=_creation),
+    ApiScene("accept", _offered, _is_accepted, ask=_acceptance),
     ApiScene("PUT pending", pending, _is_longer, ask=_longer),
     ApiScene("PUT active", active, _is_longer, 1, ask=_longer),
     ApiScene("DELETE pending", pending, is_gone, ask=_deletion, refusals=NOT_FOUND),

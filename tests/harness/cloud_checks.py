@@ -136,7 +136,8 @@ def _check_flavors(tables: Tables, state: CloudState, unfinished: set[str]) -> N
     hostname = _enrolled(tables)
     for name, (lease, part) in expected.items():
         active = lease.status == "ACTIVE"
-        access = {lease.project_id} if active else set()
+        others = {project for project, may in part.cloud.get("shares", {}).items() if may}
+        access = {lease.project_id, *others} if active else set()
         assert state.flavors[name] == access, f"flavor {name} is open to {state.flavors[name]}: {lease}"
         held = _service_hosts(tables, lease, part) if active else {}
         # Placement keeps the inventory of a failed host while servers there still use it.

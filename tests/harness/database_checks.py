@@ -6,7 +6,7 @@ The checks follow the contract and use neither the calendar nor the use cases, s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from tests.harness.said import said_by
 from tests.harness.tables import Row, Tables, is_dropped, moment, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 # By lease status: the allowed statuses of its reservations, start event and end event (contract lifecycle §1.1). Beyond
 # the contract, a lease may end, or fail to end, without having started; the start event is then ERROR.
@@ -38,17 +38,24 @@ COMBINATIONS: dict[str, tuple[set[str], set[str], set[str]]] = {
     ),
     "IN_PROGRESS": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
     "TIMEDOUT": ({"deleted"}, {"ERROR"}, {"DONE"}),
+    "OFFERED": ({"pending"}, {"UNDONE"}, {"UNDONE"}),
 }
-RUNNING = ("PENDING", "STARTING", "ACTIVE")
+RUNNING = ("PENDING", "STARTING", "ACTIVE", "OFFERED")
 """Statuses in which a lease must have the allocations that it requested."""
 MAINTENANCE = "maintenance:host"
+NO_LEAD = (timedelta(0),)
 FOR_GOOD = int(datetime(9999, 12, 1, tzinfo=UTC).timestamp())
 """Until when a host is reserved that may be given back with its servers."""
 SLOTS = ("virtual:instance", "flavor:instance")
 
 
-def database_problems(tables: Tables, now: datetime, *, imported: bool = False) -> list[str]:
-    """Return a sentence for each broken invariant; with `imported`, the leases were not created by this service."""
+def database_problems(
+    tables: Tables, now: datetime, *, imported: bool = False, leads: Collection[timedelta] = NO_LEAD
+) -> list[str]:
+    """Return a sentence for each broken invariant; with `imported`, the leases were not created by this service.
+
+    The work of each start begins by one of the `leads` before it.
+    """
     found: list[str] = []
     for check in (_check_capacity, _check_rows, _check_generations, _check_tasks, _check_released, _check_log):
         found += said_by(check, tables)
@@ -59,7 +66,7 @@ def database_problems(tables: Tables, now: datetime, *, imported: bool = False) 
     for lease in tables.leases():
         if not imported:
             found += said_by(_check_flags, tables, lease, now)
-        found += said_by(_check_statuses, tables, lease)
+        found += said_by(_check_statuses, tables, lease, leads)
         found += said_by(_check_promises, tables, lease, now)
         found += said_by(_check_work, tables, lease, now)
     return found
@@ -126,7 +133,12 @@ def _check_log(tables: Tables) -> None:
 
 def _check_creations(tables: Tables) -> None:
     """A lease is created with its row in the outbox, and granted with its allocations, in one transaction."""
-    missing = {row.id for row in tables["leases"]} - {row.lease_id for row in tables["outbox"]}
+    told = {row.lease_id for row in tables["outbox"]}
+    # Nobody is told of an offer before it is accepted.
+    offers = {row.id for row in tables["leases"] if row.offered_until and (row.status == "OFFERED" or row.deleted_at)}
+    told_of = {row.id for row in tables["leases"] if row.status == "OFFERED"} & told
+    assert not told_of, f"the offers {told_of} have rows in outbox"
+    missing = {row.id for row in tables["leases"]} - told - offers
     assert not missing, f"the leases {missing} have no row in outbox"
     waits = {row.id for row in tables["leases"] if row.waiting is not None and not row.waiting["granted"]}
     parts = {row.id for row in tables["reservations"] if row.lease_id not in waits}
@@ -161,7 +173,7 @@ def _check_released(tables: Tables) -> None:
     assert not kept, f"ended leases still hold {kept}"
 
 
-def _check_statuses(tables: Tables, lease: Row) -> None:
+def _check_statuses(tables: Tables, lease: Row, leads: Collection[timedelta]) -> None:
     start, end = tables.event(lease, "start_lease"), tables.event(lease, "end_lease")
     # One that was dropped is gone while the others go on, and is as they are until then.
     parts = {part.status for part in tables.parts(lease) if not (is_dropped(part) and part.status == "deleted")}
@@ -170,7 +182,7 @@ def _check_statuses(tables: Tables, lease: Row) -> None:
     assert parts <= allowed[0], found
     assert start.status in allowed[1], found
     assert end.status in allowed[2], found
-    assert (start.time, end.time) == (lease.start_at, lease.end_at), found
+    assert (lease.start_at - start.time in leads, end.time) == (True, lease.end_at), found
     if lease.status == "ERROR":
         assert lease.status_reason, found
         assert (end.status == "DONE") <= (parts <= {"deleted"}), found
@@ -198,18 +210,20 @@ def _check_flags(tables: Tables, lease: Row, now: datetime) -> None:
 def _check_promises(tables: Tables, lease: Row, now: datetime) -> None:
     """Each lease has the requested allocations, from now or its start to its end, or reports missing resources.
 
+    With a lead they begin when the work of its start does.
     They last as long after the end as servers may live on; for good, where hosts are given back with them.
     """
     if lease.status not in RUNNING or lease.start_at == lease.end_at or lease.end_at <= now:
         return
+    begins = tables.event(lease, "start_lease").time
     for part in tables.parts(lease):
         held = tables.live(lease, part)
         until = FOR_GOOD if gives_back(part) else seconds(lease.end_at) + lives_on(part)
         for row in held:
             assert row.ends_at == until, (lease, row)
-            assert row.starts_at <= max(seconds(lease.start_at), seconds(now)), (lease, row)
-            if lease.start_at > now:
-                assert row.starts_at == seconds(lease.start_at), (lease, row)
+            assert row.starts_at <= max(seconds(begins), seconds(now)), (lease, row)
+            if begins > now:
+                assert row.starts_at == seconds(begins), (lease, row)
         slots = sum(row.slots for row in held)
         least, most = _bounds(part)
         found = f"reservation {part.id} asked for {least} to {most} and holds {slots}: {lease}, {held}"
@@ -273,11 +287,16 @@ def _check_work(tables: Tables, lease: Row, now: datetime) -> None:
         and row.type in ("start_lease", "end_lease")
         and row.status in ("UNDONE", "IN_PROGRESS")
     ]
+    if lease.start_at == lease.end_at:
+        # It is never started, so nothing is done for it before then.
+        moments = [max(each, lease.start_at) for each in moments]
     if lease.status == "DELETING":
         moments.append(now)
     if lease.status == "IN_PROGRESS":
         # What it asked for may begin before it is tried again.
         moments = [moment(lease.waiting[name]) for name in ("next_try", "deadline") if lease.waiting[name]]
+    if lease.status == "OFFERED":
+        moments = [moment(lease.offered_until)]
     if not moments:
         return
     assert task.due_at is not None, (lease, task)

@@ -185,7 +185,14 @@ def creation(rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
     return f"create {type_ or f'{kind} {where}'}", {"name": uuid4().hex, "reservations": parts, **keys}
 
 
-AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink", "end otherwise")
+def offering(rng: random.Random, times: Times) -> dict[str, Any]:
+    """Return a request for an offer with a unique name, which is held for seconds."""
+    span, kinds = times.draw(rng), rng.sample(list(KINDS), rng.randint(1, 2))
+    parts = [KINDS[kind](rng) for kind in kinds]
+    return {"name": uuid4().hex, "reservations": parts, "hold_seconds": rng.randint(1, 6), **span.body}
+
+
+AMENDMENTS = ("prolong", "shorten", "move", "grow", "shrink", "end otherwise", "share")
 
 
 def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict[str, Any]]:
@@ -199,6 +206,8 @@ def amendment(known: Known, rng: random.Random, times: Times) -> tuple[str, dict
         body |= known.span.moved(end=-by).body
     elif kind == "move":
         body |= known.span.moved(start=by, end=by).body
+    elif kind == "share":
+        body["shared_with"] = rng.sample(["lab", "class", "guests"], rng.randint(0, 2))
     elif kind == "end otherwise":
         part = rng.choice(known.parts)
         whole = {"on_end": "delete", "grace_seconds": 0, **ending(rng)}

@@ -47,6 +47,8 @@ SPARE = tuple(HostSpec(100 + n, f"spare-{n}", f"spare-{n}", 1, 1024, 20) for n i
 """Hosts that the admin enrols and removes again; few leases ask for hosts that small."""
 POOLS = ("reservation", "shared")
 THINKING = 0.05
+EXTRA_SECONDS = 90
+"""For how long the users go on if something of `USUAL` has not happened yet: the machine may be slow, or luck bad."""
 PROJECT = "demo"
 USUAL = (
     "server booted",
@@ -138,6 +140,11 @@ class People:
         elif found:
             self._count(f"host removed: {visitor.ask('DELETE', f'/os-hosts/{rng.choice(found)}').status}")
 
+    def missing(self) -> list[str]:
+        """Return what of `USUAL` has not happened yet."""
+        with self._lock:
+            return [kind for kind in USUAL if not self.done[kind]]
+
     def _count(self, what: str) -> None:
         with self._lock:
             self.done[what] += 1
@@ -166,7 +173,7 @@ def place(kind: str) -> Iterator[tuple[str, Server | None]]:
 
 
 def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Report:
-    """Run all users for `seconds`, and at least until every disturbance happened once; then wait until all is idle."""
+    """Run all users for `seconds`, longer if something has not happened once by then; then wait until all is idle."""
     engine = open_engine(url)
     cloud = sandbox(engine, faults_in_force=False)
     people, disturber = People(cloud), Disturber(cloud, server, random.Random(seed))  # noqa: S311 - repeatable
@@ -179,6 +186,8 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
         until = time.monotonic() + seconds
         try:
             while time.monotonic() < until or not disturber.rounds:
+                disturber.disturb(site)
+            while people.missing() and time.monotonic() < until + EXTRA_SECONDS:
                 disturber.disturb(site)
         finally:
             people.stop.set()
@@ -198,7 +207,7 @@ def soak(url: str, server: Server | None, *, seconds: float, seed: int) -> Repor
         wrong = list(misplaced_servers(read_tables(url), cloud.servers.all(), people.running))
     finally:
         engine.dispose()
-    missing = [*(REQUESTS - report.verbs()), *(kind for kind in USUAL if not people.done[kind])]
+    missing = [*(REQUESTS - report.verbs()), *people.missing()]
     if missing:
         wrong.append(f"this never happened: {missing}\n{report.table()}")
     return replace(report, done=people.done + disturber.counts + Counter(report.done), wrong=wrong)

@@ -38,7 +38,8 @@ UNCOUNTED_THREADS = ("renewals", "audit", "sequencer")
 The working thread's claim renewals are excluded too: they happen only where the work takes long.
 """
 CLAIMING_THREAD = "claims"
-_WRITE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+[`\"]?(\w+)")
+_WRITE = re.compile(r"(?:^\s*|^BEGIN NOT ATOMIC |; )(?:INSERT INTO|UPDATE|DELETE FROM)\s+[`\"]?(\w+)")
+"""A write, alone or in a compound statement (`db/together.py`)."""
 
 
 class Place(StrEnum):
@@ -143,10 +144,10 @@ class Steps:
         ClaimGuard.check = checked  # type: ignore[assignment, method-assign]  # only the harness tells renewals apart
 
     def _written(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        found = _WRITE.match(statement)
+        found = _WRITE.findall(statement)
         uncounted = threading.current_thread().name in UNCOUNTED_THREADS or getattr(self._here, "renewing", False)
-        if found is not None and not uncounted:
-            self._here.written = {**getattr(self._here, "written", {}), found.group(1): None}
+        if found and not uncounted:
+            self._here.written = {**getattr(self._here, "written", {}), **dict.fromkeys(found)}
 
     def _forget(self) -> dict[str, None]:
         written: dict[str, None] = getattr(self._here, "written", {})

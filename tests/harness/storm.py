@@ -31,7 +31,7 @@ from tests.harness.programs import fleet
 from tests.harness.report import Report
 from tests.harness.tables import read_tables
 from tests.harness.verdict import open_work
-from tests.harness.visitor import ANSWERED_WITHIN, NO_ANSWER, VERSION, Asked, Visitor
+from tests.harness.visitor import ANSWERED_WITHIN, NEWEST, NO_ANSWER, VERSION, Asked, Outcome, Visitor
 from tests.processes import prepare_database, wait_for
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ PAUSE = 0.2
 POOLS = {"reservation", "shared"}
 HOMES = dict.fromkeys(mix.HOSTS, "reservation") | {spec.hypervisor_hostname: "shared" for spec in mix.SHARED}
 """The pool in which each host is at first."""
+OFFERS = 0.12
+"""The share of requests that are about offers."""
 MOVES = 0.05
 """The share of requests that move a host between the pools."""
 
@@ -66,6 +68,7 @@ class Crowd:
     done: Counter[str] = field(default_factory=Counter)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _known: list[Known] = field(default_factory=list)
+    _offers: list[Asked] = field(default_factory=list)
 
     def another(self) -> bool:
         """Return whether one more request is wanted, and count it."""
@@ -83,6 +86,9 @@ class Crowd:
         if rng.random() < MOVES:
             self.move_a_host(visitor, rng)
             return
+        if rng.random() < OFFERS:
+            self.ask_about_offers(visitor, rng)
+            return
         answer = self._asked(visitor, rng)
         with self._lock:
             self.answers.append(answer)
@@ -92,6 +98,30 @@ class Crowd:
                 self._known = [each for each in self._known if each.lease_id != new.lease_id] + [new]
             elif answer.status in (204, 404):
                 self._known = [each for each in self._known if each.lease_id != answer.lease_id]
+        if answer.status in (NO_ANSWER, 503):
+            time.sleep(PAUSE)
+
+    def ask_about_offers(self, visitor: Visitor, rng: random.Random) -> None:
+        """Ask for an offer, or accept or delete one of another client's; some that nobody takes lapse."""
+        with self._lock:
+            offer = rng.choice(self._offers[-RECENT:]) if self._offers else None
+        chance = rng.random()
+        if offer is None or chance < 0.5:
+            answer = visitor.offer(mix.offering(rng, self.times), "offer")
+        elif chance < 0.85:
+            answer = visitor.accept(offer, "accept offer")
+        else:
+            answer = visitor.ask("DELETE", f"/offers/{offer.lease_id}", None, "delete offer", offer.lease_id, NEWEST)
+        with self._lock:
+            self.answers.append(answer)
+            if answer.status == 201 and answer.kind == "offer":
+                self._offers.append(answer)
+            elif answer.kind != "offer" and answer.outcome is not Outcome.UNKNOWN:
+                # One of two that accept it at once finds the lease known already.
+                self._offers = [each for each in self._offers if each.lease_id != answer.lease_id]
+                if answer.status == 201:
+                    new = Known.of(answer.body["lease"])
+                    self._known = [each for each in self._known if each.lease_id != new.lease_id] + [new]
         if answer.status in (NO_ANSWER, 503):
             time.sleep(PAUSE)
 

@@ -105,6 +105,8 @@ def _leases(tables: Tables, answers: Sequence[Asked]) -> Iterator[str]:
     rows = {row.id: row for row in tables["leases"]}
     # An amendment may have changed the name since.
     created = {row.payload["name"]: row.lease_id for row in tables["outbox"] if row.event_type == "lease.create"}
+    # Nobody is told of an offer, and before it is accepted it has the name that it was asked for with.
+    created |= {row.name: row.id for row in tables["leases"] if row.offered_until and row.id not in created.values()}
     by_lease: dict[str, list[Asked]] = defaultdict(list)
     released = _released(tables)
     for each in answers:
@@ -126,9 +128,11 @@ def _leases(tables: Tables, answers: Sequence[Asked]) -> Iterator[str]:
 def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked], *, less: bool) -> Iterator[str]:
     """Compare one lease with all requests about it; it may have `less` than was promised if nobody used it."""
     deletions = {each.outcome for each in asked if each.method == "DELETE"}
+    yield from _offer(lease, asked)
     if Outcome.GRANTED in deletions and lease.deleted_at is None:
         yield f"lease {lease.id} was deleted and is still there, {lease.status}"
-    if not deletions & {Outcome.GRANTED, Outcome.UNKNOWN} and lease.deleted_at is not None:
+    may_lapse = lease.offered_until and not accepted(asked, Outcome.GRANTED)
+    if not deletions & {Outcome.GRANTED, Outcome.UNKNOWN} and lease.deleted_at is not None and not may_lapse:
         yield f"nobody deleted lease {lease.id}, and it is gone"
     changes = [each for each in asked if each.method != "DELETE"]
     granted = [each for each in changes if each.outcome is Outcome.GRANTED]
@@ -142,6 +146,20 @@ def _one(lease: Row, parts: dict[str, Row], asked: Sequence[Asked], *, less: boo
         yield from _differences(lease, parts, change, less=less)
 
 
+def accepted(asked: Sequence[Asked], *outcomes: Outcome) -> bool:
+    """Return whether an offer was accepted with one of these outcomes."""
+    return any(each.kind == "accept offer" and each.outcome in outcomes for each in asked)
+
+
+def _offer(lease: Row, asked: Sequence[Asked]) -> Iterator[str]:
+    """Compare what became of an offer with who accepted it; nothing for a lease that was none."""
+    may_be_accepted = accepted(asked, Outcome.GRANTED, Outcome.UNKNOWN)
+    if lease.offered_until and lease.deleted_at is None and not may_be_accepted:
+        yield f"nobody accepted offer {lease.id}, and it is {lease.status}"
+    if accepted(asked, Outcome.GRANTED) and lease.status == "OFFERED":
+        yield f"offer {lease.id} was accepted, and is still one"
+
+
 def _released(tables: Tables) -> set[str]:
     """Return the ids of the leases that gave up what nobody used: they have less now, or have ended early."""
     return {row.lease_id for row in tables["outbox"] if row.event_type == "lease.no_show_released"}
@@ -150,6 +168,8 @@ def _released(tables: Tables) -> set[str]:
 def _differences(lease: Row, parts: dict[str, Row], change: Asked, *, less: bool) -> Iterator[str]:
     """Compare a lease with its last change: the answer, or the request when it got none."""
     told = change.body["lease"] if change.outcome is Outcome.GRANTED else change.sent or {}
+    if "shared_with" in told and sorted(told["shared_with"]) != _shared(parts):
+        yield f"lease {lease.id} is shared with {_shared(parts)}, and {change.kind} said {told['shared_with']}"
     moved = _moved(lease, told)
     for found, key in ((lease.start_at, "start_date"), (lease.end_at, "end_date")):
         promised = moment(told[key]) + moved if key in told else found
@@ -167,6 +187,11 @@ def _differences(lease: Row, parts: dict[str, Row], change: Asked, *, less: bool
             if key in wanted and key in request and request[key] != wanted[key]
             if not (less and request[key] < wanted[key])
         )
+
+
+def _shared(parts: Mapping[str, Row]) -> list[str]:
+    """Return the other projects that may use a lease with these reservations."""
+    return sorted({other for part in parts.values() for other, may in part.cloud.get("shares", {}).items() if may})
 
 
 def _moved(lease: Row, told: Mapping[str, Any]) -> timedelta:

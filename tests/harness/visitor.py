@@ -7,7 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ANSWERED_WITHIN = 90.0
 VERSION = {"OpenStack-API-Version": "reservation 1.2"}
+NEWEST = {"OpenStack-API-Version": "reservation 1.3"}
+"""What offers and shared leases need."""
 CLIENTS = 64
 """The number of clients of a race."""
 NO_ANSWER = 0
@@ -78,7 +80,24 @@ class Visitor:
         return self.ask("POST", "/leases", body, kind, headers=headers)
 
     def amend(self, lease_id: str, body: Mapping[str, Any], kind: str = "amend") -> Asked:
-        return self.ask("PUT", f"/leases/{lease_id}", body, kind, lease_id)
+        headers = NEWEST if "shared_with" in body else None
+        return self.ask("PUT", f"/leases/{lease_id}", body, kind, lease_id, headers)
+
+    def offer(self, body: Mapping[str, Any], kind: str) -> Asked:
+        """Ask for an offer; the body of the answer is the offer, with its lease."""
+        answer = self.ask("POST", "/offers", body, kind, headers=NEWEST)
+        if answer.status != HTTPStatus.CREATED:
+            return answer
+        made = answer.body["offer"]
+        return replace(answer, body=made, lease_id=made["id"])
+
+    def accept(self, offer: Asked, kind: str) -> Asked:
+        """Accept an offer. If that is not refused, the lease has the offer's name, or the one that it got since."""
+        answer = self.ask("POST", f"/offers/{offer.lease_id}/accept", None, kind, offer.lease_id, NEWEST)
+        if answer.outcome is Outcome.REFUSED:
+            return answer
+        name = answer.body["lease"]["name"] if answer.outcome is Outcome.GRANTED else offer.name
+        return replace(answer, name=name, sent=offer.sent)
 
     def delete(self, lease_id: str) -> Asked:
         return self.ask("DELETE", f"/leases/{lease_id}", None, "delete", lease_id)

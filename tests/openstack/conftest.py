@@ -1,4 +1,4 @@
-"""The OpenStack for all tests in this folder, started once for the whole run."""
+"""The OpenStack for all tests in this folder, started once for the whole run, or once in each worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.openstack.ready import READY_WITHIN
+from tests.openstack.ready import READY_WITHIN, cloud_number
 from tests.selection import excluded_marks
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cloud() -> Iterator[RunningCloud]:
-    """Yield our running cloud, or else a fresh one, which is stopped at the end."""
+def cloud(worker_id: str) -> Iterator[RunningCloud]:
+    """Yield our running cloud, or else a fresh one, which is stopped at the end; each worker has one of its own."""
     from tests.openstack.cloud import having_cloud  # noqa: PLC0415 - not loaded where `-m` excludes these tests.
 
-    with having_cloud() as here:
+    with having_cloud(cloud_number(worker_id)) as here:
         yield here

@@ -68,12 +68,12 @@ class Person:
         return Client(1, session=self.sdk.session, service_type="reservation")
 
     def ask(self, method: str, path: str, **body: Any) -> Any:
-        """Send a request of microversion 1.2, which Blazar's library does not know, and return the answer."""
+        """Send a request of microversion 1.3, which Blazar's library does not know, and return the answer."""
         return self.sdk.session.request(
             path,
             method,
             endpoint_filter={"service_type": "reservation"},
-            headers={"OpenStack-API-Version": "reservation 1.2"},
+            headers={"OpenStack-API-Version": "reservation 1.3"},
             json=body or None,
             raise_exc=False,
         )

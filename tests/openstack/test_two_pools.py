@@ -71,10 +71,9 @@ def owner(admin: Person, reservation: str) -> Any:
 
 
 def active(person: Person, **keys: object) -> dict[str, Any]:
-    """Lease a host from now on with keys of 1.2, and return the lease when it is active."""
-    made = person.ask(
-        "POST", "/leases", name="ends", start_date="now", end_date=minute(hours=1), reservations=[{**HOST, **keys}]
-    )
+    """Lease a host from now on with keys of 1.3, and return the lease when it is active."""
+    asked = {"name": "ends", "start_date": "now", "end_date": minute(hours=1), "reservations": [{**HOST, **keys}]}
+    made = person.ask("POST", "/leases", **asked)
     assert made.status_code == 201, made.text
     return person.lease_with_status(made.json()["lease"]["id"], "ACTIVE")
 

@@ -79,7 +79,8 @@ def test_the_pool_of_a_plugin_is_there_when_a_service_has_started(tmp_path: Path
     schema.upgrade(engine)
     config = tmp_path / "leasehold.conf"
     plugins = "[manager]\nplugins = physical:host, site:badge\n"
-    config.write_text(f"[database]\nconnection = {url}\n[cloud]\ndriver = sandbox\n{plugins}")
+    cleaning = "[DEFAULT]\ncleaning_time_by_type = site:badge=10\nlead_time_by_type = site:badge=60\n"
+    config.write_text(f"{cleaning}[database]\nconnection = {url}\n[cloud]\ndriver = sandbox\n{plugins}")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     for _ in range(2):
         subprocess.run([sys.executable, "-c", SERVICE, str(config)], env=environment, check=True, timeout=120)

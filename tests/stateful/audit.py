@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 from leasehold.db.engine import reading
 from leasehold.leasing.audit.db import audit_database
 from tests.harness.cloud_checks import cloud_problems
-from tests.harness.database_checks import database_problems
+from tests.harness.database_checks import NO_LEAD, database_problems
 from tests.harness.tables import BOOKS, cloud_state, dump, read_tables
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import timedelta
+
     from tests.factory import World
 
 __all__ = ["audit", "audit_cloud", "cloud_state", "dump"]
 
 
-def audit(world: World, *, imported: bool = False) -> None:
+def audit(world: World, *, imported: bool = False, leads: Collection[timedelta] = NO_LEAD) -> None:
     """Raise AssertionError if the database breaks any invariant; `imported` says that the leases came from Blazar."""
-    found = database_problems(read_tables(world.engine, BOOKS), world.now(), imported=imported)
+    found = database_problems(read_tables(world.engine, BOOKS), world.now(), imported=imported, leads=leads)
     assert not found, "\n".join(found)
     with reading(world.engine) as connection:
         findings = audit_database(connection, world.now())

@@ -28,6 +28,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "DELETING": "",
         "IN_PROGRESS": "PENDING ERROR TIMEDOUT DELETING",
         "TIMEDOUT": "DELETING",
+        "OFFERED": "PENDING DELETING",
     },
     "reservations": {
         "pending": "active error deleted",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -29,9 +30,10 @@ from leasehold.conf.settings import LeaseSettings, ManagerSettings, Settings
 from leasehold.db.audit import work_of
 from leasehold.db.tables import tasks
 from leasehold.db.task import LEASE
-from leasehold.leasing import create, queries
+from leasehold.leasing import create, held_offer, queries
 from leasehold.leasing.audit.cloud import Pace
 from leasehold.leasing.audit.cloud import audit_cloud as leasehold_audit_cloud
+from leasehold.leasing.lapse import release_late
 from leasehold.manager import monitor
 from leasehold.manager.reconciler import reconcile
 from leasehold.manager.task_runner import run_task
@@ -49,8 +51,12 @@ from tests.harness.stage import ADDRESSES
 from tests.stateful.audit import audit, audit_cloud, cloud_state, dump
 from tests.stateful.holdings import misrecorded, note_holdings, tell_the_time
 from tests.stateful.moves import forbidden_moves, note_moves
+from tests.stateful.past import Past
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
@@ -102,8 +108,11 @@ STEPS = st.sampled_from([0, 0, 1, 2, 3, 4, 6])
 CHOICE = st.integers(0, 99)
 
 AT_ONCE = Pace(wait=lambda _seconds: None)
-SETTINGS = Settings(manager=ManagerSettings(healing_interval=timedelta(minutes=90), failure_grace_seconds=0))
-CLEANING = replace(SETTINGS, leases=LeaseSettings(cleaning_time=timedelta(minutes=10)))
+SETTINGS = Settings(
+    manager=ManagerSettings(healing_interval=timedelta(minutes=90), failure_grace_seconds=0),
+    leases=LeaseSettings(longest_offer_hold=8 * STEP),
+)
+CLEANING = replace(SETTINGS, leases=replace(SETTINGS.leases, cleaning_time=timedelta(minutes=10)))
 
 
 @lru_cache
@@ -128,6 +137,7 @@ class Life(RuleBasedStateMachine):
         shutil.copyfile(template(), self.folder / "leasehold.db")
         self.clock = Clock()
         self.faulty = False
+        self.past = Past()
         self.settings = SETTINGS
         self.world = self._open()
         self.beginning = cloud_state(self.world.engine)
@@ -146,10 +156,13 @@ class Life(RuleBasedStateMachine):
             raise Killed
 
     def _leases(self) -> list[Lease]:
-        """Return the leases in order of creation, by task id: lease ids are random, and the clock stands still."""
+        return self._by_creation(queries.list_leases(self.world.service, None))
+
+    def _by_creation(self, found: Iterable[Lease]) -> list[Lease]:
+        """Return leases in order of creation, by task id: lease ids are random, and the clock stands still."""
         with self.world.service.db.reading() as connection:
             made = {subject: number for number, subject in connection.execute(select(tasks.c.id, tasks.c.subject))}
-        return sorted(queries.list_leases(self.world.service, None), key=lambda lease: made[lease.id])
+        return sorted(found, key=lambda lease: made[lease.id])
 
     def _some_lease(self, choice: int) -> Lease | None:
         """Return a lease with its allocations, which a list leaves out."""
@@ -160,7 +173,11 @@ class Life(RuleBasedStateMachine):
         return to_minute(self.clock.now())
 
     def _attempt(self, work: Any) -> LeaseholdError | None:
-        """Call `work`; return its error, which must leave the database unchanged, or None."""
+        """Call `work`; return its error, which must leave the database unchanged, or None.
+
+        What lapsed offers hold is released before, because a refusal does that, too.
+        """
+        release_late(self.world.service)
         before = dump(self.world.engine)
         try:
             work()
@@ -186,7 +203,7 @@ class Life(RuleBasedStateMachine):
         start = self._minute() + wait * STEP
         draft = LeaseDraft("lease", start, start + length * STEP, reservations=tuple(asked))
         refused = self._attempt(lambda: create.create_lease(self.world.service, DEMO, draft))
-        if isinstance(refused, NotEnoughError) and len(asked) == 1:
+        if isinstance(refused, NotEnoughError):
             self._check_honest(draft, refused)
 
     @rule(
@@ -206,10 +223,37 @@ class Life(RuleBasedStateMachine):
         refused = self._attempt(lambda: create.create_lease(self.world.service, DEMO, draft))
         assert not isinstance(refused, NotEnoughError)
 
+    @rule(
+        asked=st.lists(REQUESTS, min_size=1, max_size=2), wait=STEPS, length=st.integers(1, 6), hold=st.integers(1, 4)
+    )
+    def offer(self, asked: list[dict[str, Any]], wait: int, length: int, hold: int) -> None:
+        start = self._minute() + wait * STEP
+        draft = LeaseDraft("offer", start, start + length * STEP, reservations=tuple(asked), hold=hold * STEP)
+        self._attempt(lambda: held_offer.make_offer(self.world.service, DEMO, draft))
+
+    @rule(which=CHOICE, give_up=st.booleans())
+    def answer(self, which: int, *, give_up: bool) -> None:
+        """Accept an open offer, which never fails and gives what it shows; or give it up."""
+        offers = self._by_creation(held_offer.list_offers(self.world.service, None))
+        if not offers:
+            return
+        offered = held_offer.get_offer(self.world.service, offers[which % len(offers)].id)
+        if give_up:
+            held_offer.give_up_offer(self.world.service, offered.id)
+            return
+        held_offer.accept_offer(self.world.service, offered.id)
+        lease = self.world.get(offered)
+        assert (lease.window, lease.reservations) == (offered.window, offered.reservations)
+
     def _check_honest(self, draft: LeaseDraft, refused: NotEnoughError) -> None:
-        """Check that the offers of a refusal are granted, and that one more than the largest amount is refused."""
+        """Check that what a refusal offers is granted for the whole lease.
+
+        And that one more than the largest amount is refused, where the lease has no other reservation, unless other
+        leases make room for it: what is offered is found without that.
+        """
         nearest, largest = refused.refusal.nearest, refused.refusal.largest
-        (asked,) = draft.reservations
+        position = int(re.findall(r"reservations\[(\d+)\]", refused.field or "")[0])
+        asked = draft.reservations[position]
         assert largest < refused.refusal.asked
         if self.faulty:
             return
@@ -218,9 +262,11 @@ class Life(RuleBasedStateMachine):
         if asked.get("required_floatingips"):
             return
         if largest:
-            self._try_out(replace(draft, reservations=(_amounting(asked, largest),)))
-        more = replace(draft, reservations=(_amounting(asked, largest + 1),))
-        assert self._attempt(lambda: create.create_lease(self.world.service, DEMO, more)) is not None
+            self._try_out(replace(draft, reservations=_with_amount(draft, position, largest)))
+        if len(draft.reservations) == 1:
+            more = replace(draft, reservations=_with_amount(draft, position, largest + 1))
+            still = _without_moves(self.world.service)
+            assert self._attempt(lambda: create.create_lease(still, DEMO, more)) is not None
 
     def _try_out(self, draft: LeaseDraft) -> None:
         self.world.delete(create.create_lease(self.world.service, DEMO, draft))
@@ -559,6 +605,7 @@ class Life(RuleBasedStateMachine):
         audit(self.world)
         assert forbidden_moves(self.world.engine) == []
         assert misrecorded(self.world.engine, self.clock.now()) == []
+        self.past.look(self.world)
 
     @precondition(lambda self: not self.faulty)
     @invariant()
@@ -569,6 +616,7 @@ class Life(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
+            self.past.check(self.world)
             self.world.cloud.servers.take_to_delete(0)
             for lease in self._leases():
                 self.world.delete(lease)
@@ -587,6 +635,19 @@ def _slots(lease: Lease, part: Reservation) -> Counter[int]:
     for each in factory.live(lease, part):
         held[each.resource_number] += each.slots
     return held
+
+
+def _without_moves(service: Service) -> Service:
+    """Return a service for which no lease makes room, because each of them starts too soon to be moved."""
+    settings = service.settings
+    leases = replace(settings.leases, rebind_before_start=timedelta(days=36_500))
+    return replace(service, settings=replace(settings, leases=leases))
+
+
+def _with_amount(draft: LeaseDraft, position: int, amount: int) -> tuple[Mapping[str, Any], ...]:
+    """Return the reservations of a draft, of which one asks for another amount."""
+    before = draft.reservations
+    return (*before[:position], _amounting(before[position], amount), *before[position + 1 :])
 
 
 def _amounting(asked: Any, amount: int) -> dict[str, Any]:

@@ -1,16 +1,18 @@
-"""Which reservations hosts are promised to, and when."""
+"""Which reservations hosts and other resources are promised to, and when."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.wire import read_time
+from leasehold_client.part import ALL
+from leasehold_client.wire import read_time, under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from leasehold_client.part import Part
     from leasehold_client.transport import Transport
 
 
@@ -26,7 +28,7 @@ class Booking:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """All bookings of one host; `values` is the service's answer."""
+    """All bookings of one host or other resource; `values` is the service's answer."""
 
     host_id: str
     bookings: tuple[Booking, ...]
@@ -43,19 +45,34 @@ class Allocation:
 
 
 class Allocations:
-    """The bookings of the enrolled hosts; by default only administrators see them."""
+    """The bookings of the enrolled resources of a type, None for hosts; by default only administrators see them."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, lease_id: str | None = None, reservation_id: str | None = None) -> list[Allocation]:
-        """Return every host's bookings, of one lease or reservation if it is named."""
-        answer = self._transport.get("/os-hosts/allocations", _query(lease_id, reservation_id))
+    def list(
+        self,
+        resource_type: str | None = None,
+        *,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+        part: Part = ALL,
+    ) -> list[Allocation]:
+        """Return every resource's bookings, of one lease or reservation if it is named; `part` is of the resources."""
+        query = _query(lease_id, reservation_id) | part.query()
+        answer = self._transport.get(f"{under(resource_type)}/allocations", query)
         return [Allocation.read(each) for each in answer["allocations"]]
 
-    def get(self, host_id: str, *, lease_id: str | None = None, reservation_id: str | None = None) -> Allocation:
-        """Return one host's bookings, of one lease or reservation if it is named."""
-        answer = self._transport.get(f"/os-hosts/{host_id}/allocation", _query(lease_id, reservation_id))
+    def get(
+        self,
+        ident: str,
+        resource_type: str | None = None,
+        *,
+        lease_id: str | None = None,
+        reservation_id: str | None = None,
+    ) -> Allocation:
+        """Return one resource's bookings, of one lease or reservation if it is named."""
+        answer = self._transport.get(f"{under(resource_type)}/{ident}/allocation", _query(lease_id, reservation_id))
         return Allocation.read(answer["allocation"])
 
 

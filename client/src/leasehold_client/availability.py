@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.errors import ApiError
-from leasehold_client.transport import V1_3
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -56,6 +55,11 @@ class FreeWindow:
     start: datetime
     end: datetime
 
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> FreeWindow:
+        """Return the window of an answer."""
+        return cls(read_time(values["start_date"]), read_time(values["end_date"]))
+
 
 class AvailabilityCalls:
     """Questions about what is free; every member of a project may ask."""
@@ -65,29 +69,39 @@ class AvailabilityCalls:
 
     def show(self, reservation: Mapping[str, Any], start: datetime, end: datetime) -> Availability:
         """Return how much of what a reservation asks for is free from start to end; how many it asks for is ignored."""
-        wanted = {key: value for key, value in reservation.items() if value not in ("", [])}
-        query = {**wanted, "from": write_time(start), "to": write_time(end)}
-        return Availability.read(self._transport.get("/availability", query, version=V1_3)["availability"])
+        query = asked_of(reservation, start, end)
+        return Availability.read(self._transport.get("/availability", query)["availability"])
 
     def search(
         self,
         request: LeaseRequest,
-        duration: timedelta,
+        duration: timedelta | None,
         *,
         limit: int = 1,
     ) -> Sequence[FreeWindow]:
         """Return the first windows of this length in which a lease would be granted, from its start on.
 
-        Its end does not count. Raises ApiError with the refusal of the lease where there is none.
+        Its end does not count, and a `duration` of None means the length that its template says. Raises ApiError with
+        the refusal of the lease where there is none.
         """
-        body: dict[str, Any] = {
-            "reservations": [dict(each) for each in request.reservations],
-            "duration_seconds": int(duration.total_seconds()),
-            "start_date": request.body()["start_date"],
-            "limit": limit,
-        }
-        answer = self._transport.post("/availability/search", body, version=V1_3)
+        answer = self._transport.post("/availability/search", search_body(request, duration, limit))
         if not answer["windows"]:
             refused = answer["refused"][0]
             raise ApiError(_NO_WINDOW, refused["error_message"], refused["code"], None, refused["details"])
-        return [FreeWindow(read_time(each["start_date"]), read_time(each["end_date"])) for each in answer["windows"]]
+        return [FreeWindow.read(each) for each in answer["windows"]]
+
+
+def asked_of(reservation: Mapping[str, Any], start: datetime, end: datetime) -> dict[str, Any]:
+    """Return the query of a question about what a reservation asks for."""
+    wanted = {key: value for key, value in reservation.items() if value not in ("", [])}
+    return {**wanted, "from": write_time(start), "to": write_time(end)}
+
+
+def search_body(request: LeaseRequest, duration: timedelta | None, limit: int) -> dict[str, Any]:
+    """Return the body of a search for windows of this length, from the start of the request on."""
+    return {
+        **{key: value for key, value in request.contents().items() if key != "events"},
+        **({} if duration is None else {"duration_seconds": int(duration.total_seconds())}),
+        "start_date": request.body()["start_date"],
+        "limit": limit,
+    }

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold_client.alarm import Alarms
 from leasehold_client.allocation import Allocations
 from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.event import Events
+from leasehold_client.feed import Feeds
 from leasehold_client.floating_ip import FloatingIps
 from leasehold_client.host import Hosts
 from leasehold_client.lease import Leases
+from leasehold_client.maintenance import Maintenances
+from leasehold_client.offer import Offers
 from leasehold_client.property import Properties
+from leasehold_client.region import Regions
+from leasehold_client.resource import Resources
+from leasehold_client.series import SeriesCalls
+from leasehold_client.subscription import Subscriptions
+from leasehold_client.template import Templates
 from leasehold_client.transport import Transport
 
 if TYPE_CHECKING:
@@ -40,3 +49,12 @@ class Client:
         self.floating_ips = FloatingIps(transport)
         self.allocations = Allocations(transport)
         self.availability = AvailabilityCalls(transport)
+        self.regions = Regions(transport)
+        self.offers = Offers(transport)
+        self.series = SeriesCalls(transport)
+        self.alarms = Alarms(transport)
+        self.subscriptions = Subscriptions(transport)
+        self.feeds = Feeds(transport)
+        self.templates = Templates(transport)
+        self.maintenances = Maintenances(transport)
+        self.resources = Resources(transport)

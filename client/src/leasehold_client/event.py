@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from leasehold_client.transport import Transport
@@ -49,18 +49,23 @@ class Events:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def page(self, *, after: str | None = None, lease_id: str | None = None, wait: int = 0) -> EventPage:
+    def page(
+        self, *, after: str | None = None, lease_id: str | None = None, wait: int = 0, types: Sequence[str] = ()
+    ) -> EventPage:
         """Return what happened after a cursor, `latest` for the end of the log; None is the beginning.
 
         Where nothing did, the service answers only when something does, or after `wait` seconds, at most LONGEST_WAIT.
+        `types` are those of the events, and none means all.
         """
-        query = {"after": after, "lease_id": lease_id, "wait": wait or None}
+        query = {"after": after, "lease_id": lease_id, "wait": wait or None, "type": ",".join(types) or None}
         answer = self._transport.get("/events", {key: value for key, value in query.items() if value is not None})
         return EventPage(tuple(Event.read(each) for each in answer["events"]), answer["next"])
 
-    def follow(self, *, after: str | None = None, lease_id: str | None = None) -> Iterator[Event]:
+    def follow(
+        self, *, after: str | None = None, lease_id: str | None = None, types: Sequence[str] = ()
+    ) -> Iterator[Event]:
         """Yield every event after a cursor, without end: when there is none, wait for the next."""
         while True:
-            page = self.page(after=after, lease_id=lease_id, wait=LONGEST_WAIT)
+            page = self.page(after=after, lease_id=lease_id, wait=LONGEST_WAIT, types=types)
             yield from page.events
             after = page.next

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from leasehold_client.part import ALL
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from leasehold_client.part import Part
     from leasehold_client.transport import Transport
 
 
@@ -32,15 +35,17 @@ class FloatingIps:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> list[FloatingIp]:
-        return [FloatingIp.read(each) for each in self._transport.get("/floatingips")["floatingips"]]
+    def list(self, part: Part = ALL) -> list[FloatingIp]:
+        return [FloatingIp.read(each) for each in self._transport.get("/floatingips", part.query())["floatingips"]]
 
     def get(self, ident: str) -> FloatingIp:
         return FloatingIp.read(self._transport.get(f"/floatingips/{ident}")["floatingip"])
 
-    def create(self, network_id: str, address: str) -> FloatingIp:
-        """Enrol an address of an external network."""
-        body = {"floating_network_id": network_id, "floating_ip_address": address}
+    def create(self, network_id: str, address: str, projects: Sequence[str] = ()) -> FloatingIp:
+        """Enrol an address of an external network; `projects` alone may use it, or all if there are none."""
+        body: dict[str, Any] = {"floating_network_id": network_id, "floating_ip_address": address}
+        if projects:
+            body["projects"] = list(projects)
         return FloatingIp.read(self._transport.post("/floatingips", body)["floatingip"])
 
     def delete(self, ident: str) -> None:

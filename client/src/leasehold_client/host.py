@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.named import one_named
+from leasehold_client.part import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from leasehold_client.part import Part
     from leasehold_client.transport import Transport
 
 
@@ -45,8 +47,8 @@ class Hosts:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> list[Host]:
-        return [Host.read(each) for each in self._transport.get("/os-hosts")["hosts"]]
+    def list(self, part: Part = ALL) -> list[Host]:
+        return [Host.read(each) for each in self._transport.get("/os-hosts", part.query())["hosts"]]
 
     def get(self, ident: str) -> Host:
         return Host.read(self._transport.get(f"/os-hosts/{ident}")["host"])
@@ -58,8 +60,8 @@ class Hosts:
         hosts = {each.id: each for each in self.list()}
         return hosts[one_named("host", name, ((each.id, each.name) for each in hosts.values()))]
 
-    def create(self, name: str, properties: Mapping[str, str]) -> Host:
-        """Enrol a hypervisor by its name, with these properties."""
+    def create(self, name: str, properties: Mapping[str, Any]) -> Host:
+        """Enrol a hypervisor by its name, with these properties, or other keys that the API lets set."""
         return Host.read(self._transport.post("/os-hosts", {**properties, "name": name})["host"])
 
     def change(self, ident: str, values: Mapping[str, Any]) -> Host:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from leasehold_client.named import one_named
-from leasehold_client.transport import V1_3
+from leasehold_client.errors import NotFoundError
+from leasehold_client.lease_history import LeaseHistory
+from leasehold_client.named import is_id, one_named
+from leasehold_client.part import ALL, Part
 from leasehold_client.wire import read_time, write_time
 
 if TYPE_CHECKING:
@@ -18,8 +20,11 @@ if TYPE_CHECKING:
     from leasehold_client.transport import Transport
 
 HOST = "physical:host"
+FLOATING_IP = "virtual:floatingip"
 ENDED = frozenset({"TERMINATED", "ERROR", "TIMEDOUT"})
 """Statuses after which nothing happens to a lease by itself."""
+
+_DELETED = Part(filters={"deleted": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +36,19 @@ class Reservation:
     status: str
     values: Mapping[str, Any]
 
+    @property
+    def without_defaults(self) -> str | None:
+        """The properties that the operators prefer and that not all it got has; None if there is nothing to say."""
+        text: str | None = self.values.get("default_properties")
+        return text if self.values.get("default_properties_applied") is False else None
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease over `[start, end)`, aware and in UTC; `values` is all that the service says about it."""
+    """A lease over `[start, end)`, aware and in UTC; `values` is all that the service says about it.
+
+    One that is `open_ended` has an end that never comes. `shared_with` are the projects whose servers may use it too.
+    """
 
     id: str
     name: str
@@ -44,6 +58,8 @@ class Lease:
     project_id: str
     start: datetime
     end: datetime
+    open_ended: bool
+    shared_with: tuple[str, ...]
     reservations: tuple[Reservation, ...]
     values: Mapping[str, Any]
 
@@ -62,22 +78,78 @@ class Lease:
             project_id=values["project_id"],
             start=read_time(values["start_date"]),
             end=read_time(values["end_date"]),
+            open_ended=values["open_ended"],
+            shared_with=tuple(values["shared_with"]),
             reservations=tuple(parts),
+            values=values,
+        )
+
+    def reservation(self, word: str) -> Reservation:
+        """Return the reservation with this id or number, from 1 on, or the only one of this type.
+
+        A type is named as a whole or by what follows its colon, such as `host`. Raises NotFoundError.
+        """
+        parts = self.reservations
+        numbered = {str(number): part for number, part in enumerate(parts, 1)}
+        found = [part for number, part in numbered.items() if word in (part.id, number)] or [
+            part for part in parts if word in (part.resource_type, part.resource_type.partition(":")[2])
+        ]
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(f"{number} ({part.resource_type})" for number, part in numbered.items())
+        which = f"has {len(found)} reservations of {word!r}" if found else f"has no reservation {word!r}"
+        raise NotFoundError(f"The lease {self.name} {which}. Name one by its number: {known}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A resource that a lease has over `[start, end)`, aware and in UTC.
+
+    Id and name are None for who may not list hosts, and the health before the start.
+    """
+
+    reservation_id: str
+    resource_type: str
+    id: str | None
+    name: str | None
+    health: str | None
+    slots: int
+    start: datetime
+    end: datetime
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, reservation_id: str, values: Mapping[str, Any]) -> Holding:
+        """Return what an answer says that a reservation has."""
+        return cls(
+            reservation_id=reservation_id,
+            resource_type=values["resource_type"],
+            id=values["id"],
+            name=values["name"],
+            health=values["health"],
+            slots=values["slots"],
+            start=read_time(values["start_date"]),
+            end=read_time(values["end_date"]),
             values=values,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A lease to ask for; `start` None means at once. `more` holds further keys of the API, such as `type`."""
+    """A lease to ask for; `start` None means at once, and `end` None until it is deleted.
+
+    With a `template`, its id or name, `end` None means as long as that says, and no reservations mean its own. `more`
+    holds further keys of the API, such as `type`.
+    """
 
     name: str
     start: datetime | None
-    end: datetime
+    end: datetime | None
     reservations: Sequence[Mapping[str, Any]]
     before_end: datetime | None = None
     events: Sequence[Mapping[str, Any]] = ()
     more: Mapping[str, Any] = field(default_factory=dict)
+    template: str | None = None
 
     def body(self) -> dict[str, Any]:
         """Return it as the API reads it."""
@@ -85,12 +157,23 @@ class LeaseRequest:
         return {
             "name": self.name,
             "start_date": "now" if self.start is None else write_time(self.start),
-            "end_date": write_time(self.end),
-            "reservations": [dict(each) for each in self.reservations],
-            "events": [dict(each) for each in self.events],
+            **self._end(),
+            **self.contents(),
             **before_end,
             **self.more,
         }
+
+    def _end(self) -> dict[str, Any]:
+        if self.end is not None:
+            return {"end_date": write_time(self.end)}
+        return {} if self.template else {"open_ended": True}
+
+    def contents(self) -> dict[str, Any]:
+        """Return the keys of what it is of; those that say nothing are left to the template, if it has one."""
+        parts = {"reservations": list(map(dict, self.reservations)), "events": list(map(dict, self.events))}
+        if self.template is None:
+            return parts
+        return {"template": self.template, **{key: value for key, value in parts.items() if value}}
 
 
 class Leases:
@@ -99,26 +182,47 @@ class Leases:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self) -> list[Lease]:
-        return [Lease.read(each) for each in self._transport.get("/leases")["leases"]]
+    def list(self, part: Part = ALL) -> list[Lease]:
+        """Return the leases; where `part` filters by `deleted`, those that were deleted and are still kept."""
+        return [Lease.read(each) for each in self._transport.get("/leases", part.query())["leases"]]
 
-    def get(self, ident: str) -> Lease:
-        return Lease.read(self._transport.get(f"/leases/{ident}")["lease"])
+    def get(self, ident: str, as_of: datetime | None = None) -> Lease:
+        """Return a lease as it is, or as it was at a moment, also one that was deleted since."""
+        path = f"/leases/{ident}"
+        if as_of is None:
+            return Lease.read(self._transport.get(path)["lease"])
+        return Lease.read(self._transport.get(path, {"as_of": write_time(as_of)})["lease"])
+
+    def history(self, ident: str) -> LeaseHistory:
+        """Return what has changed in a lease, also in a deleted one, and what it held."""
+        return LeaseHistory.read(self._transport.get(f"/leases/{ident}/history"))
 
     def find(self, name: str) -> Lease:
         """Return the lease with this id, or the only one with this name; raises NotFoundError."""
-        if _is_id(name):
+        if is_id(name):
             return self.get(name)
-        leases = {each.id: each for each in self.list()}
-        return leases[one_named("lease", name, ((each.id, each.name) for each in leases.values()))]
+        return _one(name, self.list())
+
+    def id_of_any(self, name: str) -> str:
+        """Return the id of the lease with this id, or of the only one with this name, else of a deleted one.
+
+        Raises NotFoundError for a name that none has.
+        """
+        if is_id(name):
+            return name
+        there = self.list()
+        return _one(name, there if any(each.name == name for each in there) else self.list(_DELETED)).id
 
     def create(self, request: LeaseRequest) -> Lease:
-        return Lease.read(self._transport.post("/leases", request.body(), key=str(uuid4()))["lease"])
+        return Lease.read(self._created(request)["lease"])
+
+    def _created(self, request: LeaseRequest) -> dict[str, Any]:
+        return self._transport.post("/leases", request.body(), key=str(uuid4()))
 
     def try_to_create(self, request: LeaseRequest) -> Lease:
         """Return the lease as it would be, and create none; raises ApiError as `create` would."""
         body = {**request.body(), "dry_run": True}
-        return Lease.read(self._transport.post("/leases", body, version=V1_3)["lease"])
+        return Lease.read(self._transport.post("/leases", body)["lease"])
 
     def change(
         self,
@@ -128,16 +232,24 @@ class Leases:
         start: datetime | timedelta | None = None,
         end: datetime | timedelta | None = None,
         reservations: Sequence[Mapping[str, Any]] = (),
+        open_ended: bool = False,
+        shared_with: Sequence[str] | None = None,
     ) -> Lease:
         """Make all of these changes or none; None changes nothing. Each reservation names its `id` and what is new.
 
         A timedelta moves a date from where it is when the change is made: later, or earlier if it is negative.
+        `open_ended` takes the end away; `shared_with` are all the other projects whose servers may use the lease.
         """
-        changes = {"name": name, "reservations": [dict(each) for each in reservations] or None}
+        changes = {
+            "name": name,
+            "reservations": [dict(each) for each in reservations] or None,
+            "open_ended": open_ended or None,
+            "shared_with": None if shared_with is None else list(shared_with),
+        }
         body = {key: value for key, value in changes.items() if value is not None}
         body |= _date("start_date", "start_later_seconds", "start_earlier_seconds", start)
         body |= _date("end_date", "extend_seconds", "shorten_seconds", end)
-        return Lease.read(self._transport.put(f"/leases/{ident}", body, version=V1_3, key=str(uuid4()))["lease"])
+        return Lease.read(self._transport.put(f"/leases/{ident}", body, key=str(uuid4()))["lease"])
 
     def swap(
         self, ident: str, *, server: str | None = None, host: str | None = None, servers: Sequence[str] = ()
@@ -149,8 +261,31 @@ class Leases:
             body["servers"] = list(servers)
         return Lease.read(self._transport.post(f"/leases/{ident}/swap", body)["lease"])
 
+    def heal(self, ident: str) -> Lease:
+        """Have what has failed or is missing replaced, as far as others are free."""
+        return Lease.read(self._transport.post(f"/leases/{ident}/heal", {})["lease"])
+
+    def resources(self, ident: str) -> Sequence[Holding]:
+        """Return the resources that the lease has, by reservation."""
+        holders = self._transport.get(f"/leases/{ident}/resources")["reservations"]
+        return [Holding.read(holder["reservation_id"], each) for holder in holders for each in holder["resources"]]
+
+    def drop(self, ident: str, reservation_id: str, resource: str | None = None) -> None:
+        """Drop one reservation of the lease, which keeps the others; its servers are deleted at once.
+
+        With `resource`, the id of a host or address of it that nothing uses, only that.
+        """
+        part = f"/leases/{ident}/reservations/{reservation_id}"
+        self._transport.delete(part if resource is None else f"{part}/resources/{resource}")
+
     def delete(self, ident: str) -> None:
         self._transport.delete(f"/leases/{ident}")
+
+
+def _one(name: str, among: Sequence[Lease]) -> Lease:
+    """Return the only one of these leases with this name; raises NotFoundError."""
+    leases = {each.id: each for each in among}
+    return leases[one_named("lease", name, ((each.id, each.name) for each in among))]
 
 
 def _date(absolute: str, later: str, earlier: str, value: datetime | timedelta | None) -> dict[str, Any]:
@@ -161,11 +296,3 @@ def _date(absolute: str, later: str, earlier: str, value: datetime | timedelta |
         return {absolute: write_time(value)}
     seconds = int(value.total_seconds())
     return {later: seconds} if seconds >= 0 else {earlier: -seconds}
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from leasehold_client.errors import NotFoundError
 
@@ -22,3 +23,12 @@ def one_named(noun: str, name: str, known: Iterable[tuple[str, str]]) -> str:
     if ids:
         raise NotFoundError(f"{len(ids)} {noun}s are named {name!r}. Name one by its id: {', '.join(ids)}.")
     raise NotFoundError(f"There is no {noun} with the name or id {name!r} among those that you may see.")
+
+
+def is_id(text: str) -> bool:
+    """Say whether a text has the form of an id, so that no list is needed to find what it names."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

@@ -1,9 +1,11 @@
-"""Properties of hosts, by which leases choose them."""
+"""Properties of resources, by which leases choose them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from leasehold_client.wire import under
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property that some host has; without its details `private` is None and `values` is empty."""
+    """A property that some resource has; without its details `private` is None and `values` is empty."""
 
     name: str
     private: bool | None
@@ -27,19 +29,18 @@ class Property:
 
 
 class Properties:
-    """The properties of all hosts."""
+    """The properties of all resources of a type; None is the hosts."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
-    def list(self, *, detail: bool = False, private: bool = False) -> list[Property]:
+    def list(self, resource_type: str | None = None, *, detail: bool = False, private: bool = False) -> list[Property]:
         """Return the public properties, and with `private` all; `detail` adds the values that occur."""
         asked = {"detail": detail, "all": private}
         query = {key: "True" for key, wanted in asked.items() if wanted}
-        return [
-            Property.read(each) for each in self._transport.get("/os-hosts/properties", query)["resource_properties"]
-        ]
+        answer = self._transport.get(f"{under(resource_type)}/properties", query)
+        return [Property.read(each) for each in answer["resource_properties"]]
 
-    def set_private(self, name: str, *, private: bool) -> None:
+    def set_private(self, name: str, resource_type: str | None = None, *, private: bool) -> None:
         """Say whether only administrators see a property."""
-        self._transport.patch(f"/os-hosts/properties/{name}", {"private": private})
+        self._transport.patch(f"{under(resource_type)}/properties/{name}", {"private": private})

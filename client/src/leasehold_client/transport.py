@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from keystoneauth1.session import Session
 
 SERVICE_TYPE = "reservation"
-VERSION = "1.2"
-"""The microversion that requests ask for, unless a call needs a later one."""
-V1_3 = "1.3"
+VERSION = "1.3"
+"""The microversion that every request asks for."""
 _HEADER = "OpenStack-API-Version"
 _ROOT = "/v1"
 
@@ -38,33 +37,27 @@ class Transport:
         )
         self._endpoint = endpoint
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None, *, version: str = VERSION) -> dict[str, Any]:
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return what is at this path, which begins after `/v1`."""
-        return self._send("GET", path, version, params=dict(query or {}))
+        return self._send("GET", path, params=dict(query or {}))
 
-    def post(
-        self, path: str, body: Mapping[str, Any], *, version: str = VERSION, key: str | None = None
-    ) -> dict[str, Any]:
+    def post(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
         """Return the answer; requests with the same `key` are done once, however often they are sent."""
-        return self._send("POST", path, version, json=dict(body), headers=_once(key))
+        return self._send("POST", path, json=dict(body), headers=_once(key))
 
-    def put(
-        self, path: str, body: Mapping[str, Any], *, version: str = VERSION, key: str | None = None
-    ) -> dict[str, Any]:
-        """Return the answer; requests with the same `key` are done once, from 1.3 on."""
-        return self._send("PUT", path, version, json=dict(body), headers=_once(key))
+    def put(self, path: str, body: Mapping[str, Any], *, key: str | None = None) -> dict[str, Any]:
+        """Return the answer; requests with the same `key` are done once."""
+        return self._send("PUT", path, json=dict(body), headers=_once(key))
 
     def patch(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._send("PATCH", path, VERSION, json=dict(body))
+        return self._send("PATCH", path, json=dict(body))
 
     def delete(self, path: str) -> None:
-        self._send("DELETE", path, VERSION)
+        self._send("DELETE", path)
 
-    def _send(
-        self, method: str, path: str, version: str, headers: Mapping[str, str] | None = None, **request: Any
-    ) -> dict[str, Any]:
+    def _send(self, method: str, path: str, headers: Mapping[str, str] | None = None, **request: Any) -> dict[str, Any]:
         try:
-            headers = {**(headers or {}), _HEADER: f"{SERVICE_TYPE} {version}"}
+            headers = {**(headers or {}), _HEADER: f"{SERVICE_TYPE} {VERSION}"}
             answer = self._adapter.request(path, method, headers=headers, endpoint_override=self._root(), **request)
             read: dict[str, Any] = answer.json() if answer.content else {}
         except HttpError as error:

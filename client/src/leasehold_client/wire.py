@@ -1,4 +1,4 @@
-"""Times as the API writes and reads them."""
+"""Times and paths as the API writes and reads them."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def read_time(text: str) -> datetime:
 def write_time(moment: datetime) -> str:
     """Return an aware time in ISO 8601, in UTC and to the second."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def under(resource_type: str | None) -> str:
+    """Return the path after `/v1` of the resources of a type; None means hosts, by their path of Blazar's API."""
+    return "/os-hosts" if resource_type is None else f"/resources/{resource_type}"

@@ -10,7 +10,7 @@ from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies.enforcer import ADMIN
-from leasehold.api.versions import DISABLING, STRICT_KEYS
+from leasehold.api.versions import DISABLING, RESTRICTIONS, STRICT_KEYS
 from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import ForbiddenError, InvalidInputError
 
@@ -94,6 +94,16 @@ class Call:
         """Whether the answer says which resources are disabled, and why: from 1.2 on, to who may list them."""
         return self.version >= DISABLING and self.sight.disabled
 
+    @property
+    def shows_projects(self) -> bool:
+        """Whether the answer says which projects alone may use a resource: from 1.3 on, to who may list them."""
+        return self.version >= RESTRICTIONS and self.sight.disabled
+
+    @property
+    def closed_to(self) -> str | None:
+        """The project that sees nothing of what is for other projects; None for who may list hosts."""
+        return None if self.sight.hosts else self.caller.project_id
+
     def may_use_disabled(self, owner: Owned) -> bool:
         """Say whether a lease of this owner may get disabled resources in this request: only the caller's own lease."""
         own = self.version >= DISABLING and owner.user_id == self.caller.user_id
@@ -148,13 +158,21 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """An answer that is not JSON."""
+
+    content: bytes
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A handler's answer. `status` replaces the route's.
 
     `wait` runs before the answer is sent, after the request has released its permit.
     """
 
-    body: Mapping[str, Any] | Listing | None = None
+    body: Mapping[str, Any] | Listing | Text | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     status: HTTPStatus | None = None
     wait: Callable[[], None] | None = None

@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
+from leasehold.api.call import SWITCH
 from leasehold.api.models.lease import LONGEST_NAME
+from leasehold.api.paging import asked_page, asked_sort, asked_words
+from leasehold.api.policies import lease as lease_rules
+from leasehold.api.versions import FILTERS as FILTERED
+from leasehold.api.versions import PAGES
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.lease_filter import LeaseFilter
+from leasehold.model.paging import LEASE_SORTS
 from leasehold.model.states import LeaseStatus
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from leasehold.api.call import Call
 
-FILTERS: Final = ("name", "status", "ends_after", "starts_before")
+FILTERS: Final = ("name", "status", "ends_after", "starts_before", "sort")
+DELETED: Final = "deleted"
+"""The query key that asks for deleted leases; maintenance windows have none."""
+
+
+def asked_part(call: Call) -> dict[str, Any]:
+    """Return the part of a list of leases that the query asks for, as arguments of `queries.each_lease`.
+
+    Raises InvalidInputError with the key. Pages are from 1.1 on, filters and sorting from 1.3 on.
+    """
+    part: dict[str, Any] = {}
+    if call.version >= PAGES:
+        part["limit"], part["marker"] = asked_page(call)
+    if call.version >= FILTERED:
+        part["wanted"] = replace(wanted_leases(call), deleted=asks_deleted(call))
+        sort = asked_sort(call, LEASE_SORTS)
+        part |= {} if sort is None else {"sort": sort}
+    return part
+
+
+def asks_deleted(call: Call) -> bool:
+    """Say whether the query asks for the deleted leases; raises InvalidInputError and ForbiddenError."""
+    wanted = SWITCH.get(call.query(DELETED) or "false")
+    if wanted is None:
+        raise InvalidInputError(f"{DELETED} has to be true or false.", field=DELETED)
+    if wanted:
+        call.api.policies.require(lease_rules.GET_DELETED, call.caller, call.caller)
+    return wanted
 
 
 def wanted_leases(call: Call) -> LeaseFilter:
     """Return which leases the query asks for; raises InvalidInputError with the key."""
-    now, name, words = call.service.now(), call.query("name"), call.query("status")
+    now, name = call.service.now(), call.query("name")
     if name is not None and not (name.isprintable() and len(name) <= LONGEST_NAME):
         raise InvalidInputError(f"name has to be printable text of at most {LONGEST_NAME} characters.", field="name")
-    known = {status.value: status for status in LeaseStatus}
-    asked = [word.strip().upper() for word in (words or "").split(",") if word.strip()]
-    if unknown := [word for word in asked if word not in known]:
-        message = f"{unknown[0][:40]!r} is no status of a lease; these exist: {', '.join(known)}."
-        raise InvalidInputError(message, field="status")
+    statuses = asked_words(call, "status", [status.value for status in LeaseStatus], "status of a lease")
     ends_after, starts_before = (
         dates.parse_optional(call.query(key), version=call.version, now=now, field=key)
         for key in ("ends_after", "starts_before")
     )
-    return LeaseFilter(name, frozenset(known[word] for word in asked), ends_after, starts_before)
+    return LeaseFilter(name, frozenset(map(LeaseStatus, statuses)), ends_after, starts_before)

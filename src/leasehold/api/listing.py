@@ -6,11 +6,12 @@ keeps no transaction open. The file has at most a tenth of the JSON's size, and 
 
 from __future__ import annotations
 
-import json
 import zlib
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from weakref import finalize
+
+from leasehold.api.json_bytes import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,21 +29,17 @@ class Listing:
         """Write all items, one after the other. Raises OSError when there is no space for the file."""
         self._compressor = zlib.compressobj(_QUICK)
         self._file: IO[bytes] | None = None
-        self._tail: list[str] = []
-        self._waiting = self.length = 0
-        self._write(f"{{{json.dumps(key)}:[")
-        separator = ""
+        self._tail = bytearray(b"{%b:[" % as_json(key))
+        self._packed = 0
+        separator = b""
         for item in items:
-            self._write(separator + json.dumps(item, separators=(",", ":")))
-            separator = ","
-        self._write("]}")
-
-    def _write(self, text: str) -> None:
-        self._tail.append(text)
-        self._waiting += len(text)
-        self.length += len(text)
-        if self._waiting >= PIECE:
-            self._pack(self._compressor.compress(self._take()))
+            self._tail += separator
+            self._tail += as_json(item)
+            separator = b","
+            if len(self._tail) >= PIECE:
+                self._pack(self._compressor.compress(self._take()))
+        self._tail += b"]}"
+        self.length = self._packed + len(self._tail)
 
     def _pack(self, packed: bytes) -> None:
         if self._file is None:
@@ -51,14 +48,15 @@ class Listing:
         self._file.write(packed)
 
     def _take(self) -> bytes:
-        text = "".join(self._tail)
-        self._tail, self._waiting = [], 0
-        return text.encode("ascii")
+        text = bytes(self._tail)
+        self._tail.clear()
+        self._packed += len(text)
+        return text
 
     @property
     def content(self) -> bytes | None:
         """The whole list if it is short enough to be sent at once, else None."""
-        return "".join(self._tail).encode("ascii") if self._file is None else None
+        return bytes(self._tail) if self._file is None else None
 
     def __iter__(self) -> Iterator[bytes]:
         """Yield the whole list in pieces; works only once."""

@@ -33,10 +33,12 @@ def idempotency_key(call: Call) -> str | None:
 def fingerprint(body: RequestModel, *about: str) -> str:
     """Return a digest of the request; it is that of an older version's process if the request has no newer key.
 
+    What a template has added does not count: a request that is repeated is the same, whatever became of its template.
     `about` says what the request is about, where that is not in the body.
     """
     absent = {name for name in body.since if getattr(body, name) is None}
-    return hashlib.sha256(" ".join([*about, body.model_dump_json(exclude=absent)]).encode()).hexdigest()
+    sent = body.model_dump_json(exclude=absent | body.added)
+    return hashlib.sha256(" ".join([*about, sent]).encode()).hexdigest()
 
 
 def amending_once(call: Call, body: LeaseAmendment, lease: Lease) -> Once | None:

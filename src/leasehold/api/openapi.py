@@ -33,6 +33,12 @@ SECURITY = {
 
 TEXT = {"type": "string", "maxLength": LONGEST_WORD}
 ID = {**TEXT, "pattern": "^[ -~]*$"}
+SHOWN = (
+    *("state", "health", "pool", "channel", "target", "hypervisor_hostname", "hypervisor_type", "availability_zone"),
+    *("floating_ip_address", "floating_network_id", "subnet_id"),
+)
+SWITCHES = ("reservable", "disabled", "own", "public")
+"""The keys by which lists are filtered that have no sentence of their own."""
 PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "lease_id": ("query", "Only what belongs to this lease, past allocations included", ID),
     "reservation_id": ("query", "Only allocations of this reservation, past ones included", ID),
@@ -40,20 +46,35 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "all": ("query", "Any value: show administrators the private ones as well", {"type": "string"}),
     "limit": (
         "query",
-        "From 1.1 on: at most so many in one answer",
+        "At most so many in one answer; of leases from 1.1 on, of other lists from 1.3 on",
         {"type": "integer", "minimum": 1, "maximum": 1000},
     ),
-    "marker": ("query", "From 1.1 on: only leases after the one with this id", ID),
+    "marker": (
+        "query",
+        "Only what follows the item with this id; of leases from 1.1 on, of other lists from 1.3 on",
+        ID,
+    ),
+    "sort": (
+        "query",
+        "From 1.3 on: a key of the items, also with `:desc`, as `created_at:desc`",
+        {"type": "string"},
+    ),
     "after": ("query", "Only events after this `id` or `next`; `latest`: after the last one", {"type": "string"}),
     "wait": ("query", "Seconds to wait for an event", {"type": "integer", "minimum": 0, "maximum": 60}),
     "resource_type": ("query", "A resource type, by default `physical:host`", TEXT),
     "from": ("query", "The start of the window, by default now", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
+    "region": ("query", "Regions by their names, several by commas; all of them without it", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
-    "name": ("query", "From 1.3 on: only leases of exactly this name", {"type": "string", "maxLength": 80}),
-    "status": ("query", "From 1.3 on: only leases with one of these statuses, by commas", {"type": "string"}),
-    "ends_after": ("query", "From 1.3 on: only leases that end after this date", {"type": "string"}),
-    "starts_before": ("query", "From 1.3 on: only leases that start before this date", {"type": "string"}),
+    "name": ("query", "From 1.3 on: only what has exactly this name", {"type": "string", "maxLength": 255}),
+    "status": ("query", "From 1.3 on: only what has one of these statuses, by commas", {"type": "string"}),
+    "type": ("query", "From 1.3 on: only events of one of these types, by commas", {"type": "string"}),
+    "ends_after": ("query", "From 1.3 on: only what ends after this date", {"type": "string"}),
+    "starts_before": ("query", "From 1.3 on: only what starts before this date", {"type": "string"}),
+    "as_of": ("query", "From 1.3 on: show it as it was at this date, which is over", {"type": "string"}),
+    "deleted": ("query", "From 1.3 on: only what was deleted and is not purged", {"type": "boolean"}),
+    **{name: ("query", f"From 1.3 on: only what shows one of these as `{name}`, by commas", TEXT) for name in SHOWN},
+    **{name: ("query", f"From 1.3 on: only what shows this as `{name}`", {"type": "boolean"}) for name in SWITCHES},
     "all_projects": ("query", "For administrators: of all projects, and of resources", {"type": "boolean"}),
     "Idempotency-Key": (
         "header",
@@ -168,7 +189,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
 def _success(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
     success: dict[str, Any] = {"description": route.success.phrase, "headers": _headers(route)}
     if route.answer is not None:
-        success["content"] = {JSON_TYPE: {"schema": references[route.answer]}}
+        success["content"] = {route.media_type: {"schema": references[route.answer]}}
     return success
 
 

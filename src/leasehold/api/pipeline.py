@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, strict, versions
 from leasehold.api.admission_control import OUTSIDE
-from leasehold.api.call import NOBODY, Call
+from leasehold.api.call import NOBODY, Call, Text
+from leasehold.api.from_template import added_by_template, named_in_template
+from leasehold.api.json_bytes import as_json
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read
 from leasehold.api.parking import parking_of
 from leasehold.leasing import queries
 from leasehold.leasing.alarm import get_alarm
+from leasehold.leasing.feed import get_feed
+from leasehold.leasing.held_offer import get_offer
+from leasehold.leasing.lease_history import get_any_lease
 from leasehold.leasing.series import get_series
 from leasehold.leasing.subscription import get_subscription
+from leasehold.leasing.template import get_template
+from leasehold.model.actor import Actor, acting
 from leasehold.model.errors import UnauthorizedError
 
 if TYPE_CHECKING:
@@ -25,10 +31,11 @@ if TYPE_CHECKING:
 
     import falcon
 
-    from leasehold.api.call import Api
+    from leasehold.api.call import Api, Reply
     from leasehold.api.router import Router
     from leasehold.api.routes import Route
     from leasehold.model.caller import Caller
+    from leasehold.model.lease import Lease
 
 LOG = logging.getLogger(__name__)
 
@@ -55,12 +62,8 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
             arguments = authorize(call, route, values)
             if call.strict and not route.open_query:
                 strict.check_query(request.params, route.query_at(version))
-            if route.request is not None:
-                # Browsers let a page of another site send a body without a type, and make no preflight request for it.
-                typed = api.settings.auth_strategy == "none"
-                sent = body.read(request, api.settings.max_body, typed=typed)
-                arguments["body"] = read(route.request, sent, version, strict=call.strict)
-            reply = route.handler(call, **arguments)
+            with acting(_actor(caller, arguments)):
+                reply = handle(call, route, arguments)
         if reply.wait is not None:
             reply.wait()
     except Exception as error:  # noqa: BLE001 - here every error becomes an answer.
@@ -94,28 +97,56 @@ def authorize(call: Call, route: Route, values: Mapping[str, str]) -> dict[str, 
     """Check the policies, and return the handler's arguments from the path: a lease or a series, not its id.
 
     The target of a lease's rules is the owner of the lease, never the caller (contract http-api §5.2), and so for a
-    series, a subscription and an alarm.
+    series, a subscription, an alarm, an offer, a feed and a template.
     """
     arguments: dict[str, Any] = dict(values)
     target: Any = call.caller
     if "lease_id" in arguments:
-        target = arguments["lease"] = queries.get_lease(call.service, arguments.pop("lease_id"))
+        find = get_any_lease if route.shows_past(call) else queries.get_lease
+        target = arguments["lease"] = find(call.service, arguments.pop("lease_id"))
     if "subscription_id" in arguments:
         ident = arguments.pop("subscription_id")
         target = arguments["subscription"] = get_subscription(call.service, ident)
     if "alarm_id" in arguments:
         target = arguments["alarm"] = get_alarm(call.service, arguments.pop("alarm_id"))
+    if "feed_id" in arguments:
+        target = arguments["feed"] = get_feed(call.service, arguments.pop("feed_id"))
     if "series_id" in arguments:
         target = arguments["series"] = get_series(call.service, arguments.pop("series_id"))
+    if "offer_id" in arguments:
+        target = arguments["offer"] = get_offer(call.service, arguments.pop("offer_id"))
+    if "template_id" in arguments:
+        found = arguments["template"] = get_template(call.service, arguments.pop("template_id"))
+        # Everybody reads a public one.
+        target = call.caller if found.public and route.method == "GET" else found
     for rule in route.rules:
         call.api.policies.require(rule, call.caller, target)
     return arguments
 
 
+def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
+    """Read the body, with what its template adds, and call the handler."""
+    if route.request is None:
+        return route.handler(call, **arguments)
+    # Browsers let a page of another site send a body without a type, and make no preflight request for it.
+    typed = call.api.settings.auth_strategy == "none"
+    sent = body.read(call.request, call.api.settings.max_body, typed=typed)
+    added = added_by_template(call, route.request, sent)
+    with named_in_template(added):
+        asked = read(route.request, sent, call.version, strict=call.strict, added=added)
+        return route.handler(call, **arguments, body=asked)
+
+
+def _actor(caller: Caller, arguments: Mapping[str, Any]) -> Actor:
+    """Return who asks for what the handler changes; the lease or the offer that the path names is what it is about."""
+    named: Lease | None = arguments.get("lease") or arguments.get("offer")
+    return Actor(caller.user_id, caller.project_id, None if named is None else named.id)
+
+
 def write(
     response: falcon.Response,
     status: HTTPStatus,
-    content: Mapping[str, Any] | Listing | None,
+    content: Mapping[str, Any] | Listing | Text | None,
     headers: Mapping[str, str],
 ) -> None:
     """Write an answer; without content the body is empty and has no content type."""
@@ -124,10 +155,13 @@ def write(
     if content is None:
         response.data = b""
         return
+    if isinstance(content, Text):
+        response.data, response.content_type = content.content, content.media_type
+        return
     response.content_type = JSON_TYPE
     if isinstance(content, Listing):
         response.data = content.content
         if response.data is None:
             response.set_stream(iter(content), content.length)
         return
-    response.data = json.dumps(content, separators=(",", ":")).encode("ascii")
+    response.data = as_json(content)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.proxies import read_address
 from leasehold.api.versions import PATHS
-from leasehold.model.errors import TooManyRequestsError, UnauthorizedError
+from leasehold.model.errors import TooManyRequestsError, UnauthorizedError, UnknownFeedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +34,8 @@ MOST_KEPT = 10_000
 NETWORK = 64
 """Prefix length: an IPv6 user has a whole network of this size, so all its addresses share one bucket."""
 CREDENTIALS = ("Authorization", "X-Auth-Token")
+FAILED = (UnauthorizedError, UnknownFeedError)
+"""What counts as a failed login: whoever names a feed that there is not guesses its address."""
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ class Logins:
 
     @contextmanager
     def checking(self, address: str) -> Iterator[None]:
-        """Check a login inside the block: an UnauthorizedError counts as a failure, any other end does not.
+        """Check a login inside the block: one of `FAILED` counts as a failure, any other end does not.
 
         When the bucket is empty while logins are under way, wait until one of them ends, so that simultaneous good
         logins are not refused. Raises TooManyRequestsError before the block.
@@ -110,7 +112,7 @@ class Logins:
         failed = False
         try:
             yield
-        except UnauthorizedError:
+        except FAILED:
             failed = True
             raise
         finally:

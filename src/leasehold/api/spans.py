@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from leasehold.api import dates
 from leasehold.model.errors import InvalidDateError, InvalidInputError, LeaseholdError
-from leasehold.model.windows import LAST_YEAR, moved
+from leasehold.model.windows import LAST_YEAR, OPEN_END, moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from leasehold.api.models.lease import LeaseAmendment
+    from leasehold.api.models.lease import LeaseAmendment, LeaseCreation
     from leasehold.api.versions import Version
 
-DURATION = "duration_seconds"
+DURATION, OPEN = "duration_seconds", "open_ended"
 OF_END = ("end_date", "extend_seconds", "shorten_seconds")
 OF_START = ("start_date", "start_later_seconds", "start_earlier_seconds")
 
@@ -52,6 +52,26 @@ def parse_window(asked: Asked, *, version: Version, now: datetime) -> tuple[date
     return start, end
 
 
+def parse_creation(asked: LeaseCreation, *, version: Version, now: datetime) -> tuple[datetime, datetime]:
+    """Return the start and the end that a client asks for, which may be none; raises as `parse_window` does."""
+    if not asked.open_ended:
+        return parse_window(asked, version=version, now=now)
+    if asked.end_date or asked.duration_seconds is not None:
+        message = f"Send one of `end_date`, `{DURATION}` and `{OPEN}`."
+        raise InvalidInputError(message, field=OPEN)
+    return dates.parse(asked.start_date, version=version, now=now, field="start_date"), OPEN_END
+
+
+def asks_open_end(body: LeaseAmendment) -> bool:
+    """Say whether an amendment asks for a lease without an end; raises InvalidInputError for one beside an end."""
+    if body.open_ended is False:
+        raise InvalidInputError(f"Send `end_date` to end a lease, and leave `{OPEN}` out.", field=OPEN)
+    if body.open_ended and any(getattr(body, name) for name in OF_END):
+        names = ", ".join(f"`{name}`" for name in (*OF_END, OPEN))
+        raise InvalidInputError(f"Send only one of {names}.", field=OPEN)
+    return bool(body.open_ended)
+
+
 def parse_shift(body: LeaseAmendment, names: tuple[str, str, str]) -> timedelta | None:
     """Return by how much a date is moved from where it is, to a later time if positive; None if that is not asked for.
 
@@ -70,7 +90,8 @@ def parse_shift(body: LeaseAmendment, names: tuple[str, str, str]) -> timedelta 
 
 def sent_for(body: LeaseAmendment) -> dict[str, str]:
     """Return by the key of a date the key that was sent to move it."""
-    return {names[0]: name for names in (OF_START, OF_END) for name in names[1:] if getattr(body, name) is not None}
+    names = (OF_START, (*OF_END, OPEN))
+    return {each[0]: name for each in names for name in each[1:] if getattr(body, name) is not None}
 
 
 @contextmanager
@@ -85,4 +106,6 @@ def named_as_sent(sent: Mapping[str, str]) -> Iterator[None]:
 
 def ending_as_sent(asked: Asked) -> Mapping[str, str]:
     """Return by the key of the end the key that was sent in place of it."""
+    if getattr(asked, OPEN, None):
+        return {"end_date": OPEN}
     return {} if asked.duration_seconds is None else {"end_date": DURATION}

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from leasehold.api.models.lease import OpenObject
+from leasehold.api.versions import LAYOUTS, MAXIMUM, Version
 from leasehold.model.errors import UnknownKeysError
-from leasehold.resource_types import ending, no_show
+from leasehold.resource_types import ending, layout, no_show
 from leasehold.resource_types.unknown_keys import LONGEST_NAMED, MOST_NAMED, refuse_unknown
 
 if TYPE_CHECKING:
@@ -33,19 +34,35 @@ def check_query(sent: Iterable[str], known: Sequence[str]) -> None:
         raise UnknownKeysError(unknown[:MOST_NAMED], known, "query key")
 
 
-def check_reservations(reservations: Sequence[Part] | None, type_of: Callable[[Part], ResourceType | None]) -> None:
+def later_keys(type_: ResourceType, version: Version) -> frozenset[str]:
+    """Return the keys of reservations of this type that this version of the API does not have yet."""
+    return layout.KEYS if version < LAYOUTS and issubclass(type_.kind.schema, layout.LaidOut) else frozenset()
+
+
+def check_reservations(
+    reservations: Sequence[Part] | None,
+    type_of: Callable[[Part], ResourceType | None],
+    version: Version = MAXIMUM,
+) -> None:
     """Raise UnknownKeysError for keys that neither the model nor the resource type of a reservation reads.
 
     `type_of` returns None for a reservation that a use case refuses for another reason: an unknown type or id.
     """
     for position, each in enumerate(reservations or ()):
-        check_reservation(each, ("reservations", position), type_of(each), also=KEYS)
+        check_reservation(each, ("reservations", position), type_of(each), KEYS, version)
 
 
-def check_reservation(sent: OpenObject, place: Place, type_: ResourceType | None, also: Iterable[str] = ()) -> None:
+def check_reservation(
+    sent: OpenObject,
+    place: Place,
+    type_: ResourceType | None,
+    also: Iterable[str] = (),
+    version: Version = MAXIMUM,
+) -> None:
     """Raise UnknownKeysError for keys that neither the model nor the type of a reservation reads; None: any key may be.
 
     `place` is where the reservation is in the body; `also` are further keys that are read.
     """
     if type_ is not None:
-        refuse_unknown(type_.kind.schema, sent.model_dump(), place, {*type(sent).model_fields, *also})
+        known = {*type(sent).model_fields, *also}
+        refuse_unknown(type_.kind.schema, sent.model_dump(), place, known, later_keys(type_, version))

@@ -91,16 +91,47 @@ HISTORY: Mapping[Version, str] = {
   and how much a lease of the whole window would get. Everybody may ask, and nobody learns who holds what.
 * `POST /v1/availability/search` finds the first windows in which a lease would be granted, with flexible dates and
   durations and for several alternatives, and says why the others would not be.
+* `GET /v1/regions`, `GET /v1/regions/availability` and `POST /v1/regions/availability/search`: the same of other
+  regions, each of which is asked by the service with the caller's token.
 * `duration_seconds` in place of `end_date` in POST of a lease, of a series and of a maintenance window: how long after
   its start it ends.
 * PUT of a lease moves its dates from where they are: `extend_seconds` and `shorten_seconds` the end,
   `start_later_seconds` and `start_earlier_seconds` the start. `Idempotency-Key` on this PUT makes the change once,
   however often the request is sent; a relative one needs it, or an `If-Match` with an ETag.
 * `DELETE /v1/leases/{lease_id}/reservations/{reservation_id}` drops one reservation of a lease, which keeps the others.
+* `DELETE /v1/leases/{lease_id}/reservations/{reservation_id}/resources/{resource_id}` takes one host or address out of
+  a reservation, if nothing uses it; the reservation then asks for so much less.
+* An active reservation may ask for less: it gives up hosts without its servers. It is refused if too few are without.
+* `open_ended` in POST and PUT of a lease takes the place of an end: the lease goes on until it is deleted or gets an
+  end. Leases show it.
+* `shared_with` in PUT of a lease: other projects whose servers may use what it has. Leases show it.
 * `dry_run` in POST and PUT of a lease: the answer has the lease as it would be, and `reservations` with the resources
   that it would have; or it is the refusal. Nothing is done.
 * `project_id` in POST of a lease: administrators make leases for other projects.
+* Resources have `projects`, which administrators see, and set with POST of a host, a floating IP and a resource and
+  with PUT of a host and a resource: the only projects that may use it, or null for all. Nobody else gets it, counts it
+  or sees it.
+* `/v1/offers`: an offer is decided as a lease is, and holds what it shows for some minutes; `POST
+  /v1/offers/{offer_id}/accept` makes it a lease, else it lapses.
+* `/v1/feeds`: the leases of a project, or of a user in it, are read by calendar programs, at a secret address in
+  iCalendar. The address itself asks for no microversion.
+* `/v1/lease-templates`: requests for leases are kept under a name, without dates, for a project or, by administrators,
+  for all projects. `template` in POST of a lease, of an offer, of a series and of a search for windows names one: its
+  keys count where the request has none.
+* `before_end` may be `suspend`, for servers that outlive their lease, or a list of actions, which are done in a fixed
+  order: `snapshot`, then `suspend` or `shelve`. Reservations have `suspended`: what became of each server that was to
+  be suspended.
+* Reservations have `default_properties`: the expression that operators prefer where a reservation names no properties,
+  or null; and `default_properties_applied`: whether all that it got matches it. False: others were taken.
 * Leases are listed by `name`, `status` (one or several, by commas), `ends_after` and `starts_before`.
+* Reservations of hosts, instances and flavors may lie `together` or `apart` by a property of the hosts, such as `rack`:
+  all hosts have one and the same value of it, or each that is granted has another value. Reservations show both.
+* `GET /v1/leases/{lease_id}?as_of=` shows a lease as it was at a moment, with what it held then, and
+  `GET /v1/leases/{lease_id}/history` all that has changed: when, by whom, before and after. Both show deleted leases
+  too, which `GET /v1/leases?deleted=true` lists until they are purged, with `deleted_at`.
+* All lists are paged by `limit` and `marker`, filtered by keys of their items, and sorted, as by `sort=end_date:desc`;
+  those of allocations are paged alone, and those of events and of dead letters have `after` and `limit` as before.
+  Events are filtered by `type`.
 """,
 }
 """What each microversion brought, as Markdown; the OpenAPI document and docs/reference/api-history.md show it."""
@@ -123,6 +154,15 @@ AMENDING_ONCE = V1_3
 DRY_RUNS = V1_3
 ON_BEHALF = V1_3
 FILTERS = V1_3
+SHRINKING = V1_3
+OPEN_ENDS = V1_3
+RESTRICTIONS = V1_3
+SHARING = V1_3
+CHAINS = V1_3
+TEMPLATES = V1_3
+DEFAULT_PROPERTIES = V1_3
+LAYOUTS = V1_3
+PAST = V1_3
 
 SYNTAX = re.compile(r"([1-9]\d{0,8})\.(0|[1-9]\d{0,8})", re.ASCII)
 

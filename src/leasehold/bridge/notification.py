@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.api.versions import MINIMUM
 from leasehold.api.views.lease import show_lease
-from leasehold.db.outbox import lease_of
+from leasehold.db.lease_state import lease_of
 from leasehold.model.caller import EVERYTHING
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def context_of(event: LogEvent) -> dict[str, Any]:
 
 
 def _payload(event: LogEvent, types: ResourceTypes) -> Mapping[str, Any]:
-    shown: dict[str, Any] = {**show_lease(lease_of(event), types, MINIMUM, EVERYTHING)}
+    shown: dict[str, Any] = {**show_lease(lease_of(event.payload, event.lease_state), types, MINIMUM, EVERYTHING)}
     shown["lease_id"] = shown.pop("id")
     shown["status"] = STATUSES.get(event.type, shown["status"])
     return shown

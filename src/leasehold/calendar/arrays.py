@@ -27,3 +27,5 @@ A million of these add up to 2**60, so sums over one resource stay within int64.
 """
 MOST_CAPACITY: Final = ALL_OF_IT - 1
 """The cap of the capacity of a resource."""
+FOR_EVER: Final = 253_402_300_800
+"""The first second after the last date that `datetime` has."""

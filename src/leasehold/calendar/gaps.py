@@ -25,19 +25,13 @@ Gaps: TypeAlias = tuple[Seconds, Seconds, Counts]
 """The begins and ends of gaps, in seconds since the epoch, and their widths, in slots; each of shape (gaps,)."""
 
 
-def whole_gaps(held: Held, window: tuple[int, int], shortest: int) -> Gaps:
-    """Return the gaps in which the resource rows of `held` have no allocation, each of width 1.
-
-    This and the functions below leave out gaps shorter than `shortest` seconds.
-    """
-    _, begins, ends = _idle(held, window, shortest)
-    return begins, ends, np.ones(begins.size, np.int64)
-
-
 def slot_gaps(
     held: Held, window: tuple[int, int], shortest: int, limits: Sequence[Limit], count: Callable[[Counts], Counts]
 ) -> Gaps:
-    """Return the gaps of the slots that the limits leave on the resource rows of `held`, as `count` counts them."""
+    """Return the gaps of the slots that the limits leave on the resource rows of `held`, as `count` counts them.
+
+    This and the functions below leave out gaps shorter than `shortest` seconds.
+    """
     held = _without_hopeless(held, window, shortest)
     if not len(held):
         return held.starts, held.ends, held.slots
@@ -61,12 +55,14 @@ def _without_hopeless(held: Held, window: tuple[int, int], shortest: int) -> Hel
     whole = held.part(exclusive)
     hopeful = np.ones(int(held.rows[-1]) + 1, np.bool_)
     hopeful[whole.rows] = False
-    hopeful[_idle(whole, window, shortest)[0]] = True
+    hopeful[idle(whole, window, shortest)[0]] = True
     return held.part(hopeful[held.rows])
 
 
-def _idle(held: Held, window: tuple[int, int], shortest: int) -> tuple[Rows, Seconds, Seconds]:
+def idle(held: Held, window: tuple[int, int], shortest: int) -> tuple[Rows, Seconds, Seconds]:
     """Return the periods in which the resource rows of `held` have no allocation: rows, begins and ends."""
+    if not len(held):
+        return held.rows, held.starts, held.ends
     start, end = window
     firsts = held.group_starts()
     begins, ends = held.within(window)

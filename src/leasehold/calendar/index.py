@@ -15,6 +15,7 @@ from leasehold.calendar.properties import Answers
 from leasehold.calendar.resources import ResourceTable
 from leasehold.calendar.snapshot import Snapshot
 from leasehold.calendar.store import AllocationStore, owner_keys
+from leasehold.calendar.weighing import FIRST_FIT
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.calendar.properties import PropertyTable
+    from leasehold.calendar.weighing import Weighers
     from leasehold.model.resource import Resource
 
 MOST_TAIL: Final = 16_384
@@ -104,10 +106,11 @@ class Calendar:
         """The present properties of the resources, in an immutable table that needs no lock."""
         return self._resources.properties
 
-    def snapshot(self, now: datetime, answers: Answers | None = None) -> Snapshot:
+    def snapshot(self, now: datetime, answers: Answers | None = None, weighers: Weighers = FIRST_FIT) -> Snapshot:
         """Return the pool's state for the moment `now`; valid until the next update.
 
-        The snapshot uses `answers` that were given for the present properties, and ignores any others.
+        The snapshot uses `answers` that were given for the present properties, and ignores any others. The `weighers`
+        order what would do.
         """
         self._store.flush()
         if self._tidy_at is None or now >= self._tidy_at:
@@ -116,7 +119,8 @@ class Calendar:
         demands = DecisionDemands(self._demands)
         if answers is None or answers.table is not self.properties:
             answers = Answers(self.properties)
-        return Snapshot(self._resources, demands, self._store, self._outlines, to_seconds(now), answers)
+        tables = (self._resources, demands, self._store, self._outlines)
+        return Snapshot(*tables, to_seconds(now), answers, weighers=weighers)
 
     @property
     def distinct_demands(self) -> int:

@@ -46,11 +46,14 @@ class FreeUnits:
     """The books of a window: its allocations on the counted resources, and what these have while nothing is taken.
 
     `total` counts the units of all matching resources, and `usable` those of resources that a new allocation may use.
-    `margin` is the cleaning time in seconds, which has to be free on both sides of an allocation.
+    `margin` is the cleaning time in seconds, which has to be free on both sides of an allocation, and `lead` the time
+    before it that has to be free as well, as far as it lies in the `padded` window.
     """
 
     window: tuple[int, int]
+    padded: tuple[int, int]
     margin: int
+    lead: int
     units: Units
     limits: Sequence[Limit]
     empty: Counts
@@ -77,49 +80,53 @@ class FreeUnits:
 
     def _changes(self, part: Held) -> tuple[Seconds, Counts]:
         """Return by how much what is free on some resources changes, at which moments."""
-        start, end = self.window
-        padded = start - self.margin, end + self.margin
-        rows, moments, taken = steps(part, padded, [limit.taken(part) for limit in self.limits])
+        rows, moments, taken = steps(part, self.padded, [limit.taken(part) for limit in self.limits])
         # Where one allocation ends and the next begins, a step has no length. The last step of a row is the end.
         lasting = np.flatnonzero(moments[:-1] < moments[1:])
         rows, moments = rows[lasting], moments[lasting]
         bounds = [limit.fitting(rows, used[lasting]) for limit, used in zip(self.limits, taken, strict=True)]
         free = self.units.capped(np.minimum.reduce(bounds))
-        if self.margin:
-            rows, moments, free = _narrowed(rows, moments, free, padded, self.margin)
+        if self.margin or self.lead:
+            rows, moments, free = self._narrowed(rows, moments, free)
         before = np.append(0, free[:-1])
         first = np.diff(rows, prepend=-1) != 0
         before[first] = self.empty[rows[first]]
         return moments, free - before
 
+    def _narrowed(self, rows: Rows, moments: Seconds, free: Counts) -> tuple[Rows, Seconds, Counts]:
+        """Return the steps of the least that is free near each moment: margin and lead before it, and margin after it.
 
-def free_of(snapshot: Snapshot, units: Units, window: tuple[int, int], margin: int) -> FreeUnits:
-    """Return the books of a window in seconds since the epoch; they stay valid when the snapshot does not."""
+        The given steps cover the padded window of each row, in order; the returned ones cover the window itself.
+        """
+        begin, width = self.padded[0], self.padded[1] - self.padded[0] + 1
+        first, over = self.window[0] - begin, self.window[1] - begin
+        group = np.cumsum(np.diff(rows, prepend=rows[0]) != 0)
+        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
+        offsets, back = moments - begin, self.margin + self.lead
+        begins = group * width + offsets
+        # What is free may change where a step comes within reach, and where one goes out of it.
+        groups = np.concatenate([group, group, group[firsts]])
+        changes = np.concatenate([offsets - self.margin, offsets + back, np.full(firsts.size, first)])
+        inner = (changes >= first) & (changes < over)
+        places = np.unique((groups * width + changes)[inner])
+        of = places // width
+        lowest = np.searchsorted(begins, np.maximum(places - back, of * width), side="right") - 1
+        highest = np.searchsorted(begins, places + self.margin, side="right")
+        pairs = np.stack([lowest, highest], axis=1).ravel()
+        least = np.minimum.reduceat(np.append(free, 0), pairs)[::2]
+        return rows[firsts][of], places % width + begin, least
+
+
+def free_of(
+    snapshot: Snapshot, units: Units, window: tuple[int, int], margin: int, lead: int = 0, now: int = 0
+) -> FreeUnits:
+    """Return the books of a window in seconds since the epoch; they stay valid when the snapshot does not.
+
+    Nothing has to be free for the lead before `now`, which is not after the window's start.
+    """
+    padded = max(window[0] - lead, min(now, window[0])) - margin, window[1] + margin
     limits, usable = units.limits(snapshot), units.matches & snapshot.bookable()
     whole = units.capped(fitting(limits))
-    held = snapshot.held((window[0] - margin, window[1] + margin), usable & (whole > 0))
+    held = snapshot.held(padded, usable & (whole > 0))
     total, left = (int(whole[rows].sum()) for rows in (units.matches, usable))
-    return FreeUnits(window, margin, units, limits, whole, held, total, left)
-
-
-def _narrowed(
-    rows: Rows, moments: Seconds, free: Counts, padded: tuple[int, int], margin: int
-) -> tuple[Rows, Seconds, Counts]:
-    """Return the steps of the least that is free from `margin` before each moment to `margin` after it.
-
-    The given steps cover the `padded` window of each row, in order; the returned ones cover the window itself.
-    """
-    width = padded[1] - padded[0] + 1
-    group = np.cumsum(np.diff(rows, prepend=rows[0]) != 0)
-    begins = group * width + (moments - padded[0])
-    firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-    # What is free may change where a step comes within reach, and where one goes out of it.
-    changes = np.concatenate([begins - margin, begins + margin, group[firsts] * width + margin])
-    inner = (changes % width >= margin) & (changes % width < width - 1 - margin)
-    places = np.unique(changes[inner])
-    lowest = np.searchsorted(begins, places - margin, side="right") - 1
-    highest = np.searchsorted(begins, places + margin, side="right")
-    pairs = np.stack([lowest, highest], axis=1).ravel()
-    least = np.minimum.reduceat(np.append(free, 0), pairs)[::2]
-    of = group[np.searchsorted(begins, places, side="right") - 1]
-    return rows[firsts][of], places % width + padded[0], least
+    return FreeUnits(window, padded, margin, lead, units, limits, whole, held, total, left)

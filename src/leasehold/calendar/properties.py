@@ -80,6 +80,10 @@ class ValueColumn:
         """Return `leasehold.model.properties.holds` for every row."""
         return self._texts.answers(comparison)[self.codes]
 
+    def groups(self) -> Rows:
+        """Return a number for each row, shape (rows,): the same for equal values, and -1 without a value."""
+        return self._texts.groups()[self.codes]
+
 
 def _compacted(codes: NDArray[np.int32], texts: Texts) -> tuple[NDArray[np.int32], Texts]:
     """Return the same column without the texts that no row has."""
@@ -123,6 +127,15 @@ class Texts:
             self._codes_equal[key] = (*self._codes_equal.get(key, ()), code)
             self._ranks = None
         return code
+
+    def groups(self) -> Rows:
+        """Return a number for every code, shape (texts + 1,): equal texts have the same one, and no value has -1."""
+        groups = np.full(len(self._texts) + 1, -1, np.intp)
+        for codes in self._codes_equal.values():
+            groups[list(codes)] = codes[0]
+        # An expression cannot tell this text from no value.
+        groups[self._code_of.get(NULL, 0)] = -1
+        return groups
 
     def answers(self, comparison: Comparison) -> Mask:
         """Return `leasehold.model.properties.holds` for every code, shape (texts + 1,)."""
@@ -207,6 +220,10 @@ class PropertyTable:
     def names(self, rows: Mask) -> frozenset[str]:
         """Return the names that any of these rows has, even without a value."""
         return frozenset(name for name, column in self._columns.items() if column.present[rows].any())
+
+    def groups(self, name: str) -> Rows:
+        """Return a number for each row, shape (rows,): the same for equal values of `name`, and -1 without one."""
+        return (self._columns.get(name) or ValueColumn.empty(self._rows)).groups()
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
         """Return the mask of the rows that match; `check` is called before each comparison, and may raise."""

@@ -22,9 +22,10 @@ _CACHED_AMOUNTS = 64
 class ResourceTable:
     """All resources of one pool that the calendar has loaded; each array has shape (rows,).
 
-    A shared resource counts as not enrolled. `numbers` is ascending. It also has the numbers that only allocations
-    mention; such a row is not usable and has no capacity. -1 stands for no capacity in `_capacity`, and for no limit in
-    `_max_unit`. `holders` are the leases that resources are held for, by number.
+    A shared resource counts as not enrolled, and is `present` as long as it is not removed. `numbers` is ascending. It
+    also has the numbers that only allocations mention; such a row is not usable and has no capacity. -1 stands for no
+    capacity in `_capacity`, and for no limit in `_max_unit`. `holders` are the leases that resources are held for, by
+    number, and `projects` those that may use a resource, by number, where not all may.
     """
 
     def __init__(self) -> None:
@@ -33,7 +34,9 @@ class ResourceTable:
         self.usable: Mask = np.empty(0, np.bool_)
         self.disabled: Mask = np.empty(0, np.bool_)
         self.holders: dict[int, str] = {}
+        self.projects: dict[int, frozenset[str]] = {}
         self.enrolled: Mask = np.empty(0, np.bool_)
+        self.present: Mask = np.empty(0, np.bool_)
         self.properties = PropertyTable()
         self._capacity: dict[str, NDArray[np.int64]] = {}
         self._max_unit: dict[str, NDArray[np.int64]] = {}
@@ -75,6 +78,7 @@ class ResourceTable:
         self.usable = self._spread(self.usable, moved, fill=False)
         self.disabled = self._spread(self.disabled, moved, fill=False)
         self.enrolled = self._spread(self.enrolled, moved, fill=False)
+        self.present = self._spread(self.present, moved, fill=False)
         return moved if old.size and moved[-1] != old.size - 1 else None
 
     def _spread(self, column: NDArray, moved: Rows, fill: int | bool) -> NDArray:  # type: ignore[type-arg]  # noqa: FBT001
@@ -94,7 +98,9 @@ class ResourceTable:
             self.usable[row] = resource.usable
             self.disabled[row] = resource.disabled
             self.enrolled[row] = resource.pooled
+            self.present[row] = resource.deleted_at is None
             self._put_holder(resource)
+            self._put_projects(resource)
             self._put_amounts(self._capacity, row, resource.capacity)
             self._put_amounts(self._max_unit, row, resource.max_unit)
             for name in resource.traits - self._traits.keys():
@@ -107,6 +113,16 @@ class ResourceTable:
             self.holders[resource.number] = resource.held_for
         else:
             self.holders.pop(resource.number, None)
+
+    def _put_projects(self, resource: Resource) -> None:
+        if resource.projects is not None and resource.deleted_at is None:
+            self.projects[resource.number] = resource.projects
+        else:
+            self.projects.pop(resource.number, None)
+
+    def closed_to(self, project_id: str | None) -> Rows:
+        """Return the rows that this project may not use; with None those that some project may not use."""
+        return self.rows([number for number, allowed in self.projects.items() if project_id not in allowed])
 
     def without_held(self, mask: Mask, lease_id: str | None) -> Mask:
         """Take the rows out of the mask that are held for other leases than this one, and return it."""
@@ -123,9 +139,9 @@ class ResourceTable:
             column[row] = -1 if amount is None else max(0, min(int(amount), MOST_CAPACITY))
 
     def known_names(self) -> frozenset[str]:
-        """Return all names that any enrolled resource has, even without a value."""
+        """Return all names that any resource has, even without a value; shared ones too, which may be drawn."""
         if self._names is None:
-            self._names = self.properties.names(self.enrolled)
+            self._names = self.properties.names(self.present)
         return self._names
 
     def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
@@ -136,6 +152,10 @@ class ResourceTable:
         for name in forbidden & self._traits.keys():
             mask &= ~self._traits[name]
         return mask
+
+    def capacities(self) -> dict[str, NDArray[np.int64]]:
+        """Return each row's capacity by class, each of shape (rows,)."""
+        return {name: self.room_for(name, 0) for name in self._capacity}
 
     def room_for(self, resource_class: str, amount: int) -> NDArray[np.int64]:
         """Return each row's capacity of a class, shape (rows,); 0 where one slot of `amount` exceeds its `max_unit`."""

@@ -1,9 +1,8 @@
 """The earliest window in which an amount fits. Exact: the search considers every possible start.
 
-Each gap of a resource (`leasehold.calendar.gaps`) allows a range of starts, or is too short. The number of slots at a
-start is the sum of the widths of the ranges that contain it. The sum grows only where a range begins, so only these
-starts have to be checked. The search covers a short time ahead first and then longer ones. With an outlook
-(`leasehold.calendar.outline`) it skips the starts and the resources whose upper bounds are too low.
+Each gap of a resource allows a range of starts, or is too short (`leasehold.calendar.starts`). The search covers a
+short time ahead first and then longer ones. With an outlook (`leasehold.calendar.outline`) it skips the starts and the
+resources whose upper bounds are too low.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from leasehold.calendar.gaps import slot_gaps, whole_gaps
 from leasehold.calendar.snapshot import fitting
+from leasehold.calendar.starts import Shape, Starts, idle_starts, slot_starts
 from leasehold.model.windows import EPOCH, Window
 
 if TYPE_CHECKING:
@@ -25,17 +24,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.calendar.arrays import Counts, Mask
-    from leasehold.calendar.gaps import Gaps
     from leasehold.calendar.outline import Outlook
     from leasehold.calendar.snapshot import Snapshot
-    from leasehold.calendar.sweep import Held
 
 _NOTHING: Final = timedelta(0)
 _SECOND: Final = timedelta(seconds=1)
 _FIRST_REACH: Final = 86_400
 _GROWTH: Final = 2
-_AT_ONCE: Final = 32_768
-"""How many allocations are processed at a time, which bounds the memory."""
 
 
 def _go_on() -> None:
@@ -54,8 +49,8 @@ class Spread(Enum):
 class _Wanted:
     """What is searched: `amount` slots; `empty`, shape (rows,), has how many an empty row of the candidates gives.
 
-    `fitting` returns how many slots fit in one window on each of some rows; `gaps` finds the gaps of rows with
-    allocations.
+    `fitting` returns how many slots fit in one window on each of some rows; `starts` returns the starts from one moment
+    to another at which some rows have slots.
     `count` turns what limits leave on rows, or the bounds of the `outlook`, into slots that count.
     """
 
@@ -63,28 +58,9 @@ class _Wanted:
     amount: int
     empty: Counts
     fitting: Callable[[tuple[int, int], Mask], Counts]
-    gaps: Callable[[Held, tuple[int, int], int], Gaps]
+    starts: Callable[[Mask, int, int, Shape], Starts]
     count: Callable[[Counts], Counts] = lambda counts: counts
     outlook: Outlook | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A window from `start - before` to `start + after`, in seconds; starts are multiples of `grain`."""
-
-    before: int
-    after: int
-    grain: int
-
-    @property
-    def length(self) -> int:
-        return self.before + self.after
-
-    def up(self, moment: int) -> int:
-        return -(-moment // self.grain) * self.grain
-
-    def down(self, moment: int) -> int:
-        return moment // self.grain * self.grain
 
 
 def earliest_free(
@@ -109,7 +85,7 @@ def earliest_free(
         amount,
         candidates.astype(np.int64),
         lambda times, rows: (snapshot.idle(times) & rows).astype(np.int64),
-        whole_gaps,
+        partial(idle_starts, snapshot),
         outlook=snapshot.outlook([snapshot.whole()]),
     )
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
@@ -148,17 +124,17 @@ def earliest_slots(  # noqa: PLR0913 - one for each thing that a request says
         needed,
         empty,
         lambda times, rows: count(snapshot.room(times, limits, rows)),
-        partial(slot_gaps, limits=limits, count=count),
+        partial(slot_starts, snapshot, limits, count, empty),
         count,
         snapshot.outlook(limits),
     )
     return _earliest(snapshot, wanted, after, duration, _shape(duration, margin, grain), check)
 
 
-def _shape(duration: timedelta, margin: timedelta, grain: int) -> _Shape:
+def _shape(duration: timedelta, margin: timedelta, grain: int) -> Shape:
     """Return the widened window in whole seconds, rounded as `Window.seconds` rounds, and at least one second long."""
     before, after = -(-margin // _SECOND), (duration + margin) // _SECOND
-    return _Shape(before, max(after, 1 - before), grain)
+    return Shape(before, max(after, 1 - before), grain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +153,7 @@ class _Ahead:
     that begin in them still have much in common. Starts outside the grid are never skipped.
     """
 
-    def __init__(self, wanted: _Wanted, shape: _Shape, last: int) -> None:
+    def __init__(self, wanted: _Wanted, shape: Shape, last: int) -> None:
         self._wanted = wanted
         self._shape = shape
         self._last = last
@@ -228,7 +204,7 @@ def _earliest(
     wanted: _Wanted,
     after: datetime,
     duration: timedelta,
-    shape: _Shape,
+    shape: Shape,
     check: Callable[[], None],
 ) -> Window | None:
     if wanted.empty.sum() < wanted.amount:
@@ -241,7 +217,7 @@ def _earliest(
     while (stretch := ahead.hopeful(first, reach, check)) is not None:
         if not reach and stretch.first == first:
             stretch = _Stretch(first, first, stretch.rows)
-        found = _first_start(snapshot, wanted, stretch, shape)
+        found = _first_start(wanted, stretch, shape)
         if found is not None:
             return _window(found, duration)
         first = stretch.last + shape.grain
@@ -257,7 +233,7 @@ def _window(start: int, duration: timedelta) -> Window | None:
         return None
 
 
-def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: _Shape) -> int | None:
+def _first_start(wanted: _Wanted, stretch: _Stretch, shape: Shape) -> int | None:
     """Return the first start of the stretch at which the wanted amount fits, None if there is none."""
     first, last, rows = stretch.first, stretch.last, stretch.rows
     common = last - shape.before, first + shape.after
@@ -270,25 +246,5 @@ def _first_start(snapshot: Snapshot, wanted: _Wanted, stretch: _Stretch, shape: 
         rows = counts > 0
     if first == last:
         return first
-    window = first - shape.before, last + shape.after
-    held = snapshot.held(window, rows)
-    always = int(wanted.empty[rows].sum() - wanted.empty[held.rows[held.group_starts()]].sum())
-    if always >= wanted.amount:
-        return first
-    ranges = [_ranges(wanted.gaps(part, window, shape.length), shape) for part in held.parts(_AT_ONCE)]
-    begins, ends, widths = (np.concatenate(column) for column in zip(*ranges, strict=True))
-    by_begin, by_end = np.argsort(begins), np.argsort(ends)
-    begins, ends = begins[by_begin], ends[by_end]
-    opened = np.cumsum(widths[by_begin])
-    closed = np.concatenate([[0], np.cumsum(widths[by_end])])[np.searchsorted(ends, begins)]
-    enough = always + opened - closed >= wanted.amount
-    return int(begins[enough.argmax()]) if enough.any() else None
-
-
-def _ranges(gaps: Gaps, shape: _Shape) -> Gaps:
-    """Return the first and the last start that each gap allows, with its width, for the gaps that allow any."""
-    begins, ends, widths = gaps
-    first = -(-(begins + shape.before) // shape.grain) * shape.grain
-    last = (ends - shape.after) // shape.grain * shape.grain
-    fits = first <= last
-    return first[fits], last[fits], widths[fits]
+    starts = wanted.starts(rows, first, last, shape)
+    return first if starts.always >= wanted.amount else starts.first(wanted.amount)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leasehold.calendar.arrays import ALL_OF_IT, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
+from leasehold.calendar.arrays import ALL_OF_IT, FOR_EVER, MOST_CAPACITY, MOST_SLOTS, Counts, Mask, Rows
 from leasehold.calendar.demands import ANYTHING, EXCLUSIVE
+from leasehold.calendar.idle import IdlePeriods
 from leasehold.calendar.outline import Outlook
 from leasehold.calendar.store import owner_keys, row_start_keys
 from leasehold.calendar.sweep import Held, Limit, fewest
+from leasehold.calendar.weighing import FIRST_FIT, Books, Candidates, by_weight
 from leasehold.model.budget import nothing_to_check
 
 if TYPE_CHECKING:
@@ -19,11 +22,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from leasehold.calendar.arrays import Seconds
     from leasehold.calendar.demands import DecisionDemands
     from leasehold.calendar.outlines import Outlines
     from leasehold.calendar.properties import Answers
     from leasehold.calendar.resources import ResourceTable
     from leasehold.calendar.store import AllocationStore
+    from leasehold.calendar.weighing import Weighers
     from leasehold.model.allocation import Pick
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
@@ -34,8 +39,6 @@ _FIRST_ROWS, _MORE_ROWS = 128, 4
 """How many rows `slots_until` counts first, and the factor for each further round."""
 _FEW = 8
 """Below 1/8 of the rows, look up the allocations row by row."""
-FOR_EVER: Final = 253_402_300_800
-"""The first second after the last date that `datetime` has."""
 _NOTHING_ADDED = Held(
     np.empty(0, np.intp), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32)
 )
@@ -77,10 +80,11 @@ class Snapshot:
         answers: Answers,
         *,
         overdue: Rows | None = None,
+        weighers: Weighers = FIRST_FIT,
     ) -> None:
         """Read these tables as of `now`, in seconds since the epoch; `overdue` may be given if it is known already.
 
-        `answers` must be for the resources' present properties.
+        `answers` must be for the resources' present properties. The `weighers` order what would do.
         """
         self._resources = resources
         self._answers = answers
@@ -97,6 +101,9 @@ class Snapshot:
         self._offered: Mask | None = None
         self._holder: str | None = None
         self._shared: Mask | None = None
+        self._weighers = weighers
+        self._project: str | None = None
+        self._restricted = bool(resources.projects)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -110,11 +117,14 @@ class Snapshot:
     def bookable(self) -> Mask:
         """Return the mask of the resources that a new allocation may use: they work and are enrolled and not disabled.
 
-        Nor are they held for another lease than that of `seen_by`. Those of `with_disabled`, `with_shared` and `only`
-        are others.
+        Nor are they held for another lease than that of `seen_by`, or for other projects than that of `for_project`.
+        Those of `with_disabled`, `with_shared`, `only` and `narrowed` are others.
         """
         known = self._resources
-        return self._unheld(known.usable & ~known.disabled) if self._offered is None else self._offered.copy()
+        mask = self._unheld(known.usable & ~known.disabled) if self._offered is None else self._offered.copy()
+        if self._restricted:
+            mask[self._resources.closed_to(self._project)] = False
+        return mask
 
     def _unheld(self, mask: Mask) -> Mask:
         return self._resources.without_held(mask, self._holder)
@@ -122,10 +132,15 @@ class Snapshot:
     def enrolled(self) -> Mask:
         """Return the mask of the resources that are still enrolled and not shared, healthy or not.
 
-        Those of `with_shared` count as if they had been drawn.
+        Those of `with_shared` count as if they had been drawn. Those that are for other projects are left out, unless
+        what `without` left out is on them: what a reservation has, it may keep.
         """
         known = self._resources.enrolled
-        return known.copy() if self._shared is None else known | self._shared
+        mask = known.copy() if self._shared is None else known | self._shared
+        if self._restricted:
+            closed = self._resources.closed_to(self._project)
+            mask[np.setdiff1d(closed, self._store.rows[self._own()])] = False
+        return mask
 
     def matching(self, expression: Expression, check: Callable[[], None] = nothing_to_check) -> Mask:
         """Return the mask of the resources that match, by `leasehold.model.properties.matches` for each.
@@ -135,13 +150,25 @@ class Snapshot:
         """
         return self._answers.to(expression, check)
 
+    def groups(self, name: str) -> Rows:
+        """Return a number for each resource: the same for equal values of a property, and -1 for none."""
+        return self._resources.properties.groups(name)
+
     def with_traits(self, required: frozenset[str], forbidden: frozenset[str]) -> Mask:
         """Return the mask of the resources that have all the required traits and none of the forbidden ones."""
         return self._resources.with_traits(required, forbidden)
 
     def known_names(self) -> frozenset[str]:
-        """Return all attribute and property names that any enrolled resource has."""
-        return self._resources.known_names()
+        """Return all names of attributes and properties that enrolled or shared resources have.
+
+        Those of resources that are for other projects are left out.
+        """
+        known = self._resources
+        if not self._restricted:
+            return known.known_names()
+        shared = known.present & ~known.enrolled
+        shared[known.closed_to(self._project)] = False
+        return known.properties.names(self.enrolled() | shared)
 
     def free(self, window: Window) -> Mask:
         """Return the mask of the resources that have no allocation at any instant of the window."""
@@ -179,6 +206,17 @@ class Snapshot:
             counts += self.room(times, limits, among)
             done, size = done + size, size * _MORE_ROWS
         return counts
+
+    def ordered(self, rows: Rows, window: Window, resource_type: str) -> Rows:
+        """Return rows of resources that would all do, those first that the weigher of this type takes first.
+
+        They are given in the order in which they are taken by default, which stays the order of equal ones.
+        """
+        return by_weight(self._weighers.of(resource_type), partial(self._candidates, rows, window), rows)
+
+    def _candidates(self, rows: Rows, window: Window) -> Candidates:
+        books = Books(len(self._resources), self.held, self._resources.capacities, self._demands.amounts)
+        return Candidates(self.numbers[rows], instants(window), self._now, rows, books)
 
     def without(self, reservation_ids: Collection[str]) -> Snapshot:
         """Return the same pool without these reservations' allocations: an amendment ignores its own."""
@@ -224,16 +262,30 @@ class Snapshot:
         shared = np.isin(self.numbers, np.array(sorted(numbers), np.int64))
         return self._but(self._left_out, self._added, offered=self.bookable() | shared, shared=shared)
 
+    def narrowed(self, mask: Mask) -> Snapshot:
+        """Return the same pool in which a new allocation may use, of what it may use here, only what is in the mask."""
+        return self._but(self._left_out, self._added, offered=self.bookable() & mask)
+
     def seen_by(self, lease_id: str) -> Snapshot:
         """Return the same pool for a lease: what is held for it is open to it."""
         if not self._resources.holders:
             return self
         return self._but(self._left_out, self._added, holder=lease_id)
 
+    def for_project(self, project_id: str) -> Snapshot:
+        """Return the same pool for a project: what is for some projects alone is closed to all, until this is said."""
+        if not self._resources.projects:
+            return self
+        return self._but(self._left_out, self._added, project=project_id)
+
+    def for_operators(self) -> Snapshot:
+        """Return the same pool with all resources, whichever projects they are for."""
+        return self._but(self._left_out, self._added, restricted=False)
+
     @property
     def any_disabled(self) -> bool:
         """Say whether `with_disabled` offers any more."""
-        return bool(self._unheld(self._resources.usable & self._resources.disabled).any())
+        return bool((self.with_disabled().bookable() & self._resources.disabled).any())
 
     def careful(self) -> Snapshot:
         """Return the same pool in which allocations that have ended and are not released last for ever.
@@ -303,6 +355,30 @@ class Snapshot:
         own = self._store.rows[self._own()].astype(np.intp)
         return Outlook(grid, [(limit, outlines[limit.name]) for limit in limits], own)
 
+    def idle_periods(self, times: tuple[int, int], rows: Mask, shortest: int) -> tuple[Seconds, Seconds]:
+        """Return the begins and ends of the periods of at least `shortest` seconds without any allocation, by begin.
+
+        They are those of the given rows in a window, and are cut to it; both are in seconds.
+        """
+        kept = self._outlines.idle(self._now)
+        others = rows & self._differing(times)
+        if not others.any():
+            return kept.within(times, rows, shortest)
+        own = IdlePeriods.of(others, self.held(times, others), times).within(times, others, shortest)
+        both = zip(kept.within(times, rows & ~others, shortest), own, strict=True)
+        begins, ends = (np.concatenate(pair) for pair in both)
+        order = np.argsort(begins, kind="stable")
+        return begins[order], ends[order]
+
+    def _differing(self, times: tuple[int, int]) -> Mask:
+        """Return the mask of the rows whose allocations in a window are not just those that are stored."""
+        rows = np.zeros(len(self._resources), np.bool_)
+        rows[self._store.rows[self._own()]] = True
+        rows[self._added.rows] = True
+        if times[0] <= self._now:
+            rows[self._store.rows[self._overdue]] = True
+        return rows
+
     def held(self, times: tuple[int, int], rows: Mask) -> Held:
         """Return the allocations of the given rows that touch a window in seconds, by row and start."""
         touching, store = self._touching(times), self._store
@@ -371,11 +447,16 @@ class Snapshot:
         offered: Mask | None = None,
         holder: str | None = None,
         shared: Mask | None = None,
+        project: str | None = None,
+        *,
+        restricted: bool | None = None,
     ) -> Snapshot:
         known = self._overdue if overdue is None else overdue
         tables = (self._resources, self._demands, self._store, self._outlines)
-        other = Snapshot(*tables, self._now, self._answers, overdue=known)
+        other = Snapshot(*tables, self._now, self._answers, overdue=known, weighers=self._weighers)
         other._left_out, other._added, other._holder = left_out, added, holder or self._holder
+        other._project = self._project if project is None else project
+        other._restricted = self._restricted if restricted is None else restricted
         other._shared = self._shared if shared is None else shared
         other._offered = self._offered if offered is None else offered
         if left_out == self._left_out:

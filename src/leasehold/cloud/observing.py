@@ -302,6 +302,10 @@ class _Servers:
     def offload(self, server_id: str) -> None:
         self._leaves("servers.offload", server_id)
 
+    def suspend(self, server_id: str) -> None:
+        server = self._shown[server_id]
+        self._note.append(Change("servers.suspend", f"server {server_id} is {server.status}"))
+
     def _leaves(self, verb: str, server_id: str) -> None:
         server = self._shown[server_id]
         self._gone.add(server_id)

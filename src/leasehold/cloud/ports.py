@@ -115,8 +115,9 @@ class Server:
     """A virtual machine. `service_host` is None when it was never scheduled.
 
     `status` is the cloud's own word, such as ACTIVE, ERROR or SHUTOFF; MIGRATING while it moves to another host,
-    SHELVING while it is being shelved, and DELETING after the request to delete it. A server that is SHELVED is still
-    on its host; one that is SHELVED_OFFLOADED has left it, and its `service_host` is None a moment later.
+    SHELVING while it is being shelved, SUSPENDING while it is being suspended, and DELETING after the request to delete
+    it. A server that is SHELVED is still on its host; one that is SHELVED_OFFLOADED has left it, and its `service_host`
+    is None a moment later.
 
     `created_at` is the time of the create request; the boot may reach the host much later.
     """
@@ -342,6 +343,13 @@ class Servers(Protocol):
         """Request that a SHELVED server leaves its host, as SHELVED_OFFLOADED; nothing when it is gone.
 
         Its owner can unshelve it, on another host. Raises CloudTransientError while it is not SHELVED.
+        """
+
+    def suspend(self, server_id: str) -> None:
+        """Request that a server is stopped and its memory kept, on its host; nothing when it is gone.
+
+        It is SUSPENDING until it is SUSPENDED, and its owner can resume it. Raises CloudTransientError while its state
+        does not allow it, CloudPermanentError when the cloud refuses.
         """
 
 

@@ -13,7 +13,7 @@ from leasehold.cloud.sandbox import tables as sandbox_tables
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cmd import database
 from leasehold.cmd.memory import keep_freed_memory, keep_what_is_loaded
-from leasehold.conf import blazar
+from leasehold.conf import blazar, default_properties
 from leasehold.db import schema
 from leasehold.db.clock import shared_clock
 from leasehold.db.engine import open_engine
@@ -21,7 +21,6 @@ from leasehold.db.pool import ensure_pools
 from leasehold.db.store import Database
 from leasehold.enforcement.base import load_filters
 from leasehold.leasing.calendars import Calendars
-from leasehold.leasing.draw_order import load_draw_order
 from leasehold.leasing.service import Service
 from leasehold.leasing.waiting_order import load_order
 from leasehold.manager.alarm import AlarmWatcher
@@ -35,11 +34,12 @@ from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.reminder import Reminder
 from leasehold.manager.sequencer import Sequencer
 from leasehold.manager.worker import Worker
-from leasehold.resource_types.preemption import load_preemption_order
-from leasehold.resource_types.registry import load_types
+from leasehold.resource_types.registry import PluginError, load_types
+from leasehold.resource_types.strategy import load_strategy
+from leasehold.resource_types.weighers import load_weighers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from threading import Event
 
     from sqlalchemy import Engine
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.conf import Config
     from leasehold.manager.periodic_thread import PeriodicThread
+    from leasehold.resource_types.registry import ResourceTypes
 
 log = logging.getLogger(__name__)
 
@@ -82,20 +83,54 @@ def build_service(config: Config, wake: Event) -> Service:
 def service_on(engine: Engine, config: Config, wake: Event) -> Service:
     """Return the service that `config` describes on a database that is open already."""
     settings = config.settings
-    # Drivers ask for it later; a name that nothing provides has to stop the start.
-    load_preemption_order(settings.cloud.preemption_order)
+    weighers = load_weighers(settings.leases.weigher, settings.leases.weigher_by_type)
+    types = load_types(settings.plugins, config.raw)
+    _check_cleaning_times(settings.leases.cleaning_time_by_type, types)
+    _check_lead_times(settings.leases.lead_time_by_type, types)
+    _check_default_properties(settings.leases.default_properties_by_type, types)
     return Service(
         db=Database(engine, config.database.retry_seconds),
-        calendars=Calendars(),
-        types=load_types(settings.plugins, config.raw),
+        calendars=Calendars(weighers),
+        questions=Calendars(weighers),
+        types=types,
         cloud=_open_cloud(config, engine),
         settings=settings,
         enforcement=load_filters(settings.leases),
         waiting_order=load_order(settings.leases.waiting_order),
-        draw_order=load_draw_order(settings.cloud.draw_order),
+        strategy=load_strategy(settings.cloud.displacement_strategy),
         now=shared_clock(engine, timedelta(seconds=config.database.clock_jump_seconds)),
         wake=wake.set,
     )
+
+
+def _check_cleaning_times(names: Iterable[str], types: ResourceTypes) -> None:
+    """Raise PluginError if a name of `[DEFAULT] cleaning_time_by_type` is no type with resources of its own."""
+    option = "[DEFAULT] cleaning_time_by_type"
+    for name in names:
+        found = types.installed(name)
+        if found is None:
+            message = f"{option} names {name!r}, which no installed package provides: correct the name."
+            raise PluginError(message)
+        if found.kind.resources != name:
+            message = f"{option} names {name}, which uses other resources: name {found.kind.resources}."
+            raise PluginError(message)
+
+
+def _check_lead_times(names: Iterable[str], types: ResourceTypes) -> None:
+    """Raise PluginError if no installed package provides a type that `[DEFAULT] lead_time_by_type` names."""
+    for name in names:
+        if types.installed(name) is None:
+            option = "[DEFAULT] lead_time_by_type"
+            message = f"{option} names {name!r}, which no installed package provides: correct the name."
+            raise PluginError(message)
+
+
+def _check_default_properties(names: Iterable[str], types: ResourceTypes) -> None:
+    """Raise PluginError if `[manager] default_properties_by_type` names a type that no package provides."""
+    unknown = next((name for name in names if types.installed(name) is None), None)
+    if unknown is not None:
+        message = f"{default_properties.NAME} names {unknown!r}, which no installed package provides: correct the name."
+        raise PluginError(message)
 
 
 def load_calendars(service: Service) -> None:

@@ -37,9 +37,12 @@ def run(args: Namespace, engine: Engine) -> int:
         found = planned(service) if args.dry_run else follow(service)
     except (CloudError, PluginError) as error:
         raise OperatorError(str(error)) from error
-    moves = [f"draw {each.label}, from which {each.servers} servers have to move" for each in found.draw]
-    moves += [f"give back {each.label}, on which nothing is promised" for each in found.give_back]
+    moves = [(each, f"draw {each.label}, from which {each.servers} servers have to move") for each in found.draw]
+    moves += [(each, f"give back {each.label}") for each in found.give_back]
     verb = "Would" if args.dry_run else "Begins to"
-    lines = [*found.why, *(f"{verb} {move}." for move in moves)] if moves else [*found.why, "Nothing moves."]
+    lines = [f"{verb} {move}. {found.reasons[each.number]}." for each, move in moves] or ["Nothing moves."]
+    moved = {each.number for each, _ in moves}
+    kept = [each for each in found.idle if each.number not in moved]
+    lines = [*found.why, *lines, *(f"Keeps {each.label}. {found.reasons[each.number]}." for each in kept)]
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0

@@ -8,7 +8,7 @@ from oslo_config import cfg
 
 from leasehold.conf.settings import CloudSettings
 from leasehold.conf.times import YEAR
-from leasehold.model.end_action import EndAction
+from leasehold.model.end_action import CHAINS, as_text
 
 DRIVER = cfg.StrOpt(
     "driver",
@@ -33,16 +33,32 @@ HOST_OPTIONS = [
     cfg.StrOpt(
         "before_end",
         default="",
-        choices=[each.value for each in EndAction],
-        help="What the before_end action `default` does: nothing, snapshots of the servers, or shelving them.",
+        choices=[as_text(each) for each in CHAINS],
+        help="What the before_end action `default` does: nothing, snapshots of the servers, shelving them, suspending "
+        "those that live on after the end, or two of these in this order.",
     ),
     cfg.IntOpt(
         "snapshot_wait_seconds",
         default=3600,
         min=0,
         max=YEAR,
-        help="Seconds that the end of a lease waits for incomplete snapshots, and for servers to be shelved; 0 means "
-        "no wait, and no server is shelved.",
+        help="Seconds that the end of a lease waits for incomplete snapshots; 0 means no wait.",
+    ),
+    cfg.IntOpt(
+        "suspend_wait_seconds",
+        default=600,
+        min=0,
+        max=YEAR,
+        help="Seconds that servers which outlive their lease may take to be suspended at its end, and after the wait "
+        "for their snapshots; 0 means that none is suspended.",
+    ),
+    cfg.IntOpt(
+        "shelve_wait_seconds",
+        default=3600,
+        min=0,
+        max=YEAR,
+        help="Seconds that the end of a lease waits for servers to be shelved, after the wait for their snapshots; 0 "
+        "means that none is shelved.",
     ),
     cfg.BoolOpt(
         "expect_preemptibles",
@@ -64,15 +80,16 @@ HOST_OPTIONS = [
         default=0,
         min=0,
         max=YEAR,
-        help="Seconds before the start of a lease at which the work of its start begins, so that the lease is ready in "
-        "time: preemptible servers that have to go are ended then; 0: at the start. It should be longer than the cloud "
-        "takes to delete servers.",
+        help="The lead time of hosts, as `[DEFAULT] lead_time_by_type` has it: `lead_seconds = 600` means the same as "
+        "`lead_time_by_type = physical:host=600`. One of them is enough.",
     ),
     cfg.StrOpt(
-        "preemption_order",
-        default=CloudSettings().preemption_order,
-        help="Which preemptible servers are ended where slots need only some of their room: `fewest_servers`; or "
-        "`newest_first`; or what a package provides by this name in the entry points `leasehold.preemption_orders`.",
+        "displacement_strategy",
+        default=CloudSettings().displacement_strategy,
+        help="Which servers go where leases need their room, if there is a choice: from which shared hosts they are "
+        "moved when hosts are drawn, and which preemptible servers are ended where slots need only some of their room. "
+        "`fewest_servers`; or `newest_first`, which spares the oldest; or what a package provides by this name in the "
+        "entry points `leasehold.displacement_strategies`. It is the same for all APIs and managers.",
     ),
     cfg.IntOpt(
         "draw_seconds",
@@ -81,13 +98,6 @@ HOST_OPTIONS = [
         max=YEAR,
         help="Seconds after which a shared host that is drawn into the reservation pool, and is not empty, goes back "
         "as it was.",
-    ),
-    cfg.StrOpt(
-        "draw_order",
-        default=CloudSettings().draw_order,
-        help="Which shared hosts are drawn for a best-effort lease, if there is a choice: `fewest_servers`, those from "
-        "which the fewest servers have to move, without the preemptible ones, which stay; or another entry point of "
-        "the group `leasehold.draw_orders`. It is the same for all APIs.",
     ),
 ]
 
@@ -110,11 +120,11 @@ def read(conf: cfg.ConfigOpts) -> CloudSettings:
         image_prefix=conf.nova.image_prefix,
         default_before_end=host.before_end,
         snapshot_wait=timedelta(seconds=host.snapshot_wait_seconds),
+        suspend_wait=timedelta(seconds=host.suspend_wait_seconds),
+        shelve_wait=timedelta(seconds=host.shelve_wait_seconds),
         draw_limit=timedelta(seconds=host.draw_seconds),
-        draw_order=host.draw_order,
         zones=conf.nova.az_aware,
         expect_preemptibles=host.expect_preemptibles,
-        preemption_order=host.preemption_order,
+        displacement_strategy=host.displacement_strategy,
         preemptible_grace=timedelta(seconds=host.preemptible_grace_seconds),
-        start_lead=timedelta(seconds=host.lead_seconds),
     )

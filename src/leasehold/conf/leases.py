@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg, types
 
-from leasehold.conf import external
+from leasehold.conf import default_properties, external
+from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.settings import LeaseSettings, LimitSettings
 from leasehold.conf.times import MOST, YEAR
 from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.resource import HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 UNLIMITED = -1
+MOST_CLEANING = 24 * 60
+"""The longest cleaning time, in minutes."""
 LEAST_PAUSE = 10
 """The shortest pause, in seconds, between two tries of a lease that waits: each is a decision that others wait for."""
 
@@ -24,8 +28,24 @@ DEFAULT_OPTIONS = [
         "cleaning_time",
         default=0,
         min=0,
-        max=24 * 60,
+        max=MOST_CLEANING,
         help="Minutes kept free before and after every lease when resources are chosen; a day at most.",
+    ),
+    cfg.ListOpt(
+        "cleaning_time_by_type",
+        default=[],
+        help="The same for the resources of single types, in place of `cleaning_time`: `TYPE=MINUTES`, such as "
+        "`physical:host=30, virtual:floatingip=0`. Instances and flavors use hosts, so they have the time of hosts. "
+        "It is the same for all APIs and managers.",
+    ),
+    cfg.ListOpt(
+        "lead_time_by_type",
+        default=[],
+        help="Seconds before the start of a lease at which the work of its start begins, so that it is ready at its "
+        "start: `TYPE=SECONDS`, such as `physical:host=600, virtual:floatingip=60`; a type that is not named has 0. "
+        "What the lease gets is reserved from then on. Its reservations start together, so the longest time of its "
+        "types counts, rounded up to whole minutes. Instances and flavors that are not named have the time of hosts. "
+        "It concerns leases that are made from then on, and is the same for all APIs and managers.",
     ),
 ]
 
@@ -59,6 +79,21 @@ MANAGER_OPTIONS = [
         "that has the fewest granted leases which are not over; or an entry point of a plugin in the group "
         "`leasehold.waiting_orders`. It is the same for all APIs and managers.",
     ),
+    cfg.StrOpt(
+        "weigher",
+        default=LeaseSettings().weigher,
+        help="Which of the resources that would do a lease gets: `first_fit`, by number; `pack`, those that are idle "
+        "for the shortest time around the lease; `spread`, for the longest; `least_used`, those that are reserved the "
+        "least; `random`; or an entry point of a plugin in the group `leasehold.weighers`. It is the same for all APIs "
+        "and managers.",
+    ),
+    cfg.Opt(
+        "weigher_by_type",
+        type=types.List(types.String(regex=r"[^=]+=[^=]+")),
+        default=[],
+        help="Weighers of single resource types instead of `weigher`, as `virtual:instance=spread,physical:host=pack`.",
+    ),
+    default_properties.OPTION,
     cfg.IntOpt(
         "longest_grace_seconds",
         default=int(LeaseSettings().longest_grace.total_seconds()),
@@ -91,6 +126,30 @@ MANAGER_OPTIONS = [
         min=1,
         max=YEAR,
         help="The fewest `no_show_seconds` that a reservation may ask for: servers need time to boot.",
+    ),
+    cfg.IntOpt(
+        "open_ended_seconds",
+        default=0,
+        min=0,
+        max=YEAR,
+        help="Leases may be asked for without an end by those whom the policy `leasehold:leases:open_ended` allows. "
+        "Limits of durations, of dates and of host hours count such a lease as one that ends so many seconds after its "
+        "start, or after the present if it has started. 0: there are no such leases.",
+    ),
+    cfg.IntOpt(
+        "offer_seconds",
+        default=int(LeaseSettings().offer_hold.total_seconds()),
+        min=1,
+        max=24 * 3600,
+        help="For how many seconds an offer holds its resources if its request does not say it; if that is more than "
+        "`longest_offer_seconds`, for as long as that.",
+    ),
+    cfg.IntOpt(
+        "longest_offer_seconds",
+        default=int(LeaseSettings().longest_offer_hold.total_seconds()),
+        min=1,
+        max=24 * 3600,
+        help="For how many seconds an offer may hold its resources at most.",
     ),
     cfg.IntOpt(
         "rebind_before_start_seconds",
@@ -200,6 +259,14 @@ ENFORCEMENT_OPTIONS = [
         help="How many of these seconds the service may use to find other resources for leases that have not started, "
         "so that a request fits that would be refused otherwise. 0 switches this off.",
     ),
+    cfg.IntOpt(
+        "max_offers_per_project",
+        default=_DEFAULTS.offers,
+        min=0,
+        max=10_000,
+        help="Offers that a project may have open at a time; also for projects to which no filter applies. 0 switches "
+        "offers off.",
+    ),
     limit("max_start_lookahead", "How far from now MaxLookaheadFilter lets a lease start, in seconds.", most=MOST),
     limit("max_end_lookahead", "How far from now MaxLookaheadFilter lets a lease end, in seconds.", most=MOST),
     limit("max_reservations_per_lease", "Reservations that one lease may have.", _DEFAULTS.reservations),
@@ -221,10 +288,15 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
     """Return the dates and the limits of leases."""
     return LeaseSettings(
         cleaning_time=timedelta(minutes=conf.cleaning_time),
+        cleaning_time_by_type=_read_cleaning_times(conf.cleaning_time_by_type),
+        lead_time_by_type=_read_lead_times(conf.lead_time_by_type, conf[HOST].lead_seconds),
         before_end=timedelta(minutes=conf.manager.minutes_before_end_lease),
         retries=conf.manager.lease_retries,
         retry_pause=timedelta(seconds=conf.manager.lease_retry_seconds),
         waiting_order=conf.manager.waiting_order,
+        weigher=conf.manager.weigher,
+        weigher_by_type=dict(each.split("=") for each in conf.manager.weigher_by_type),
+        default_properties_by_type=default_properties.read(conf.manager.default_properties_by_type),
         heal_policy=HealPolicy(conf.manager.heal_policy),
         rebind_before_start=timedelta(seconds=conf.manager.rebind_before_start_seconds),
         max_duration=_seconds(conf.enforcement.max_lease_duration),
@@ -239,6 +311,9 @@ def read(conf: cfg.ConfigOpts) -> LeaseSettings:
         longest_recycling=timedelta(seconds=conf.manager.longest_recycle_seconds),
         no_show=timedelta(seconds=conf.manager.no_show_seconds),
         shortest_no_show=timedelta(seconds=conf.manager.shortest_no_show_seconds),
+        open_ended=timedelta(seconds=conf.manager.open_ended_seconds),
+        offer_hold=timedelta(seconds=min(conf.manager.offer_seconds, conf.manager.longest_offer_seconds)),
+        longest_offer_hold=timedelta(seconds=conf.manager.longest_offer_seconds),
     )
 
 
@@ -258,6 +333,7 @@ def _read_limits(group: Any) -> LimitSettings:
         user_hosts=_most(group.max_hosts_per_user),
         user_host_hours=_most(group.max_host_hours_per_user),
         project_host_hours=_most(group.max_host_hours_per_project),
+        offers=group.max_offers_per_project,
     )
 
 
@@ -267,3 +343,42 @@ def _most(value: int) -> int | None:
 
 def _seconds(value: int) -> timedelta | None:
     return None if value == UNLIMITED else timedelta(seconds=value)
+
+
+def _read_cleaning_times(texts: Iterable[str]) -> Mapping[str, timedelta]:
+    """Return the cleaning time of each type that is named; raises ConfigurationError."""
+    found = _by_type("cleaning_time_by_type", texts, "MINUTES", MOST_CLEANING)
+    return {name: timedelta(minutes=minutes) for name, minutes in found.items()}
+
+
+def _read_lead_times(texts: Iterable[str], of_hosts: int) -> Mapping[str, timedelta]:
+    """Return the lead time of each type that has one, in whole minutes; raises ConfigurationError.
+
+    Offered windows start on whole minutes, and so the work of a start that is offered begins on one.
+    """
+    found = _by_type("lead_time_by_type", texts, "SECONDS", YEAR)
+    if of_hosts and found.setdefault(HOST, of_hosts) != of_hosts:
+        message = f"[physical:host] lead_seconds and {HOST} in [DEFAULT] lead_time_by_type differ: set one of them."
+        raise ConfigurationError(_UNUSABLE + message)
+    return (
+        {name: timedelta(minutes=-(-seconds // 60)) for name, seconds in found.items()} if any(found.values()) else {}
+    )
+
+
+_UNUSABLE = "The configuration cannot be used: "
+
+
+def _by_type(option: str, texts: Iterable[str], unit: str, most: int) -> dict[str, int]:
+    """Return the number that an option of this group has for each type; raises ConfigurationError."""
+    found: dict[str, int] = {}
+    for text in texts:
+        name, equals, number = (part.strip() for part in text.rpartition("="))
+        if not (name and equals and number.isdecimal() and int(number) <= most):
+            message = f"[DEFAULT] {option} has {text!r}: write TYPE={unit}, such as physical:host=30."
+        elif name in found:
+            message = f"[DEFAULT] {option} names {name} twice: name it once."
+        else:
+            found[name] = int(number)
+            continue
+        raise ConfigurationError(_UNUSABLE + message)
+    return found

@@ -21,6 +21,7 @@ from leasehold.conf import (
     logging,
     manager,
     metrics,
+    regions,
 )
 from leasehold.conf.errors import LONE_DOLLAR, ConfigurationError
 from leasehold.conf.settings import ApiSettings, Settings
@@ -35,7 +36,7 @@ SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
 """Blazar's configuration: read where there is no file of our own."""
 
-GROUPS = (leases, external, cloud, keystone, manager, delivery, bridge, metrics, database, api, logging)
+GROUPS = (leases, external, cloud, keystone, manager, delivery, bridge, metrics, database, api, regions, logging)
 
 
 @dataclass(frozen=True, slots=True)

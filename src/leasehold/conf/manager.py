@@ -97,6 +97,19 @@ MANAGER_OPTIONS = [
         min=0,
         help="How many capacity alarms a project may have; 0 means that nobody can make one.",
     ),
+    cfg.IntOpt(
+        "feeds",
+        default=DEFAULTS.feeds,
+        min=0,
+        help="How many calendar feeds a project may have, at addresses that ask for no login; 0 means that nobody can "
+        "make one.",
+    ),
+    cfg.IntOpt(
+        "templates",
+        default=DEFAULTS.templates,
+        min=0,
+        help="How many lease templates a project may have, and how many public ones there may be.",
+    ),
     cfg.FloatOpt(
         "retry_first_seconds",
         default=DEFAULTS.retry_first_seconds,
@@ -262,6 +275,8 @@ def read(conf: cfg.ConfigOpts) -> ManagerSettings:
         warn_poll_seconds=conf.manager.warn_poll_seconds,
         alarm_seconds=conf.manager.alarm_seconds,
         alarms=conf.manager.alarms,
+        feeds=conf.manager.feeds,
+        templates=conf.manager.templates,
     )
 
 

@@ -23,7 +23,7 @@ class LimitSettings:
     Those of a user hold in each project of theirs; host hours are those ahead.
 
     `open_leases_by_project` takes precedence over `open_leases`; `totals` are what a project may have at one moment. No
-    limit applies to a project in `exempt_projects`.
+    limit applies to a project in `exempt_projects`, except that of `offers`, of which 0 means that there are none.
     """
 
     open_leases: int | None = 1_000
@@ -40,6 +40,7 @@ class LimitSettings:
     user_hosts: int | None = None
     user_host_hours: int | None = None
     project_host_hours: int | None = None
+    offers: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +75,29 @@ class LeaseSettings:
 
     A decision may take `decision_seconds` while other decisions wait for it. It may use `explanation_seconds` of them
     to find out what could be granted instead of a refused request, and `rebinding_seconds` of them to find other
-    resources for leases that have not started; those that begin within `rebind_before_start` keep theirs. A lease that
-    waits is tried again every `retry_pause`, at most `retries` times.
+    resources for leases that have not started; those that begin within `rebind_before_start` keep theirs. Of the
+    resources that would do a request gets those that the `weigher` says, or that of its type, and a request that names
+    no properties first those that match the expression in `default_properties_by_type`, as JSON text. A lease that
+    waits is tried again every `retry_pause`, at most `retries` times. `cleaning_time_by_type` has the types under which
+    resources are enrolled; `cleaning_time` is that of the others. The work of a start begins before it by the longest
+    of `lead_time_by_type`, in whole minutes, that the lease's types have.
     After its end, a request may let servers live on for a `longest_grace` and then, if they are recycled, for
     `longest_recycling`. A request that does not say it releases what it does not use `no_show` after its start, 0 means
-    never; it may ask for `shortest_no_show` or more.
+    never; it may ask for `shortest_no_show` or more. A lease without an end counts as one of `open_ended`; 0 means that
+    there are none. An offer that does not say it is held for `offer_hold`, and none for longer than
+    `longest_offer_hold`.
     """
 
     cleaning_time: timedelta = timedelta(0)
+    cleaning_time_by_type: Mapping[str, timedelta] = field(default_factory=dict)
+    lead_time_by_type: Mapping[str, timedelta] = field(default_factory=dict)
     before_end: timedelta = timedelta(minutes=60)
     retries: int = 12
     retry_pause: timedelta = timedelta(minutes=5)
     waiting_order: str = "longest_waiting"
+    weigher: str = "first_fit"
+    weigher_by_type: Mapping[str, str] = field(default_factory=dict)
+    default_properties_by_type: Mapping[str, str] = field(default_factory=dict)
     heal_policy: HealPolicy = HealPolicy.REPLACE
     max_duration: timedelta | None = None
     max_duration_exempt_projects: frozenset[str] = frozenset()
@@ -100,6 +112,9 @@ class LeaseSettings:
     longest_recycling: timedelta = timedelta(days=7)
     no_show: timedelta = timedelta(0)
     shortest_no_show: timedelta = timedelta(minutes=5)
+    open_ended: timedelta = timedelta(0)
+    offer_hold: timedelta = timedelta(minutes=5)
+    longest_offer_hold: timedelta = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +128,13 @@ class CloudSettings:
     image_prefix: str = "reserved_"
     default_before_end: str = ""
     snapshot_wait: timedelta = timedelta(hours=1)
+    suspend_wait: timedelta = timedelta(minutes=10)
+    shelve_wait: timedelta = timedelta(hours=1)
     draw_limit: timedelta = timedelta(minutes=30)
-    draw_order: str = "fewest_servers"
     zones: bool = True
     expect_preemptibles: bool = True
-    preemption_order: str = "fewest_servers"
+    displacement_strategy: str = "fewest_servers"
     preemptible_grace: timedelta = timedelta(0)
-    start_lead: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +150,8 @@ class ManagerSettings:
     """How due work is claimed and retried (design §5).
 
     `warn_before_end` are the reminders of a lease's end, in seconds before it (decision 0043). `alarms` is how many
-    capacity alarms a project may have. A lease is `stuck` that cannot leave its hosts for so long after its end.
+    capacity alarms, `feeds` how many calendar feeds and `templates` how many lease templates a project may have. A
+    lease is `stuck` that cannot leave its hosts for so long after its end.
     """
 
     workers: int = 8
@@ -158,6 +174,8 @@ class ManagerSettings:
     warn_poll_seconds: float = 5.0
     alarm_seconds: float = 10.0
     alarms: int = 20
+    feeds: int = 100
+    templates: int = 100
     stuck: timedelta = timedelta(minutes=15)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     pool_seconds: float = 0.0
@@ -267,6 +285,19 @@ class RateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionSettings:
+    """The region of this service, by its name, and the URLs of the services of other regions, by theirs, up to `/v1`.
+
+    One may take `seconds` to connect and as long again to answer. `cafile` names the certificates to trust.
+    """
+
+    name: str = "RegionOne"
+    peers: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 5.0
+    cafile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ApiSettings:
     """How the HTTP API listens, authenticates its callers and limits their requests.
 
@@ -296,3 +327,4 @@ class ApiSettings:
     rates: RateSettings = field(default_factory=RateSettings)
     trusted_proxies: tuple[str, ...] = ()
     policy: PolicySettings = field(default_factory=PolicySettings)
+    regions: RegionSettings = field(default_factory=RegionSettings)

@@ -8,12 +8,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, bindparam, case, insert, or_, select, update
+from sqlalchemy import and_, bindparam, case, false, insert, literal_column, null, or_, select, union_all, update
 
 from leasehold.db.segment import close_segments
-from leasehold.db.tables import allocations, leases, reservations
+from leasehold.db.tables import allocations, leases, reservations, resources
 from leasehold.model.allocation import Allocation
-from leasehold.model.segment import Cause
+from leasehold.model.segment import GIVEN_UP, Cause
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
@@ -21,35 +21,56 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.model.allocation import Pick
 
 CHUNK = 20_000
 LISTED = 2_000
 """Rows of a list that are read at a time: fewer, because several lists may be read at once and none is urgent."""
-_CHANGED = (
-    select(
-        allocations.c.id,
-        allocations.c.resource_number,
-        allocations.c.starts_at,
-        allocations.c.ends_at,
-        allocations.c.slots,
-        allocations.c.demand,
-        allocations.c.reservation_id,
-        allocations.c.released_at.is_not(None),
-    )
-    .where(allocations.c.pool == bindparam("pool"), allocations.c.generation > bindparam("since"))
-    .order_by(allocations.c.id)
+_SHOWN = (
+    allocations.c.id,
+    allocations.c.resource_number,
+    allocations.c.starts_at,
+    allocations.c.ends_at,
+    allocations.c.slots,
+    allocations.c.demand,
+    allocations.c.reservation_id,
+    allocations.c.released_at.is_not(None).label("released"),
 )
+"""What a calendar knows of an allocation."""
+_CHANGED = select(*_SHOWN).where(allocations.c.pool == bindparam("pool"), allocations.c.generation > bindparam("since"))
 _CURRENT = _CHANGED.where(
     or_(allocations.c.ends_at > bindparam("moment"), allocations.c.released_at.is_(None)),
+).order_by(allocations.c.id)
+_ZERO: ColumnElement[int] = literal_column("0")
+_OF_RESOURCE: tuple[Any, ...] = (null(), resources.c.number, _ZERO, _ZERO, _ZERO, null(), literal_column("''"), false())
+_NEWS = union_all(
+    _CHANGED,
+    select(*_OF_RESOURCE).where(resources.c.pool == bindparam("pool"), resources.c.generation > bindparam("since")),
 )
+_KEEP = insert(allocations).returning(allocations.c.pool, *_SHOWN[:-1])
 
 _UNRELEASED = select(allocations).where(
     allocations.c.resource_number.in_(bindparam("numbers", expanding=True)),
     allocations.c.released_at.is_(None),
     allocations.c.starts_at <= bindparam("moment"),
+)
+
+
+_MINE = allocations.alias("mine")
+_WITH_NEIGHBOURS = union_all(
+    select(allocations).where(allocations.c.lease_id == bindparam("lease_id")),
+    select(allocations).where(
+        allocations.c.resource_number.in_(
+            select(_MINE.c.resource_number).where(
+                _MINE.c.lease_id == bindparam("lease_id"), _MINE.c.released_at.is_(None)
+            )
+        ),
+        allocations.c.lease_id != bindparam("lease_id"),
+        allocations.c.released_at.is_(None),
+        allocations.c.starts_at <= bindparam("moment"),
+    ),
 )
 
 
@@ -63,24 +84,26 @@ def read_demand(text: str | None) -> dict[str, int] | None:
     return None if text is None else json.loads(text)
 
 
-def changed_allocations(
-    connection: Connection, pool: str, since: int, moment: datetime
-) -> Iterator[tuple[Sequence[Any], ...]]:
-    """Yield the allocations of a pool that changed after a generation, as chunks of columns.
+def current_allocations(connection: Connection, pool: str, moment: datetime) -> Iterator[tuple[Sequence[Any], ...]]:
+    """Yield the allocations of a pool as chunks of columns, without those released that ended before `moment`.
 
-    Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released. A first load
-    (`since` -1) leaves out allocations that ended before `moment` and are released.
+    Columns: id, resource number, start and end in seconds, slots, demand text, reservation id, released.
     """
-    parameters = {"pool": pool, "since": since}
-    if since < 0:
-        # Set the option on this statement only: on the connection, each later statement would get a server-side cursor.
-        everything = {**parameters, "moment": to_seconds(moment)}
-        result = connection.execute(_CURRENT, everything, execution_options={"yield_per": CHUNK})
-    else:
-        # Few rows, read while the pool is locked: on PostgreSQL a server-side cursor would cost more round trips.
-        result = connection.execute(_CHANGED, parameters)
-    for rows in result.partitions(CHUNK):
+    # Set the option on this statement only: on the connection, each later statement would get a server-side cursor.
+    parameters = {"pool": pool, "since": -1, "moment": to_seconds(moment)}
+    for rows in connection.execute(_CURRENT, parameters, execution_options={"yield_per": CHUNK}).partitions(CHUNK):
         yield tuple(zip(*rows, strict=True))
+
+
+def changed_allocations(connection: Connection, pool: str, since: int) -> tuple[list[Row[Any]], bool]:
+    """Return the allocations of a pool that changed after a generation, and whether resources of it did; one statement.
+
+    The rows have the columns of `current_allocations`, in the order of their ids. These are few, and read while the
+    pool is locked: on PostgreSQL a server-side cursor would cost more round trips.
+    """
+    rows = connection.execute(_NEWS, {"pool": pool, "since": since}).all()
+    changed = sorted((row for row in rows if row.id is not None), key=attrgetter("id"))
+    return changed, len(changed) < len(rows)
 
 
 def as_allocation(row: Row[Any]) -> Allocation:
@@ -98,7 +121,7 @@ def as_allocation(row: Row[Any]) -> Allocation:
         left_at=row.left_at,
         substitute=bool(row.substitute),
         recorded_until=None if row.recorded_until is None else from_seconds(row.recorded_until),
-        swapped=row.left_at is not None and row.start_cause == Cause.SWAPPED,
+        given_up=row.left_at is not None and row.start_cause in GIVEN_UP,
     )
 
 
@@ -118,8 +141,11 @@ class Grant:
 
 def insert_allocations(
     connection: Connection, lease_id: str, window: Window, grants: Iterable[Grant], cause: Cause
-) -> None:
-    """Write the new allocations of a lease, of any pools, in one statement; their segments begin for this cause."""
+) -> list[tuple[Any, ...]]:
+    """Write the new allocations of a lease, of any pools, in one statement; their segments begin for this cause.
+
+    Returns each row's pool and then the columns of `current_allocations`, in any order.
+    """
     start, end = window.seconds
     granted = list(grants)
     marked = any(grant.substitute for grant in granted)
@@ -140,8 +166,8 @@ def insert_allocations(
         }
         for grant in granted
     ]
-    if rows:
-        connection.execute(insert(allocations), rows)
+    # None is released. SQLite takes a column that an INSERT leaves out for NOT NULL in an expression that it returns.
+    return [(*row, False) for row in connection.execute(_KEEP, rows)] if rows else []
 
 
 def move_allocations(
@@ -211,6 +237,14 @@ def unreleased_on(connection: Connection, numbers: Collection[int], now: datetim
     """Return the allocations on these resources that have begun and are not released, whether ended or not."""
     parameters = {"numbers": list(numbers), "moment": to_seconds(now)}
     return [as_allocation(row) for row in connection.execute(_UNRELEASED, parameters)]
+
+
+def with_neighbours(connection: Connection, lease_id: str, now: datetime) -> tuple[list[Allocation], list[Allocation]]:
+    """Return the allocations of a lease by id, and what `unreleased_on` finds of other leases on the same resources."""
+    rows = connection.execute(_WITH_NEIGHBOURS, {"lease_id": lease_id, "moment": to_seconds(now)})
+    found = sorted(map(as_allocation, rows), key=attrgetter("id"))
+    others = [each for each in found if each.lease_id != lease_id]
+    return [each for each in found if each.lease_id == lease_id], others
 
 
 def in_use(connection: Connection, number: int, now: datetime) -> bool:

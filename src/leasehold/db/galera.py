@@ -18,9 +18,12 @@ from sqlalchemy import event, text
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
     from sqlalchemy.engine import ExceptionContext
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 NOT_READY = 1047
 """The error of a node that is not, or no longer, part of the cluster's majority."""
+IN_CLUSTER = "in-cluster"
+"""Marks a connection to a node of a cluster, in `Connection.info`."""
 
 
 def attend_to_galera(engine: Engine, sync_wait: int) -> None:
@@ -30,8 +33,10 @@ def attend_to_galera(engine: Engine, sync_wait: int) -> None:
     """
 
     @event.listens_for(engine, "connect")
-    def wait_for_the_others(connection: Any, _record: object) -> None:
+    def wait_for_the_others(connection: Any, record: ConnectionPoolEntry) -> None:
         with connection.cursor() as cursor:
+            clustered = cursor.execute("SHOW VARIABLES WHERE Variable_name = 'wsrep_on' AND Value = 'ON'")
+            record.info[IN_CLUSTER] = bool(clustered)
             # MySQL, and a MariaDB that was built without Galera, do not have the variable.
             if cursor.execute("SHOW VARIABLES LIKE 'wsrep_sync_wait'"):
                 cursor.execute("SET SESSION wsrep_sync_wait = %s", (sync_wait,))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, func, or_, select
 
-from leasehold.db.tables import allocations, leases, reservations, resources, tasks
+from leasehold.db.tables import allocations, events, leases, reservations, resources, tasks
 from leasehold.db.task import LEASE
-from leasehold.model.segment import Cause
+from leasehold.model.segment import GIVEN_UP
+from leasehold.model.states import EventType
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
@@ -23,26 +24,29 @@ FEW = 500
 
 
 def lacking_leases(connection: Connection, now: datetime, until: datetime | None) -> dict[str, int]:
-    """Return the leases with `missing_resources` that last beyond now and start before `until`, soonest first.
+    """Return the leases with `missing_resources` that last beyond now and begin before `until`, soonest first.
 
-    Each with its start, in seconds since the epoch; `until` None means at any time.
+    Each with the moment at which the work of its start begins, in seconds since the epoch; `until` None means at any
+    time.
     """
+    begins = func.coalesce(events.c.time, leases.c.start_at)
     query = (
-        select(leases.c.id, leases.c.start_at)
+        select(leases.c.id, begins.label("begins"))
+        .outerjoin(events, and_(events.c.lease_id == leases.c.id, events.c.type == EventType.START))
         .join(reservations, reservations.c.lease_id == leases.c.id)
         .where(*_lacking(now))
         .distinct()
     )
     if until is not None:
-        query = query.where(leases.c.start_at < until)
-    rows = connection.execute(query.order_by(leases.c.start_at, leases.c.id))
-    return {row.id: to_seconds(row.start_at) for row in rows}
+        query = query.where(begins < until)
+    rows = connection.execute(query.order_by(begins, leases.c.id))
+    return {row.id: to_seconds(row.begins) for row in rows}
 
 
 def leases_that_lost(connection: Connection, now: datetime, returning: Collection[int]) -> set[str]:
     """Return the leases with `missing_resources` that lost a resource which works again.
 
-    A resource works again if it is reservable, or is among `returning`. One that was swapped away is not lost, and one
+    A resource works again if it is reservable, or is among `returning`. One that its owner gave up is not lost, and one
     that is disabled goes back to nobody.
     """
     query = (
@@ -51,7 +55,7 @@ def leases_that_lost(connection: Connection, now: datetime, returning: Collectio
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .join(resources, resources.c.number == allocations.c.resource_number)
         .where(*_lacking(now), allocations.c.left_at.is_not(None), resources.c.alive == 1)
-        .where(or_(allocations.c.start_cause.is_(None), allocations.c.start_cause != Cause.SWAPPED))
+        .where(or_(allocations.c.start_cause.is_(None), allocations.c.start_cause.not_in(GIVEN_UP)))
         .distinct()
     )
     rows = connection.execute(query)

@@ -26,6 +26,7 @@ from leasehold.db.tables import (
     dead_letters,
     events,
     idempotency_keys,
+    lease_states,
     leases,
     outbox,
     reservations,
@@ -58,6 +59,7 @@ COUNTED = (
     events,
     tasks,
     outbox,
+    lease_states,
     idempotency_keys,
     resources,
     resource_properties,
@@ -134,7 +136,7 @@ class _Purge:
             ids = list(connection.scalars(select(leases.c.id).where(mine, over)))
             if not self.record:
                 keep_segments(connection, ids, self.now)
-        for table in (allocations, reservations, events, idempotency_keys):
+        for table in (allocations, reservations, events, idempotency_keys, lease_states):
             self._take(connection, table, table.c.lease_id.in_(ids), counts)
         # Tasks of every kind: only tasks about a lease have its id as their subject.
         self._take(connection, tasks, tasks.c.subject.in_(ids), counts)

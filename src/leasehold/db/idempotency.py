@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.together import Writer
+
+_INSERT = insert(idempotency_keys)
+
 
 def find_key(connection: Connection, project_id: str, key: str) -> tuple[str, str] | None:
     """Return the digest of the request that used this key and the id of the lease it made or changed, or None."""
@@ -23,9 +27,9 @@ def find_key(connection: Connection, project_id: str, key: str) -> tuple[str, st
     return None if row is None else (row.request_digest, row.lease_id)
 
 
-def keep_key(connection: Connection, project_id: str, key: str, digest: str, lease_id: str, now: datetime) -> None:
+def keep_key(connection: Writer, project_id: str, key: str, digest: str, lease_id: str, now: datetime) -> None:
     """Store which lease was made or changed with a key."""
     connection.execute(
-        insert(idempotency_keys),
+        _INSERT,
         {"project_id": project_id, "key": key, "request_digest": digest, "lease_id": lease_id, "created_at": now},
     )

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy import and_, bindparam, exists, insert, null, or_, select, type_coerce, union_all, update
 
-from leasehold.db.allocation import as_allocation
+from leasehold.db.allocation import as_allocation, with_neighbours
+from leasehold.db.default_properties import read_default_properties, write_default_properties
 from leasehold.db.ending import read_ending, write_ending
 from leasehold.db.no_show import read_no_show, write_no_show
+from leasehold.db.opened import opened
 from leasehold.db.reminder import write_reminders
-from leasehold.db.tables import allocations, events, leases, reservations
-from leasehold.db.waiting import read_waiting, write_waiting
+from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
+from leasehold.db.types import QuickJson, UtcDateTime
+from leasehold.db.untold import note
+from leasehold.db.waits import read_waiting, write_waiting
+from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.lease_filter import EVERY_LEASE
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.paging import OLDEST_FIRST
 from leasehold.model.reservation import Reservation
 from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
+    from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, Row, Select, Table, Update
 
+    from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease_filter import LeaseFilter
+    from leasehold.model.paging import Sort
 
 CHUNK = 1_000
 """How many leases of a long list are in memory at a time."""
@@ -44,26 +50,88 @@ LONGEST_REASON = 4_000
 Part = TypeVar("Part", Reservation, Event)
 """What a lease consists of."""
 
-_PARTS: tuple[tuple[Select[Any], Column[Any]], ...] = (
-    (select(reservations).order_by(reservations.c.lease_id, reservations.c.position), reservations.c.lease_id),
-    (select(events).order_by(events.c.lease_id, events.c.time), events.c.lease_id),
-    (select(allocations).order_by(allocations.c.reservation_id, allocations.c.id), allocations.c.lease_id),
+
+def _json(column: Column[Any]) -> ColumnElement[Any]:
+    return type_coerce(column, QuickJson).label(column.name)
+
+
+# In the order in which `_lease`, `_reservation` and `_event` take them: a long list has many rows, and names take time.
+_LEASE: tuple[ColumnElement[Any], ...] = (
+    *(leases.c.id, leases.c.name, leases.c.user_id, leases.c.project_id, leases.c.start_at, leases.c.end_at),
+    *(leases.c.status, leases.c.status_reason, leases.c.degraded, leases.c.generation),
+    *(leases.c.created_at, leases.c.updated_at, leases.c.deleted_at, leases.c.heal_policy, leases.c.reminded),
+    *(leases.c.type, _json(leases.c.waiting), _json(leases.c.reminders), leases.c.at_risk),
+    leases.c.offered_until,
 )
-_PARTS_BY_ID = tuple(query.where(column.in_(bindparam("ids", expanding=True))) for query, column in _PARTS)
+_OF_RESERVATION: tuple[ColumnElement[Any], ...] = (
+    *(reservations.c.id, reservations.c.lease_id, reservations.c.position, reservations.c.resource_type),
+    *(reservations.c.status, reservations.c.created_at, reservations.c.updated_at),
+)
+_OF_EVENT: tuple[ColumnElement[Any], ...] = (
+    *(events.c.id, events.c.lease_id, null(), events.c.type),
+    *(events.c.status, events.c.created_at, events.c.updated_at),
+)
+_RESERVATION_ALONE: tuple[ColumnElement[Any], ...] = (
+    *(reservations.c.resource_id, _json(reservations.c.request), reservations.c.missing_resources),
+    *(reservations.c.resources_changed, _json(reservations.c.cloud), reservations.c.missing),
+    *(_json(reservations.c.ending), _json(reservations.c.no_show), _json(reservations.c.default_properties)),
+)
+_LEASE_ID, _POSITION = 1, 2
+_NO_TIME: ColumnElement[Any] = type_coerce(null(), UtcDateTime).label("time")
+_STATUSES = {each.value: each for each in LeaseStatus}
+_RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
+_EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
+_OPENED_LEASE, _OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Lease, Reservation, Event))
+_new: Callable[[type[Any]], Any] = object.__new__
+
+
+def _members(of: Callable[[Column[Any]], ColumnElement[bool]]) -> CompoundSelect[Any]:
+    """Return the statement that reads the reservations and the events of leases, in any order.
+
+    An event has no position, and its type is where reservations have theirs.
+    """
+    return union_all(
+        select(*_OF_RESERVATION, *_RESERVATION_ALONE, _NO_TIME).where(of(reservations.c.lease_id)),
+        select(*_OF_EVENT, *[null()] * len(_RESERVATION_ALONE), events.c.time).where(of(events.c.lease_id)),
+    )
+
+
+def _among_ids(column: Column[Any]) -> ColumnElement[bool]:
+    return column.in_(bindparam("ids", expanding=True))
+
+
+_MEMBERS_BY_ID = _members(_among_ids)
+_HELD_BY_ID = select(allocations).where(_among_ids(allocations.c.lease_id)).order_by(allocations.c.id)
+_SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS
+    "created_at": leases.c.created_at,
+    "start_date": leases.c.start_at,
+    "end_date": leases.c.end_at,
+    "name": leases.c.name,
+    "status": leases.c.status,
+}
 _PLACE = (leases.c.created_at, leases.c.id)
-_WITH_ALLOCATIONS, _WITHOUT_ALLOCATIONS = slice(None), slice(2)
-_ONE = select(leases).where(leases.c.id == bindparam("lease_id"))
+# An event tells of every lease, and of no offer that was not accepted.
+_WAS_LEASE = and_(
+    leases.c.deleted_at.is_not(None),
+    or_(leases.c.offered_until.is_(None), exists().where(outbox.c.lease_id == leases.c.id)),
+)
+_ONE = select(*_LEASE).where(leases.c.id == bindparam("lease_id"))
 _ONE_LOCKED = _ONE.with_for_update()
+_HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("task")).scalar_subquery().label("holder")
+_ONE_CLAIMED = _ONE_LOCKED.add_columns(_HOLDER)
+_INSERT_LEASE, _INSERT_RESERVATION, _INSERT_EVENT = insert(leases), insert(reservations), insert(events)
 _GENERATION = select(leases.c.generation).where(leases.c.id == bindparam("lease_id")).with_for_update()
 
 
-def insert_lease(connection: Connection, lease: Lease) -> None:
+def insert_lease(connection: Writer, lease: Lease) -> None:
     """Write a new lease with its reservations and events: three statements, however many parts."""
     row = {} if lease.type is LeaseType.SCHEDULED else {"type": lease.type, **write_waiting(lease)}
     if lease.reminders is not None:
         row |= write_reminders(lease)
+    if lease.offered_until is not None:
+        row["offered_until"] = lease.offered_until
     connection.execute(
-        insert(leases),
+        _INSERT_LEASE,
         {
             **row,
             "id": lease.id,
@@ -84,9 +152,9 @@ def insert_lease(connection: Connection, lease: Lease) -> None:
     )
     if lease.reservations:
         rows = [_reservation_row(part, position) for position, part in enumerate(lease.reservations)]
-        connection.execute(insert(reservations), rows)
+        connection.execute(_INSERT_RESERVATION, rows)
     if lease.events:
-        connection.execute(insert(events), [_event_row(event) for event in lease.events])
+        connection.execute(_INSERT_EVENT, [_event_row(event) for event in lease.events])
 
 
 def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
@@ -104,6 +172,7 @@ def _reservation_row(reservation: Reservation, position: int) -> dict[str, Any]:
         "cloud": dict(reservation.cloud),
         "ending": write_ending(reservation.ending),
         "no_show": write_no_show(reservation.no_show),
+        "default_properties": write_default_properties(reservation.default_properties),
         "created_at": reservation.created_at,
         "updated_at": reservation.updated_at,
     }
@@ -121,19 +190,51 @@ def _event_row(event: Event) -> dict[str, Any]:
     }
 
 
-def find_lease(connection: Connection, lease_id: str, *, lock: bool = False, gone: bool = False) -> Lease | None:
-    """Return one lease, or None; `lock` locks its row for this transaction, `gone` finds deleted ones too."""
+def find_lease(
+    connection: Connection, lease_id: str, *, lock: bool = False, gone: bool = False, offered: bool = False
+) -> Lease | None:
+    """Return one lease, or None; `lock` locks its row for this transaction.
+
+    `offered` finds an offer as well that nobody has accepted, `gone` that and deleted ones too.
+    """
     rows = connection.execute(_ONE_LOCKED if lock else _ONE, {"lease_id": lease_id}).all()
+    hidden = not (gone or offered)
     rows = [row for row in rows if gone or row.deleted_at is None]
-    return _assemble(connection, rows, [lease_id], _WITH_ALLOCATIONS)[0] if rows else None
+    rows = [row for row in rows if not hidden or row.status != LeaseStatus.OFFERED]
+    return _assemble(connection, rows, [lease_id], _held(connection, lease_id))[0] if rows else None
+
+
+def find_claimed(
+    connection: Connection, lease_id: str, task: int, now: datetime
+) -> tuple[Lease | None, str | None, list[Allocation] | None]:
+    """Lock a lease, and return it as `find_lease` does, deleted ones too, with who has claimed its task.
+
+    The third value is what others have on the lease's resources that has begun and is not released; None unless the
+    lease is to start. The task is not locked: a claim that is lost at this moment is noticed before the next call to
+    the cloud, as one that is lost afterwards.
+    """
+    row = connection.execute(_ONE_CLAIMED, {"lease_id": lease_id, "task": task}).one_or_none()
+    if row is None:
+        return None, None, None
+    others = None
+    if row.status != LeaseStatus.ACTIVE and row.deleted_at is None and row.start_at <= now < row.end_at:
+        held, others = with_neighbours(connection, lease_id, now)
+    else:
+        held = _held(connection, lease_id)
+    return _assemble(connection, [row], [lease_id], held)[0], row.holder, others
+
+
+def _held(connection: Connection, lease_id: str) -> list[Allocation]:
+    return [as_allocation(row) for row in connection.execute(_HELD_BY_ID, {"ids": [lease_id]})]
 
 
 def find_leases(connection: Connection, ids: Collection[str]) -> list[Lease]:
-    """Return those of these leases that are not deleted, without their allocations, oldest first."""
+    """Return those of these leases that are not deleted, nor offers, without their allocations, oldest first."""
     wanted = sorted(ids)
-    query = select(leases).where(leases.c.id.in_(wanted), leases.c.deleted_at.is_(None)).order_by(*_PLACE)
+    there = (leases.c.deleted_at.is_(None), leases.c.status != LeaseStatus.OFFERED)
+    query = select(*_LEASE).where(leases.c.id.in_(wanted), *there).order_by(*_PLACE)
     rows = connection.execute(query).all()
-    return _assemble(connection, rows, wanted, _WITHOUT_ALLOCATIONS) if rows else []
+    return _assemble(connection, rows, wanted) if rows else []
 
 
 def lock_generation(connection: Connection, lease_id: str) -> int | None:
@@ -145,13 +246,15 @@ def lock_generation(connection: Connection, lease_id: str) -> int | None:
     return generation
 
 
-def place_of(connection: Connection, project_id: str | None, lease_id: str) -> tuple[datetime, str] | None:
+def place_of(
+    connection: Connection, project_id: str | None, lease_id: str, sort: Sort = OLDEST_FIRST
+) -> tuple[Any, str] | None:
     """Return the position of a lease in the list, also of a deleted one; None: it never was in this list."""
-    query = select(leases.c.created_at, leases.c.id).where(leases.c.id == lease_id)
+    query = select(_SORTS[sort.key], leases.c.id).where(leases.c.id == lease_id)
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     row = connection.execute(query).one_or_none()
-    return None if row is None else (row.created_at, row.id)
+    return None if row is None else (row[0], row.id)
 
 
 def list_leases(
@@ -169,49 +272,60 @@ def each_lease(
     connection: Connection,
     project_id: str | None,
     *,
-    after: tuple[datetime, str] | None = None,
+    after: tuple[Any, str] | None = None,
     limit: int | None = None,
     resource_type: str | None = None,
     wanted: LeaseFilter = EVERY_LEASE,
+    sort: Sort = OLDEST_FIRST,
+    offered: bool | None = False,
 ) -> Iterator[Lease]:
-    """Yield the leases that are not deleted, of one project or of all, oldest first; holds `CHUNK` of them at most.
+    """Yield the leases that are not deleted, of one project or of all, as sorted; holds `CHUNK` of them at most.
 
-    With `after`, only those that follow this position, and no more than `limit`; with `resource_type`, only those with
-    a reservation of this type, and only those that are `wanted`. Their allocations are left out: a list never shows
-    them, and they may be most of the database. Takes three statements for each chunk, and one for the ids of all that
-    follow the first chunk. The transaction has to see one snapshot.
+    With `after`, what `place_of` returns, only those that follow this position, and no more than `limit`; with
+    `resource_type`, only those with a reservation of this type, and only those that are `wanted`. Offers that nobody
+    has accepted are left out; with `offered` only they are yielded, and with None they as well. Deleted leases are
+    yielded only if they are `wanted`, and then only they, without offers that have lapsed. Their allocations are left
+    out: a list never shows them, and they may be most of the database. Takes two statements for each chunk, and one
+    for the ids of all that follow the first chunk. The transaction has to see one snapshot.
     """
-    query = select(leases).where(leases.c.deleted_at.is_(None))
+    query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
+    if offered is not None:
+        is_offer = leases.c.status == LeaseStatus.OFFERED
+        query = query.where(is_offer if offered else ~is_offer)
     if project_id is not None:
         query = query.where(leases.c.project_id == project_id)
     if after is not None:
-        query = query.where(_follows(*after))
+        query = query.where(_follows(sort, *after))
     if resource_type is not None:
         of_type = select(reservations.c.lease_id).where(reservations.c.resource_type == resource_type)
         query = query.where(leases.c.id.in_(of_type))
     query = query.where(*_wanted(wanted))
     # One row more than a chunk shows whether there are more.
     most = CHUNK + 1 if limit is None else min(CHUNK + 1, limit)
-    first = connection.execute(query.order_by(*_PLACE).limit(most)).all()
+    place = (_SORTS[sort.key].desc() if sort.descending else _SORTS[sort.key], leases.c.id)
+    first = connection.execute(query.order_by(*place).limit(most)).all()
     rows, more = first[:CHUNK], len(first) > CHUNK
     whole = limit is None and not more
     # If these are all, the same condition finds the parts of many leases faster than a list of ids does.
     ids = query.with_only_columns(leases.c.id) if whole and len(rows) > MANY else [row.id for row in rows]
-    yield from _assemble(connection, rows, ids, _WITHOUT_ALLOCATIONS) if rows else ()
+    yield from _assemble(connection, rows, ids) if rows else ()
     if not more:
         return
-    rest = query.with_only_columns(leases.c.id).where(_follows(rows[-1].created_at, rows[-1].id)).order_by(*_PLACE)
+    last = (getattr(rows[-1], _SORTS[sort.key].name), rows[-1].id)
+    rest = query.with_only_columns(leases.c.id).where(_follows(sort, *last)).order_by(*place)
     if limit is not None:
         rest = rest.limit(limit - CHUNK)
     left = list(connection.execute(rest).scalars())
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
-        rows = connection.execute(select(leases).where(leases.c.id.in_(ids)).order_by(*_PLACE)).all()
-        yield from _assemble(connection, rows, ids, _WITHOUT_ALLOCATIONS)
+        rows = connection.execute(select(*_LEASE).where(leases.c.id.in_(ids)).order_by(*place)).all()
+        yield from _assemble(connection, rows, ids)
 
 
 def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions of a filter."""
+    if wanted.user_id is not None:
+        yield leases.c.user_id == wanted.user_id
     if wanted.name is not None:
         yield leases.c.name == wanted.name
     if wanted.statuses:
@@ -222,97 +336,97 @@ def _wanted(wanted: LeaseFilter) -> Iterator[ColumnElement[bool]]:
         yield leases.c.start_at < wanted.starts_before
 
 
-def _follows(moment: datetime, last: str) -> ColumnElement[bool]:
+def _follows(sort: Sort, value: Any, last: str) -> ColumnElement[bool]:
     """Return the condition that a lease comes after this position in the list."""
-    same_moment = and_(leases.c.created_at == moment, leases.c.id > last)
-    return or_(leases.c.created_at > moment, same_moment)
+    column = _SORTS[sort.key]
+    beyond = column < value if sort.descending else column > value
+    return or_(beyond, and_(column == value, leases.c.id > last))
 
 
 def _assemble(
-    connection: Connection, rows: Sequence[Row[Any]], ids: Sequence[str] | Select[Any], parts: slice
+    connection: Connection,
+    rows: Sequence[Row[*tuple[Any, ...]]],
+    ids: Sequence[str] | Select[Any],
+    held: Iterable[Allocation] = (),
 ) -> list[Lease]:
+    """Return the leases of these rows, with their reservations and events, and these allocations in their order."""
     if isinstance(ids, list):
-        found = [connection.execute(query, {"ids": ids}) for query in _PARTS_BY_ID[parts]]
+        members = connection.execute(_MEMBERS_BY_ID, {"ids": ids})
     else:
-        found = [connection.execute(query.where(column.in_(ids))) for query, column in _PARTS[parts]]
-    reservations_of, events_of, *rest = map(_group, found, ("lease_id", "lease_id", "reservation_id"))
-    held = rest[0] if rest else {}
+        members = connection.execute(_members(lambda column: column.in_(ids)))
+    reservations_of: dict[str, list[Row[*tuple[Any, ...]]]] = {}
+    events_of: dict[str, list[Row[*tuple[Any, ...]]]] = {}
+    # `all` fetches the rows at once, which takes a quarter of the time that fetching them one by one does.
+    for row in members.all():
+        (events_of if row[_POSITION] is None else reservations_of).setdefault(row[_LEASE_ID], []).append(row)
+    allocations_of: dict[str, list[Allocation]] = {}
+    for each in held:
+        allocations_of.setdefault(each.reservation_id, []).append(each)
     return [
         _lease(
             row,
             tuple(
-                _reservation(part, tuple(map(as_allocation, held.get(part.id, ()))))
-                for part in reservations_of.get(row.id, ())
+                _reservation(part, tuple(allocations_of.get(part.id, ())))
+                for part in sorted(reservations_of.get(row.id, ()), key=lambda part: part.position)
             ),
-            tuple(map(_event, events_of.get(row.id, ()))),
+            tuple(sorted(map(_event, events_of.get(row.id, ())), key=_moment)),
         )
         for row in rows
     ]
 
 
-def _group(rows: Iterable[Row[Any]], key: str) -> dict[str, list[Row[Any]]]:
-    return {name: list(members) for name, members in groupby(rows, attrgetter(key))}
+def _moment(event: Event) -> tuple[bool, datetime | None]:
+    """Return the place of an event among those of its lease: one without a time comes first."""
+    return (False, None) if event.time is None else (True, event.time)
 
 
-def _lease(row: Row[Any], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
-    return Lease(
-        id=row.id,
-        name=row.name,
-        user_id=row.user_id,
-        project_id=row.project_id,
-        window=Window(row.start_at, row.end_at),
-        status=LeaseStatus(row.status),
-        status_reason=row.status_reason,
-        degraded=row.degraded,
-        generation=row.generation,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        deleted_at=row.deleted_at,
-        reservations=parts,
-        events=moments,
-        heal_policy=None if row.heal_policy is None else HealPolicy(row.heal_policy),
-        reminded=row.reminded,
-        type=LeaseType.SCHEDULED if row.type is None else LeaseType(row.type),
-        waiting=read_waiting(row.waiting),
-        reminders=None if row.reminders is None else tuple(row.reminders),
-        at_risk=bool(row.at_risk),
-    )
+def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
+    made = _new(_OPENED_LEASE)
+    made.id, made.name, made.user_id, made.project_id, start_at, end_at, status, *rest = row
+    made.status_reason, made.degraded, made.generation, made.created_at, made.updated_at, made.deleted_at, *rest = rest
+    # Who has claimed it may follow (`_ONE_CLAIMED`).
+    heal_policy, made.reminded, kind, waiting, reminders, at_risk, made.offered_until, *_ = rest
+    made.window = Window(start_at, end_at)
+    made.status = _STATUSES[status]
+    made.reservations, made.events = parts, moments
+    made.heal_policy = None if heal_policy is None else HealPolicy(heal_policy)
+    made.type = LeaseType.SCHEDULED if kind is None else LeaseType(kind)
+    made.waiting = None if waiting is None else read_waiting(waiting)
+    made.reminders = None if reminders is None else tuple(reminders)
+    made.at_risk = bool(at_risk)
+    made.__class__ = Lease
+    lease: Lease = made
+    return lease
 
 
-def _reservation(row: Row[Any], held: tuple[Allocation, ...]) -> Reservation:
-    return Reservation(
-        id=row.id,
-        lease_id=row.lease_id,
-        resource_type=row.resource_type,
-        resource_id=row.resource_id,
-        request=row.request,
-        status=ReservationStatus(row.status),
-        missing_resources=row.missing_resources,
-        resources_changed=row.resources_changed,
-        cloud=row.cloud,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        allocations=held,
-        missing=row.missing,
-        ending=read_ending(row.ending),
-        no_show=read_no_show(row.no_show),
-    )
+def _reservation(row: Row[*tuple[Any, ...]], held: tuple[Allocation, ...]) -> Reservation:
+    made = _new(_OPENED_RESERVATION)
+    made.id, made.lease_id, _, made.resource_type, status, made.created_at, made.updated_at, *rest = row
+    made.resource_id, made.request, made.missing_resources, made.resources_changed, made.cloud, *rest = rest
+    made.missing, ending, no_show, default, _ = rest
+    made.status = _RESERVATION_STATUSES[status]
+    made.allocations = held
+    made.ending = DELETED_AT_ONCE if ending is None else read_ending(ending)
+    made.no_show = None if no_show is None else read_no_show(no_show)
+    made.default_properties = None if default is None else read_default_properties(default)
+    made.__class__ = Reservation
+    reservation: Reservation = made
+    return reservation
 
 
-def _event(row: Row[Any]) -> Event:
-    return Event(
-        id=row.id,
-        lease_id=row.lease_id,
-        type=row.type,
-        time=row.time,
-        status=None if row.status is None else EventStatus(row.status),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+def _event(row: Row[*tuple[Any, ...]]) -> Event:
+    made = _new(_OPENED_EVENT)
+    made.id, made.lease_id, _, made.type, status, made.created_at, made.updated_at, *_, made.time = row
+    made.status = _EVENT_STATUSES[status]
+    made.__class__ = Event
+    event: Event = made
+    return event
 
 
-def save_lease(connection: Connection, before: Lease, after: Lease, now: datetime) -> Lease:
+def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *, locked: bool = True) -> Lease:
     """Write the differences between a lease that this transaction has locked and its new state; return the new state.
+
+    Without `locked` the lease is written only if it has not changed since it was read: `Together.is_complete` says so.
 
     A status reason is cut to `LONGEST_REASON`. Takes one statement each for the lease, its reservations and its events,
     another one each for a lease that waits, for one with reminders of its own and for one that comes to be or is no
@@ -322,7 +436,7 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     """
     check(before, after)
     after = replace(after, status_reason=after.status_reason and after.status_reason[:LONGEST_REASON])
-    if before == after:
+    if before == after and locked:
         return before
     parts = _stamped(before.reservations, after.reservations, now)
     moments = _stamped(before.events, after.events, now)
@@ -333,7 +447,11 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
         reservations=tuple(part for part, _ in parts),
         events=tuple(moment for moment, _ in moments),
     )
-    connection.execute(_SAVE_LEASE, {"key": saved.id, **_changed_lease(saved)})
+    values = {"key": saved.id, **_changed_lease(saved)}
+    if locked:
+        connection.execute(_SAVE_LEASE, values)
+    else:
+        connection.execute(_SAVE_UNCHANGED, {**values, "seen": before.generation})
     if saved.waiting is not None and (saved.waiting, saved.status) != (before.waiting, before.status):
         connection.execute(_SAVE_WAITING, {"key": saved.id, **write_waiting(saved)})
     if write_reminders(saved) != write_reminders(before):
@@ -346,6 +464,9 @@ def save_lease(connection: Connection, before: Lease, after: Lease, now: datetim
     changed_moments = [_changed_event(moment) for moment, changed in moments if changed]
     if changed_moments:
         connection.execute(_SAVE_EVENT, changed_moments)
+    if before.status is not LeaseStatus.OFFERED or saved.deleted_at is None:
+        # An offer that lapses never was a lease, so it has no past.
+        note(connection, saved)
     return saved
 
 
@@ -384,6 +505,7 @@ def _changed_reservation(reservation: Reservation) -> dict[str, Any]:
         "cloud": dict(reservation.cloud),
         "ending": write_ending(reservation.ending),
         "no_show": write_no_show(reservation.no_show),
+        "default_properties": write_default_properties(reservation.default_properties),
         "updated_at": reservation.updated_at,
     }
 
@@ -410,6 +532,7 @@ _SAVE_LEASE = _save(
     "heal_policy",
     "reminded",
 )
+_SAVE_UNCHANGED = _SAVE_LEASE.where(leases.c.generation == bindparam("seen"))
 _SAVE_WAITING = _save(leases, "waiting", "waiting_since")
 _SAVE_REMINDERS = _save(leases, "reminders", "remind_at")
 _SAVE_RISK = _save(leases, "at_risk")
@@ -423,6 +546,7 @@ _SAVE_RESERVATION = _save(
     "cloud",
     "ending",
     "no_show",
+    "default_properties",
     "updated_at",
 )
 _SAVE_EVENT = _save(events, "time", "status", "updated_at")

@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import String, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, String, bindparam, case, cast, func, insert, literal, select, update
+from sqlalchemy.dialects import mysql
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.db.store import GenerationRaceError
@@ -23,7 +24,7 @@ from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row
 
     from leasehold.db.store import Database
 
@@ -51,6 +52,43 @@ _BUMP = (
 )
 
 
+def _head(generation: ColumnElement[int]) -> ColumnElement[str]:
+    """Return what the nonces of a row begin with whose newest is of this generation."""
+    return cast(generation, String) + literal(":", String)
+
+
+def _begins_with(head: ColumnElement[str]) -> ColumnElement[bool]:
+    return func.substr(pools.c.nonces, 1, func.length(head)) == head
+
+
+_NEXT = pools.c.generation + literal(1, BigInteger)
+_OLD_NONCES = func.substr(
+    pools.c.nonces, func.length(_head(pools.c.generation)) + 1, (KEPT - 1) * NONCE_LENGTH, type_=String
+)
+_ADDED = _head(_NEXT) + bindparam("nonce", type_=String)
+_MOVED_NONCES = _ADDED + _OLD_NONCES
+_HAS_NEWEST = _begins_with(_head(pools.c.generation))
+_COLUMNS = (pools.c.name, pools.c.generation, pools.c.nonces, pools.c.waiting)
+_MOVE = (
+    update(pools)
+    .where(pools.c.name == bindparam("pool"), _HAS_NEWEST)
+    .values(generation=_NEXT, nonces=_MOVED_NONCES)
+    .returning(*_COLUMNS)
+)
+# MariaDB returns rows from an INSERT only. It sets columns one after the other: the second sees the new nonces.
+_MOVE_ON_MARIADB = (
+    mysql.insert(pools)
+    .values(name=bindparam("pool"), generation=0, nonces="")
+    .on_duplicate_key_update(
+        [
+            ("nonces", case((_HAS_NEWEST, _MOVED_NONCES), else_=pools.c.nonces)),
+            ("generation", case((_begins_with(_ADDED), _NEXT), else_=pools.c.generation)),
+        ]
+    )
+    .returning(*_COLUMNS)
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PoolState:
     """A pool's row at one moment: its generation, and its `nonces` as stored.
@@ -73,6 +111,16 @@ class PoolState:
             return False
         # An older version's generations have no nonce; a nonce there shows that they were lost and used again.
         return all(self._nonce(each) is None for each in range(newest + 1, earlier.generation + 1))
+
+    def is_same(self, other: PoolState) -> bool:
+        """Say whether both are certainly one decision's; how many nonces of earlier ones each has does not count."""
+        nonce = self._nonce(self.generation)
+        return self.generation == other.generation and nonce is not None and nonce == other._nonce(other.generation)
+
+    def before(self) -> PoolState:
+        """Return the state before the decision that wrote the newest nonce, without the oldest nonce that it had."""
+        generation = self.generation - 1
+        return PoolState(generation, f"{generation}:{self.nonces[self._begin + NONCE_LENGTH :]}", self.waiting)
 
     def bumped(self) -> dict[str, Any]:
         """Return the parameters of the statement that moves the row from exactly this state to the next."""
@@ -119,12 +167,16 @@ def new_nonce() -> str:
 
 
 class LockedPools(dict[str, int]):
-    """The generations of the pools that a transaction has locked, by name; `states` has their rows."""
+    """The generations of the pools that a transaction has locked, by name; `states` has their rows.
 
-    def __init__(self, states: dict[str, PoolState]) -> None:
-        """Take the rows as they were read under the lock."""
+    `moved` has the rows of those that the same statement has moved to the next generation.
+    """
+
+    def __init__(self, states: dict[str, PoolState], moved: dict[str, PoolState] | None = None) -> None:
+        """Take the rows as they were when they were locked, and those that were moved by the same statement."""
         super().__init__({name: state.generation for name, state in states.items()})
         self.states = states
+        self.moved = moved or {}
 
 
 def lock_order(names: Iterable[str]) -> list[str]:
@@ -165,6 +217,27 @@ def lock_pools(connection: Connection, names: Collection[str]) -> LockedPools:
     return LockedPools(_states(rows))
 
 
+def move_pools(connection: Connection, names: Collection[str]) -> LockedPools:
+    """Do as `lock_pools`, and move each pool to its next generation by the same statement.
+
+    This is for transactions that are rolled back unless they change the pools. The generations are those from before,
+    as `lock_pools` returns them, and `bump_pools` then finds nothing left to do. The lock keeps every other transaction
+    of this node from the row, and on Galera the write conflicts with that of any other node, whenever it is made. A row
+    of a version before schema 0005 is only locked.
+    """
+    move = _MOVE_ON_MARIADB if connection.dialect.name == "mysql" else _MOVE
+    states: dict[str, PoolState] = {}
+    moved: dict[str, PoolState] = {}
+    for name in lock_order(names):
+        nonce = new_nonce()
+        after = _states(connection.execute(move, {"pool": name, "nonce": nonce}).all()).get(name)
+        if after is not None and after.nonces.startswith(f"{after.generation}:{nonce}"):
+            states[name], moved[name] = after.before(), after
+        else:
+            states |= _states(connection.execute(_LOCK, {"pool": name}))
+    return LockedPools(states, moved)
+
+
 def read_pools(connection: Connection) -> dict[str, PoolState]:
     """Return the state of each pool, without waiting for a lock."""
     return _states(connection.execute(_READ))
@@ -175,10 +248,11 @@ def _states(rows: Iterable[Row[Any, Any, Any, Any]]) -> dict[str, PoolState]:
 
 
 def bump_pools(connection: Connection, locked: LockedPools) -> None:
-    """Move each pool from the generation that was read to the next one.
+    """Move each pool from the generation that was read to the next one, unless `move_pools` has done so.
 
     Raises GenerationRaceError when a pool has moved meanwhile. On Galera this check is the only guard.
     """
     for name in lock_order(locked):
-        if connection.execute(_BUMP, {"pool": name, **locked.states[name].bumped()}).rowcount != 1:
+        moved = name in locked.moved
+        if not moved and connection.execute(_BUMP, {"pool": name, **locked.states[name].bumped()}).rowcount != 1:
             raise GenerationRaceError(name)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import and_, delete, insert, select, update
 
 from leasehold.db.lease import find_lease
-from leasehold.db.tables import leases, preemptions, tasks
+from leasehold.db.tables import events, leases, preemptions, tasks
 from leasehold.db.task import LEASE
 from leasehold.model.preemption import Preemption
-from leasehold.model.states import LeaseStatus
+from leasehold.model.states import EventType, LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 
 def leases_starting(connection: Connection, until: datetime) -> list[Lease]:
-    """Return the leases that start before a moment and have not started, also those that are starting, soonest first.
+    """Return the leases whose start is worked on before a moment and that have not started, soonest first.
 
-    A lease that has not started has a task that is due at its start at the latest, so the index on those is read.
+    That work begins before the lease does by its lead. A lease that has not started has a task that is due then at the
+    latest, so the index on those is read.
     """
     waiting = (LeaseStatus.PENDING, LeaseStatus.STARTING)
     query = (
         select(leases.c.id)
         .join(tasks, tasks.c.subject == leases.c.id)
+        .join(events, and_(events.c.lease_id == leases.c.id, events.c.type == EventType.START))
         .where(tasks.c.kind == LEASE, tasks.c.due_at <= until, leases.c.deleted_at.is_(None))
-        .where(leases.c.status.in_(waiting), leases.c.start_at <= until)
-        .order_by(leases.c.start_at, leases.c.id)
+        .where(leases.c.status.in_(waiting), events.c.time <= until)
+        .order_by(events.c.time, leases.c.id)
     )
     found = (find_lease(connection, ident) for ident in connection.execute(query).scalars().all())
     return [lease for lease in found if lease is not None]

@@ -21,7 +21,7 @@ from leasehold.db.store import GenerationRaceError
 from leasehold.db.tables import allocations, leases, project_use
 from leasehold.model.states import LeaseStatus
 from leasehold.model.use import NAMES, Use
-from leasehold.model.windows import to_seconds
+from leasehold.model.windows import OPEN_END, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -154,10 +154,17 @@ def total(allocated: list[Allocated]) -> Use:
     return sum((each.use for each in allocated), Use())
 
 
-def host_seconds(allocated: list[Allocated], since: datetime) -> int:
-    """Return the sum over all whole hosts of the seconds for which they are allocated from a moment on."""
-    begin = to_seconds(since)
-    return sum(max(0, each.end - max(begin, each.start)) * each.use.hosts for each in allocated)
+def host_seconds(allocated: list[Allocated], since: datetime, open_ended: timedelta) -> int:
+    """Return the sum over all whole hosts of the seconds for which they are allocated from a moment on.
+
+    Without an end these are as many as `open_ended` has.
+    """
+    begin, longest, never = to_seconds(since), int(open_ended.total_seconds()), to_seconds(OPEN_END)
+
+    def ahead(each: Allocated) -> int:
+        return longest if each.end >= never else max(0, each.end - max(begin, each.start))
+
+    return sum(ahead(each) * each.use.hosts for each in allocated)
 
 
 def peak(allocated: list[Allocated], window: Window) -> Use:

@@ -77,8 +77,13 @@ def private_keys(connection: Connection, resource_types: Collection[str]) -> fro
     return frozenset((row.resource_type, row.name) for row in connection.execute(query))
 
 
-def list_properties(connection: Connection, resource_type: str, *, include_private: bool) -> list[PropertyValues]:
-    """Return the keys that some enrolled resource has, by name, with their distinct values."""
+def list_properties(
+    connection: Connection, resource_type: str, *, include_private: bool, but: Collection[int] = ()
+) -> list[PropertyValues]:
+    """Return the keys that some enrolled resource has, by name, with their distinct values.
+
+    The resources with the numbers `but` are left out.
+    """
     query = (
         select(property_definitions.c.name, property_definitions.c.private, resource_properties.c.value)
         .join(resource_properties, resource_properties.c.name == property_definitions.c.name)
@@ -87,6 +92,8 @@ def list_properties(connection: Connection, resource_type: str, *, include_priva
         .where(resources.c.alive == 1)
         .distinct()
     )
+    if but:
+        query = query.where(resources.c.number.not_in(but))
     if not include_private:
         query = query.where(property_definitions.c.private.is_(False))
     found: dict[tuple[str, bool], set[str]] = {}

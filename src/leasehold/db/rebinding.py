@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from leasehold.db.allocation import as_allocation
+from leasehold.db.default_properties import read_default_properties
 from leasehold.db.tables import allocations, leases, reservations
 from leasehold.model.states import LeaseStatus, ReservationStatus
 from leasehold.model.windows import to_seconds
@@ -21,18 +22,21 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
 class Unstarted:
-    """A reservation that has not started, with its request as stored and all that it holds."""
+    """A reservation that has not started, with its request as stored, its default properties and all that it holds."""
 
     id: str
     lease_id: str
     resource_type: str
     request: Mapping[str, Any]
     held: tuple[Allocation, ...] = field(default=())
+    project_id: str = ""
+    default: DefaultProperties | None = None
 
 
 def unstarted_on(
@@ -60,7 +64,10 @@ def unstarted_on(
         .subquery()
     )
     query = (
-        select(allocations, reservations.c.resource_type, reservations.c.request)
+        select(
+            *(allocations, reservations.c.resource_type, reservations.c.request, reservations.c.default_properties),
+            leases.c.project_id,
+        )
         .join(there, there.c.reservation_id == allocations.c.reservation_id)
         .join(reservations, reservations.c.id == allocations.c.reservation_id)
         .join(leases, leases.c.id == allocations.c.lease_id)
@@ -83,5 +90,7 @@ def unstarted_on(
         held = tuple(map(as_allocation, rows))
         if all(each.left_at is None and not each.substitute and each.window == held[0].window for each in held):
             first = rows[0]
-            found.append(Unstarted(first.reservation_id, first.lease_id, first.resource_type, first.request, held))
+            ids = (first.reservation_id, first.lease_id)
+            default = read_default_properties(first.default_properties)
+            found.append(Unstarted(*ids, first.resource_type, first.request, held, first.project_id, default))
     return sorted(found, key=lambda each: (each.held[0].window.start, each.id))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, null, select, union_all, update
 
 from leasehold.db.tables import resource_properties, resources
 from leasehold.model.membership import Membership
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row, Select
+    from sqlalchemy import BindParameter, Connection, Row, Select
 
 _BY_POOL = (
     select(resources)
@@ -27,10 +27,15 @@ _PROPERTIES_BY_POOL = (
     .where(resources.c.pool == bindparam("pool"), resources.c.generation > bindparam("since"))
 )
 
-_BY_NUMBER = select(resources).where(resources.c.number.in_(bindparam("numbers", expanding=True)))
-_PROPERTIES_BY_NUMBER = select(resource_properties).where(
-    resource_properties.c.resource_number.in_(bindparam("numbers", expanding=True))
+_NUMBERS: BindParameter[int] = bindparam("numbers", expanding=True)
+_NOTHING: list[Any] = [null() for column in resources.c if column.name != "number"]
+_BY_NUMBER = union_all(
+    select(resources, null().label("name"), null().label("value")).where(resources.c.number.in_(_NUMBERS)),
+    select(
+        resource_properties.c.resource_number, *_NOTHING, resource_properties.c.name, resource_properties.c.value
+    ).where(resource_properties.c.resource_number.in_(_NUMBERS)),
 )
+"""Resources, and their properties as rows that have nothing else than a number."""
 
 
 def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
@@ -58,6 +63,7 @@ def _resource(row: Row[Any], properties: Mapping[str, str]) -> Resource:
         membership_since=row.membership_since,
         membership_reason=row.membership_reason,
         held_for=row.held_for,
+        projects=None if row.projects is None else frozenset(row.projects),
     )
 
 
@@ -139,6 +145,15 @@ def sharing(
     return [(row.id, row.reference) for row in rows if row.attributes.get(attribute) == values[attribute]]
 
 
+def closed_to(connection: Connection, resource_type: str, project_id: str) -> list[int]:
+    """Return the numbers of the enrolled resources of a type that other projects alone may use."""
+    query = select(resources.c.number, resources.c.projects)
+    rows = connection.execute(
+        query.where(resources.c.type == resource_type, resources.c.alive == 1, resources.c.projects.is_not(None))
+    )
+    return [row.number for row in rows if project_id not in row.projects]
+
+
 def find_resource(connection: Connection, resource_type: str, ident: str) -> Resource | None:
     """Return the enrolled resource with this API id, or None."""
     return _one(connection, _alive(resource_type).where(resources.c.id == ident))
@@ -155,9 +170,14 @@ def resources_by_number(connection: Connection, numbers: Iterable[int]) -> dict[
     wanted = sorted(set(numbers))
     if not wanted:
         return {}
-    rows = connection.execute(_BY_NUMBER, {"numbers": wanted}).all()
-    properties = connection.execute(_PROPERTIES_BY_NUMBER, {"numbers": wanted})
-    return {resource.number: resource for resource in _assemble(rows, properties)}
+    properties: dict[int, dict[str, str]] = {}
+    found = []
+    for row in connection.execute(_BY_NUMBER, {"numbers": wanted}):
+        if row.name is None:
+            found.append(row)
+        else:
+            properties.setdefault(row.number, {})[row.name] = row.value
+    return {row.number: _resource(row, properties.get(row.number, {})) for row in found}
 
 
 def _one(connection: Connection, query: Select[Any]) -> Resource | None:

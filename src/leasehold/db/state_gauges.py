@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NOT_HOLDING = (
     *(LeaseStatus.CREATING, LeaseStatus.PENDING, LeaseStatus.TERMINATED),
-    *(LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT),
+    *(LeaseStatus.IN_PROGRESS, LeaseStatus.TIMEDOUT, LeaseStatus.OFFERED),
 )
 
 

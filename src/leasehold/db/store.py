@@ -15,6 +15,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from leasehold.db.engine import reading, writing
+from leasehold.db.lease_state import keep_states
+from leasehold.db.untold import take, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +77,7 @@ class Database:
     def transact(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work` in one writing transaction and commit it; after a lost race roll back and run all of it again.
 
+        The states of leases that `work` has changed and that no event carries are written with it.
         If `work` raises, nothing is written. Gives up after `retry_seconds` and raises the last error. Raises
         UnknownOutcomeError, without another try, when it is unknown whether a failed commit took effect: its rows may
         be there, and writing them again would grant the same lease twice.
@@ -92,7 +95,9 @@ class Database:
         refused: DBAPIError | None = None
         try:
             with writing(self.engine) as connection:
+                watch(connection)
                 result = work(connection)
+                keep_states(connection, take(connection))
                 try:
                     connection.commit()
                 except DBAPIError as error:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import or_, select
+from sqlalchemy import and_, or_, select
 
-from leasehold.db.tables import allocations, leases, reservations
-from leasehold.model.states import LeaseStatus, ReservationStatus
+from leasehold.db.tables import allocations, events, leases, reservations
+from leasehold.model.states import EventType, LeaseStatus, ReservationStatus
 from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
@@ -36,12 +36,17 @@ def past_holds(connection: Connection, number: int, project_id: str) -> list[tup
 
 
 def project_has_lease(connection: Connection, project_id: str, moment: datetime) -> bool:
-    """Say whether a project has a lease, neither deleted nor ended, whose window includes a moment."""
-    query = select(leases.c.id).where(
-        leases.c.project_id == project_id,
-        leases.c.deleted_at.is_(None),
-        leases.c.status != LeaseStatus.TERMINATED,
-        leases.c.start_at <= moment,
-        leases.c.end_at >= moment,
+    """Say whether a project has a lease, neither deleted nor ended, whose window or lead includes a moment."""
+    started = and_(events.c.lease_id == leases.c.id, events.c.type == EventType.START)
+    query = (
+        select(leases.c.id)
+        .outerjoin(events, started)
+        .where(
+            leases.c.project_id == project_id,
+            leases.c.deleted_at.is_(None),
+            leases.c.status != LeaseStatus.TERMINATED,
+            or_(leases.c.start_at <= moment, events.c.time <= moment),
+            leases.c.end_at >= moment,
+        )
     )
     return connection.execute(query.limit(1)).first() is not None

@@ -111,6 +111,7 @@ resources = Table(
     Column("membership_since", UtcDateTime),
     Column("membership_reason", String(500)),
     Column("held_for", String(36)),
+    Column("projects", JSON(none_as_null=True)),
     UniqueConstraint("type", "id", "alive"),
     UniqueConstraint("type", "reference", "alive"),
     Index("ix_resources_pool_generation", "pool", "generation"),
@@ -165,8 +166,10 @@ leases = Table(
     Column("at_risk", Boolean),
     Column("reminders", JSON(none_as_null=True)),
     Column("remind_at", UtcDateTime),
+    Column("offered_until", UtcDateTime),
     Index("ix_leases_waiting_since", "waiting_since"),
     Index("ix_leases_remind_at", "remind_at"),
+    Index("ix_leases_offered_until", "offered_until"),
     Index("ix_leases_project_id_deleted_at", "project_id", "deleted_at"),
     Index("ix_leases_deleted_at_end_at", "deleted_at", "end_at"),
     **EXACT,
@@ -190,6 +193,7 @@ reservations = Table(
     Column("missing", Integer),
     Column("ending", JSON(none_as_null=True)),
     Column("no_show", JSON(none_as_null=True)),
+    Column("default_properties", JSON(none_as_null=True)),
     Index("ix_reservations_lease_id", "lease_id"),
     **EXACT,
 )
@@ -281,7 +285,7 @@ tasks = Table(
 
 # The event log. A row has no position and no nonce before it is sequenced (`db/event_log.py`). An event of a resource
 # has an empty lease and an empty project; one of a lease has no resource; one of an alarm has a project, but no lease
-# and no resource. `lease_state` is what `payload` does not say of the lease, for the message bus alone.
+# and no resource. `lease_state` is what `payload` does not say of the lease.
 preemptions = Table(
     "preemptions",
     metadata,
@@ -314,6 +318,18 @@ outbox = Table(
     Index("ix_outbox_project_id_position", "project_id", "position"),
     **EXACT,
     **COUNTED,
+)
+
+# States of leases after changes that have no event. Like an event, one belongs to its lease and is purged with it.
+lease_states = Table(
+    "lease_states",
+    metadata,
+    Column("lease_id", String(36), primary_key=True),
+    Column("generation", BigInteger, primary_key=True, autoincrement=False),
+    Column("changed_at", UtcDateTime, nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("lease_state", JSON, nullable=False),
+    **EXACT,
 )
 
 event_log = Table(
@@ -411,6 +427,39 @@ series = Table(
     Column("updated_at", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
     Index("ix_series_project_id", "project_id"),
+    **EXACT,
+)
+
+# Of its secret only a digest is kept (decision 0076).
+feeds = Table(
+    "feeds",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("own", Boolean, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ix_feeds_project_id", "project_id"),
+    **EXACT,
+)
+
+# `scope` is the project, or empty for a public template: names are unique within it (decision 0083).
+lease_templates = Table(
+    "lease_templates",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project_id", String(255), nullable=False),
+    Column("user_id", String(255), nullable=False),
+    Column("scope", String(255), nullable=False),
+    Column("name", String(80), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("request", JSON, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime),
+    Column("generation", BigInteger, nullable=False),
+    UniqueConstraint("scope", "name"),
     **EXACT,
 )
 

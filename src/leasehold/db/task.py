@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from leasehold.db.together import Together, Writer
+
 LEASE = "lease"
 END_NOTICE = "end-notice"
 """Tasks that only `claim_end_notice` claims, because a service that hangs must delay no lease (decision 0041)."""
@@ -57,6 +59,7 @@ _CLAIMED = select(tasks).where(
     tasks.c.id.in_(bindparam("ids", expanding=True)), tasks.c.claimed_by == bindparam("claimer")
 )
 
+_ADD = insert(tasks)
 _HOLDER = select(tasks.c.claimed_by).where(tasks.c.id == bindparam("key")).with_for_update()
 _FINISH = (
     update(tasks)
@@ -90,10 +93,10 @@ class Claim:
     made_at: float = field(default_factory=time.monotonic, compare=False)
 
 
-def add_task(connection: Connection, kind: str, subject: str, due_at: datetime, project_id: str | None = None) -> None:
+def add_task(connection: Writer, kind: str, subject: str, due_at: datetime, project_id: str | None = None) -> None:
     """Write a task, due at a moment; `project_id` is the project whose share of the claims it counts to."""
     row = {"kind": kind, "subject": subject, "due_at": due_at, "attempts": 0, "project_id": project_id}
-    connection.execute(insert(tasks), row)
+    connection.execute(_ADD, row)
 
 
 def hurry_task(connection: Connection, kind: str, subject: str, due_at: datetime) -> bool:
@@ -167,14 +170,25 @@ def finish_task(
     error: str | None = None,
     attempts: int = 0,
     refusals: int = 0,
-) -> None:
+) -> bool:
     """Release the claim and set when the task is due next; None: not until it is made due.
 
-    `attempts` and `refusals` are the failed tries so far. Does nothing when the claim has been lost. `error` is cut to
-    `LONGEST_ERROR`.
+    `attempts` and `refusals` are the failed tries so far. Does nothing and returns False when the claim has been lost.
+    `error` is cut to `LONGEST_ERROR`.
     """
-    values = {"key": claim.id, "claimer": claim.claimer, "due": due_at, "attempts": attempts, "refusals": refusals}
-    connection.execute(_FINISH, {**values, "error": None if error is None else error[:LONGEST_ERROR]})
+    values = {**_finished(claim, due_at), "attempts": attempts, "refusals": refusals}
+    values |= {"error": None if error is None else error[:LONGEST_ERROR]}
+    return connection.execute(_FINISH, values).rowcount == 1
+
+
+def finish_with(writes: Together, claim: Claim, due_at: datetime | None) -> None:
+    """Do as `finish_task` after a success, with other writes; `Together.is_complete` says whether the claim held."""
+    writes.execute(_FINISH, _finished(claim, due_at))
+
+
+def _finished(claim: Claim, due_at: datetime | None) -> dict[str, object]:
+    base = {"key": claim.id, "claimer": claim.claimer, "due": due_at}
+    return {**base, "attempts": 0, "refusals": 0, "error": None}
 
 
 def remove_task(connection: Connection, claim: Claim) -> bool:

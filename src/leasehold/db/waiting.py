@@ -6,26 +6,30 @@ so they need no statement to learn that nobody waits.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections import defaultdict
+from datetime import timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import BigInteger, bindparam, func, or_, select, update
 
 from leasehold.db.pool import lock_order
 from leasehold.db.tables import allocations, leases, pools, resources, tasks
 from leasehold.db.task import LEASE
+from leasehold.db.waits import read_waiting
 from leasehold.model.states import LeaseStatus
-from leasehold.model.waiting import Waiting, WaitingLease
+from leasehold.model.waiting import WaitingLease
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import Connection
 
     from leasehold.db.pool import LockedPools
-    from leasehold.model.lease import Lease
+    from leasehold.model.margins import Margins
+    from leasehold.model.waiting import Waiting
 
 MOST = 100
 """How many leases that wait are looked at together: the others are tried when their pause is over."""
@@ -60,48 +64,6 @@ _FIRST_END = (
 )
 _LONGER = select(func.count()).select_from(leases).where(leases.c.waiting_since < bindparam("since"))
 _MARK = update(pools).where(pools.c.name == bindparam("pool")).values(waiting=bindparam("flag"))
-
-
-def write_waiting(lease: Lease) -> dict[str, Any]:
-    """Return the columns of a lease that say what it waits for."""
-    waiting = lease.waiting
-    if waiting is None:
-        return {"waiting": None, "waiting_since": None}
-    stored = {
-        "since": waiting.since.isoformat(),
-        "next_try": waiting.next_try.isoformat(),
-        "pause": waiting.pause.total_seconds(),
-        "pools": sorted(waiting.pools),
-        "retries": waiting.retries,
-        "deadline": None if waiting.deadline is None else waiting.deadline.isoformat(),
-        "tried": waiting.tried,
-        "passed_over": waiting.passed_over,
-        "granted": waiting.granted,
-        "use_disabled": waiting.use_disabled,
-        **({"draws": sorted(waiting.draws)} if waiting.draws else {}),
-    }
-    return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
-
-
-def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
-    """Return what `write_waiting` has written."""
-    if stored is None:
-        return None
-    deadline = stored["deadline"]
-    return Waiting(
-        since=datetime.fromisoformat(stored["since"]),
-        next_try=datetime.fromisoformat(stored["next_try"]),
-        pause=timedelta(seconds=stored["pause"]),
-        pools=frozenset(stored["pools"]),
-        retries=stored["retries"],
-        deadline=None if deadline is None else datetime.fromisoformat(deadline),
-        tried=stored["tried"],
-        passed_over=stored["passed_over"],
-        granted=stored["granted"],
-        # A lease that an older version has kept does not say it.
-        use_disabled=stored.get("use_disabled", False),
-        draws=frozenset(stored.get("draws", ())),
-    )
 
 
 def waiting_for(connection: Connection, pool_names: Collection[str]) -> Iterator[WaitingLease]:
@@ -154,20 +116,26 @@ def hurry_tries(connection: Connection, lease_ids: Sequence[str], due: datetime)
         connection.execute(_HURRY, {"ids": sorted(lease_ids), "due": due})
 
 
-def next_clean(connection: Connection, waiting: Waiting, cleaning: timedelta, now: datetime) -> datetime | None:
+def next_clean(connection: Connection, waiting: Waiting, margins: Margins, now: datetime) -> datetime | None:
     """Return when to try a lease because the next resources that ended leases had are clean; None: nothing is cleaned.
 
     They were released before, mostly, and all who wait were tried in vain. As with `hurry_waiting` the `AT_ONCE` that
-    have waited longest come first, and those beyond `MOST` wait for their pause.
+    have waited longest come first, and those beyond `MOST` wait for their pause. Takes no statement without cleaning.
     """
-    ahead = connection.execute(_LONGER, {"since": waiting.since}).scalar_one()
+    cleaned: dict[timedelta, list[str]] = defaultdict(list)
+    for pool in sorted(waiting.pools):
+        cleaned[margins.of(pool)].append(pool)
+    cleaned.pop(timedelta(0), None)
+    ahead = connection.execute(_LONGER, {"since": waiting.since}).scalar_one() if cleaned else MOST
     if ahead >= MOST:
         return None
-    values = {"after": to_seconds(now - cleaning), "until": to_seconds(now), "pools": sorted(waiting.pools)}
-    end: int | None = connection.execute(_FIRST_END, values).scalar_one()
-    if end is None:
-        return None
-    return from_seconds(end) + cleaning + (timedelta(0) if ahead < AT_ONCE else SOON)
+    moments = []
+    for cleaning, pool_names in cleaned.items():
+        values = {"after": to_seconds(now - cleaning), "until": to_seconds(now), "pools": pool_names}
+        end: int | None = connection.execute(_FIRST_END, values).scalar_one()
+        if end is not None:
+            moments.append(from_seconds(end) + cleaning)
+    return min(moments) + (timedelta(0) if ahead < AT_ONCE else SOON) if moments else None
 
 
 def _mark(connection: Connection, names: Collection[str], *, flag: bool) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import requests
 
 from leasehold.conf.errors import ConfigurationError
-from leasehold.enforcement.bounded_post import posted
+from leasehold.http.bounded import cause, read_at_most, requested
 from leasehold.model.errors import ExternallyDeniedError, NoDecisionError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ExternalService:
                     raise ExternallyDeniedError(self._message(answer))
                 why = f"it answered {answer.status_code}"
         except requests.RequestException as error:
-            why = _cause(error)
+            why = cause(error)
         if self._settings.allows_on_failure:
             log.warning("The external service did not decide about %s, which is allowed therefore: %s", call, why)
             return
@@ -110,7 +110,7 @@ class ExternalService:
             with self._post(Call.END, body) as answer:
                 status = answer.status_code
         except requests.RequestException as error:
-            raise UndeliveredError(_cause(error)) from error
+            raise UndeliveredError(cause(error)) from error
         if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             message = f"it answered {status}"
             raise UndeliveredError(message)
@@ -119,12 +119,13 @@ class ExternalService:
         # A redirect is not followed: it would carry the token to another place, and turn the POST into a GET.
         token = self._settings.token
         headers = {"Content-Type": "application/json", **({"X-Auth-Token": token} if token else {})}
-        return posted(self._urls[call] or "", json.dumps(body), headers, self._settings.seconds, self._settings.cafile)
+        url, settings = self._urls[call] or "", self._settings
+        return requested("POST", url, json.dumps(body), headers, settings.seconds, settings.cafile)
 
     def _message(self, answer: requests.Response) -> str:
         """Return the `message` of a denial as one bounded line, or the generic text if it has none."""
         try:
-            content = json.loads(self._read(answer))
+            content = json.loads(read_at_most(answer, LONGEST_ANSWER))
         except (requests.RequestException, ValueError, RecursionError):
             return GENERIC
         message = content.get("message") if isinstance(content, dict) else None
@@ -132,16 +133,6 @@ class ExternalService:
             return GENERIC
         printable = "".join(each if each.isprintable() else " " for each in message)
         return printable.strip()[:LONGEST_MESSAGE] or GENERIC
-
-    def _read(self, answer: requests.Response) -> bytes:
-        """Return the body; raises ValueError if it is too long."""
-        content = b""
-        for part in answer.iter_content(4096):
-            content += part
-            if len(content) > LONGEST_ANSWER:
-                message = "the answer is too long"
-                raise ValueError(message)
-        return content
 
 
 def _below(base: str | None, call: Call) -> str | None:
@@ -161,14 +152,3 @@ def _check_url(call: Call, url: str) -> None:
     if not fine:
         message = f"The URL of {NAME} for {call} cannot be used; it has to be like http://approval.example.org/v1/."
         raise ConfigurationError(message)
-
-
-def _cause(error: requests.RequestException) -> str:
-    """Return the cause without the URL, which may hold a password."""
-    if isinstance(error, requests.Timeout):
-        return "it did not answer in time"
-    if isinstance(error, requests.exceptions.SSLError):
-        return "its certificate is not trusted, or it does not speak TLS"
-    if isinstance(error, requests.ConnectionError):
-        return "it cannot be reached, or closed the connection"
-    return f"its answer cannot be read ({type(error).__name__})"

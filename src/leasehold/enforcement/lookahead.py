@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import TooFarAheadError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class MaxLookaheadFilter:
         """Read the limits."""
         self._start = settings.limits.start_lookahead
         self._end = settings.limits.end_lookahead
+        self._open_ended = settings.open_ended
 
     @property
     def limits(self) -> bool:
@@ -34,14 +36,17 @@ class MaxLookaheadFilter:
     def check_create(self, lease: Lease, deciding: Deciding) -> None:
         """Raise TooFarAheadError for a new lease beyond a horizon."""
         _check("start", lease.window.start, self._start, deciding.now)
-        _check("end", lease.window.end, self._end, deciding.now)
+        _check("end", self._end_of(lease, deciding), self._end, deciding.now)
 
     def check_update(self, lease: Lease, proposed: Lease, deciding: Deciding) -> None:
         """Raise TooFarAheadError for a start or an end that moves later, beyond its horizon."""
         if proposed.window.start > lease.window.start:
             _check("start", proposed.window.start, self._start, deciding.now)
         if proposed.window.end > lease.window.end:
-            _check("end", proposed.window.end, self._end, deciding.now)
+            _check("end", self._end_of(proposed, deciding), self._end, deciding.now)
+
+    def _end_of(self, lease: Lease, deciding: Deciding) -> datetime:
+        return counted(lease, self._open_ended, deciding.now).end if lease.open_ended else lease.window.end
 
 
 def _check(what: str, moment: datetime, most: timedelta | None, now: datetime) -> None:

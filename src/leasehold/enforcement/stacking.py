@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.db.project import allocated_to, count_open_leases, enter, host_seconds, peak
+from leasehold.enforcement.open_end import counted
 from leasehold.model.errors import TooManyHoursError, TooManyLeasesError, TooMuchHeldError
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from leasehold.db.project import Allocated
     from leasehold.enforcement.deciding import Deciding
     from leasehold.model.lease import Lease
-    from leasehold.model.windows import Window
 
 HOUR = 3600
 
@@ -28,6 +28,7 @@ class StackingFilter:
     def __init__(self, settings: LeaseSettings) -> None:
         """Read the limits."""
         self._limits = settings.limits
+        self._open_ended = settings.open_ended
 
     @property
     def limits(self) -> bool:
@@ -58,7 +59,7 @@ class StackingFilter:
         if inside and hosts <= before:
             return
         self._check_hosts(proposed, hosts, deciding)
-        if hosts * _ahead(proposed.counted_window, deciding) > before * _ahead(lease.counted_window, deciding):
+        if hosts * self._ahead(proposed, deciding) > before * self._ahead(lease, deciding):
             self._check_hours(proposed, hosts, deciding)
 
     def _check_count(self, lease: Lease, deciding: Deciding) -> None:
@@ -88,14 +89,14 @@ class StackingFilter:
             raise TooMuchHeldError(message, field="reservations", details=details)
 
     def _check_hours(self, lease: Lease, hosts: int, deciding: Deciding) -> None:
-        asked = hosts * _ahead(lease.counted_window, deciding)
+        asked = hosts * self._ahead(lease, deciding)
         for of, user_id, most in (
             ("user", lease.user_id, self._limits.user_host_hours),
             ("project", None, self._limits.project_host_hours),
         ):
             if most is None:
                 continue
-            held = host_seconds(_others(lease, deciding, user_id), deciding.now)
+            held = host_seconds(_others(lease, deciding, user_id), deciding.now, self._open_ended)
             if held + asked > most * HOUR:
                 whose = "your other leases in this project" if user_id else "the project's other leases"
                 message = (
@@ -106,6 +107,11 @@ class StackingFilter:
                 details = {"limit": most, "asked": asked / HOUR, "held": held / HOUR, "of": of}
                 raise TooManyHoursError(message, field="reservations", details=details)
 
+    def _ahead(self, lease: Lease, deciding: Deciding) -> int:
+        """Return the seconds of a lease that lie ahead."""
+        window = counted(lease, self._open_ended, deciding.now)
+        return max(0, int((window.end - max(window.start, deciding.now)).total_seconds()))
+
 
 def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Allocated]:
     whole = deciding.types.whole
@@ -115,8 +121,3 @@ def _others(lease: Lease, deciding: Deciding, user_id: str | None) -> list[Alloc
 def _hosts(lease: Lease, deciding: Deciding) -> int:
     """Return how many whole hosts the lease may get by its requests."""
     return sum(deciding.types.use(part).hosts for part in lease.kept)
-
-
-def _ahead(window: Window, deciding: Deciding) -> int:
-    """Return the seconds of a window that lie ahead."""
-    return max(0, int((window.end - max(window.start, deciding.now)).total_seconds()))

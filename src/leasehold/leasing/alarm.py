@@ -63,7 +63,7 @@ def make_alarm(service: Service, caller: Caller, draft: AlarmDraft, sight: Sight
 
     def try_out(snapshots: Mapping[str, Snapshot], now: datetime) -> None:
         """Raise the errors that only the names of the properties show."""
-        allocate(asked, snapshots[kind.pool], _terms(service, draft.duration, now))
+        allocate(asked, snapshots[kind.pool].for_project(caller.project_id), _terms(service, draft.duration, now))
 
     service.look([kind.pool], try_out, conditions_of([(kind, part.request)]))
     new = Alarm(
@@ -200,7 +200,8 @@ def _count(service: Service, alarm: Alarm, snapshots: Mapping[str, Snapshot], no
         return Count(None, f"The plugin of {alarm.resource_type} cannot be used. Tell an operator.")
     try:
         asked = Asked(found.kind, found.kind.load(alarm.request), place=PLACE)
-        return Count(most_available(asked, snapshots[found.kind.pool], _terms(service, alarm.duration, now)))
+        view = snapshots[found.kind.pool].for_project(alarm.project_id)
+        return Count(most_available(asked, view, _terms(service, alarm.duration, now)))
     except TakesTooLongError:
         return Count(None, "The count takes too long. Ask for simpler properties, in a new alarm.")
     except LeaseholdError as error:

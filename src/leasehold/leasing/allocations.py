@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from leasehold.db.allocation import Grant, end_allocations, insert_allocations, move_allocations
+from leasehold.db.allocation import Grant, end_allocations, insert_allocations, leave_allocations, move_allocations
 from leasehold.leasing.decide import promised_window
 from leasehold.model.errors import InUseError
+from leasehold.model.lead import Lead
 from leasehold.model.segment import Cause
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window, to_seconds
@@ -46,10 +47,13 @@ def promise(
     decided: Sequence[Sequence[Pick]],
     generations: Mapping[str, int],
     window: Window,
-) -> None:
-    """Write the allocations of a lease that is granted in a window: what was decided for each of its reservations.
+) -> list[tuple[Any, ...]]:
+    """Write the allocations of a lease that is granted: what was decided for each of its reservations.
 
-    One statement for all reservations that hold their resources equally long after the end.
+    `window` is that of the lease with its lead, as far as it lies ahead.
+
+    One statement for all reservations that hold their resources equally long after the end. Returns the rows as
+    `insert_allocations` does.
     """
     grants: dict[Window, list[Grant]] = {}
     for reservation, part, chosen in zip(lease.reservations, asked, decided, strict=True):
@@ -57,8 +61,11 @@ def promise(
         for pick in chosen:
             held = grants.setdefault(reservation.ending.held(window), [])
             held.append(Grant(pool, generations[pool] + 1, reservation.id, pick))
-    for held_window, granted in grants.items():
-        insert_allocations(connection, lease.id, held_window, granted, Cause.GRANTED)
+    return [
+        row
+        for held_window, granted in grants.items()
+        for row in insert_allocations(connection, lease.id, held_window, granted, Cause.GRANTED)
+    ]
 
 
 def pool_of(part: Reservation, types: ResourceTypes) -> str | None:
@@ -97,9 +104,9 @@ def left_by(part: Reservation) -> list[Allocation]:
 def whole_left_by(part: Reservation) -> list[Allocation]:
     """Return the whole hosts in `left_by` that failed: the reservation may take them back with their servers.
 
-    A host that was swapped away is none of them.
+    A host that its owner gave up is none of them.
     """
-    return [held for held in left_by(part) if held.demand is None and not held.swapped]
+    return [held for held in left_by(part) if held.demand is None and not held.given_up]
 
 
 def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapshot, window: Window) -> None:
@@ -125,7 +132,8 @@ def check_left(left: Sequence[Allocation], picks: Sequence[Pick], others: Snapsh
 class Rewriting:
     """One reservation whose allocations move with its lease to another window, at a generation of its pool.
 
-    `ending` is how the reservation ends from now on.
+    `ending` is how the reservation ends from now on. `vacated` are the ids of the allocations that it gives up unused;
+    with `leaves`, servers that come there all the same stay (`Driver.vacates`).
     """
 
     lease: Lease
@@ -134,11 +142,14 @@ class Rewriting:
     generation: int
     now: datetime
     ending: Ending
+    vacated: frozenset[int] = frozenset()
+    leaves: bool = False
 
     @property
     def ahead(self) -> Window:
         """The part that still lies ahead of the time in which it holds resources."""
-        return promised_window(self.window.start, self.ending.held(self.window).end, self.now)
+        begin = Lead(self.lease.lead, self.now).reserved(self.window).start
+        return promised_window(begin, self.ending.held(self.window).end, self.now)
 
     def moved(self, held: Allocation) -> Window:
         """Return the new window of an allocation that stays: a bound changes only if that of the lease, or its ending.
@@ -147,7 +158,11 @@ class Rewriting:
         passed is never allocated again: another lease may have had the resource since.
         """
         before = self.lease.window
-        begin = held.window.start if self.window.start == before.start else self.ahead.start
+        same_start = self.window.start == before.start
+        if same_start and not self.window.duration and not self.lease.reached(EventType.START):
+            # It is never started, so nothing is reserved for the work of its start.
+            same_start = held.window.start >= self.window.start
+        begin = held.window.start if same_start else self.ahead.start
         same_end = self.window.end == before.end and self.ending == self.part.ending
         end = held.window.end if same_end else self.ahead.end
         return Window(begin, max(begin, end))
@@ -166,6 +181,8 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
     stays: dict[Window, list[Allocation]] = {}
     goes: list[Allocation] = []
     for held in held_by(to.part, to.lease):
+        if held.id in to.vacated:
+            continue
         if wanted[_key(held.pick)] > 0:
             wanted[_key(held.pick)] -= 1
             stays.setdefault(to.moved(held), []).append(held)
@@ -182,6 +199,7 @@ def rewrite(connection: Connection, to: Rewriting, picks: Sequence[Pick], pool: 
     for window, staying in stays.items():
         move_allocations(connection, staying, to.generation, window, to.now, to.cause)
     _end(connection, to, goes, used)
+    _vacate(connection, to)
     # A substitute that gets other slots is still one (feature J4).
     substitutes = {held.resource_number for held in goes if held.substitute}
     fresh = []
@@ -203,6 +221,19 @@ def _end(connection: Connection, to: Rewriting, goes: Sequence[Allocation], stay
         ending = [held for held in goes if released == (not touched or held.resource_number in stays)]
         if ending:
             end_allocations(connection, ending, to.generation, to.now, Cause.AMENDED, released=released)
+
+
+def _vacate(connection: Connection, to: Rewriting) -> None:
+    """Vacate what the reservation gives up unused; something may have come there since the look at the cloud."""
+    vacated = [held for held in to.part.allocations if held.id in to.vacated]
+    if not vacated:
+        return
+    if not to.lease.reached(EventType.START):
+        end_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED, released=True, left=True)
+    elif to.leaves:
+        leave_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED)
+    else:
+        end_allocations(connection, vacated, to.generation, to.now, Cause.DROPPED, released=False)
 
 
 def _key(pick: Pick) -> tuple[int, int, frozenset[tuple[str, int]] | None]:

@@ -19,16 +19,20 @@ from leasehold.db.task import LEASE, hurry_task
 from leasehold.db.waiting import hurry_waiting
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
+from leasehold.leasing import vacating
 from leasehold.leasing.allocations import pools_of
 from leasehold.leasing.amended import Amendment
 from leasehold.leasing.approval import Approval, approved
-from leasehold.leasing.dates import new_window
+from leasehold.leasing.dates import check_open_end, new_window
+from leasehold.leasing.default_properties import condition_in, names_properties
 from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.flags import put_flag_event, with_flags
+from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.once import done_before
 from leasehold.leasing.reallocation import Reallocation
 from leasehold.leasing.requests import Read, conditions_of, ending_of, no_show_of, place_of, read_requests
+from leasehold.leasing.vacating import Vacated
 from leasehold.metrics.decision import decision
 from leasehold.model.caller import EVERYTHING, Caller
 from leasehold.model.errors import (
@@ -48,7 +52,7 @@ from leasehold.model.transitions import Trigger, can
 from leasehold.model.tries import as_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -88,7 +92,7 @@ def amend_lease(
     Raises NotFoundError; StaleError when the lease's generation is not `if_generation`; BusyError while it is starting
     or ending, or when it changed during each of five tries; InvalidInputError for a change that is not allowed;
     WaitingLeaseError for the reservations of a lease that waits; ConflictError for dropping all that it has;
-    NotEnoughError or InUseError when it does not fit; the errors of `approved`.
+    NotEnoughError or InUseError when it does not fit; the errors of `vacating.named` and of `approved`.
     """
     lease = _amend(service, lease_id, changes, if_generation, sight, once)
     service.wake()
@@ -123,10 +127,15 @@ def _amend(
             raise StaleError
         if changes.nothing:
             return seen
-        if seen.waits and (changes.reservations is not None or changes.drops):
+        if changes.open_ended and not seen.open_ended:
+            check_open_end(service.settings.leases.open_ended, seen.type)
+        if seen.waits and changes.changes_parts:
             raise WaitingLeaseError
-        _check_drops(seen, changes.drops)
-        amendment = _read(service, seen, changes, sight)
+        _check_drops(seen, changes)
+        vacated = None if changes.vacates is None else vacating.named(service, seen, *changes.vacates)
+        if vacated is None and changes.vacates is not None:
+            return seen
+        amendment = _read(service, seen, changes, sight) if vacated is None else _without(changes, sight, vacated)
         try:
             decide = partial(_decide, service, seen, amendment, once)
             # A maintenance window is the operator's own, and nobody approved it when it was made.
@@ -141,7 +150,9 @@ def _amend(
 
 def _decide(service: Service, seen: Lease, amendment: Amendment, once: Once | None, approval: Approval) -> Lease:
     try:
-        return service.decide(_Work(service, seen, amendment, once, approval), _conditions(service, seen, amendment))
+        return decide_anew(
+            service, _Work(service, seen, amendment, once, approval), _conditions(service, seen, amendment)
+        )
     except IntegrityError:
         # A request about another lease may have committed with this key at the same time, which raises its own error.
         if done := _done_before(service, once):
@@ -167,13 +178,14 @@ def _see(service: Service, lease_id: str) -> Lease:
     return lease
 
 
-def _check_drops(lease: Lease, drops: Collection[str]) -> None:
-    """Raise an error if the lease cannot lose these reservations now."""
-    kept = {part.id for part in lease.kept}
+def _check_drops(lease: Lease, changes: LeaseChanges) -> None:
+    """Raise an error if the lease cannot lose these reservations, or a resource, now."""
+    kept, drops = {part.id for part in lease.kept}, changes.drops
     for ident in sorted(set(drops) - kept):
         raise NotFoundError("reservation_id", ident)
-    if drops and lease.status not in DROPPABLE:
-        message = f"The lease is {lease.status}; a reservation of it is dropped while it is pending or active."
+    if (drops or changes.vacates) and lease.status not in DROPPABLE:
+        what = "reservation" if drops else "resource"
+        message = f"The lease is {lease.status}; a {what} of it is dropped while it is pending or active."
         raise BusyError(message)
     if drops and kept == set(drops):
         message = "A lease keeps one reservation at least; delete the lease instead of dropping the last one."
@@ -188,6 +200,8 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         message = f"The request changes {len(changed)} reservations, and the lease has {len(by_id)}; name each once."
         raise InvalidInputError(message, field="reservations")
 
+    vacated: dict[str, Vacated] = {}
+
     def understand(raw: Mapping[str, Any]) -> Read:
         reservation = _named(by_id, raw)
         found = service.types.get(reservation.resource_type)
@@ -197,7 +211,11 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
         before, asked = kind.load(reservation.request), kind.asked(raw)
         # What a no-show has left of a request may be nothing, which nobody may ask for.
         nothing = not asked and reservation.no_show is not None and not kind.amount(before)
-        request = before if nothing else kind.amend(reservation, asked)
+        smaller = (
+            vacating.surplus(service, lease, reservation, found, asked) if changes.shrinks else Vacated(reservation)
+        )
+        vacated[reservation.id] = smaller
+        request = before if nothing else kind.amend(smaller.part, asked)
         kind.check_ending(request, ending)
         return Read(found, request, before, ending, no_show)
 
@@ -207,7 +225,23 @@ def _read(service: Service, lease: Lease, changes: LeaseChanges, sight: Sight) -
     places = {ident: place_of(position) for position, ident in enumerate(idents)}
     endings = {ident: part.ending for ident, part in zip(idents, reading.parts, strict=True)}
     no_shows = {ident: part.no_show for ident, part in zip(idents, reading.parts, strict=True)}
-    return Amendment(changes, requests, places, reading.hidden, sight.disabled, endings, no_shows)
+    return Amendment(
+        *(changes, requests, places, reading.hidden, sight.disabled, endings, no_shows),
+        vacated={ident: each.allocations for ident, each in vacated.items()},
+        lowered={ident: each.part.request for ident, each in vacated.items()},
+        naming=frozenset(
+            ident
+            for ident, part in zip(idents, reading.parts, strict=True)
+            if names_properties(part.type.kind, part.request)
+        ),
+    )
+
+
+def _without(changes: LeaseChanges, sight: Sight, vacated: Vacated) -> Amendment:
+    """Return the amendment by which a reservation loses a resource, and everything else stays."""
+    part, asks = vacated.part, {vacated.part.id: vacated.part.request}
+    lost = {part.id: vacated.allocations}
+    return Amendment(changes, asks, {}, frozenset(), sight.disabled, {part.id: part.ending}, vacated=lost, lowered=asks)
 
 
 def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequence[tuple[str, Expression]]:
@@ -215,8 +249,10 @@ def _conditions(service: Service, lease: Lease, amendment: Amendment) -> Sequenc
     if amendment.changes.moves_nothing:
         return ()
     found = [(service.types.find(part.resource_type), part) for part in lease.kept]
-    kinds = [(each.kind, amendment.request(part)) for each, part in found if each is not None]
-    return conditions_of((kind, kind.load(request)) for kind, request in kinds)
+    usable = [(each.kind, part) for each, part in found if each is not None]
+    conditions = conditions_of((kind, kind.load(amendment.request(part))) for kind, part in usable)
+    defaults = [(kind.pool, amendment.default(part)) for kind, part in usable]
+    return conditions + [(pool, condition_in(default)) for pool, default in defaults if default is not None]
 
 
 def _named(by_id: Mapping[str, Reservation], raw: Mapping[str, Any]) -> Reservation:
@@ -268,15 +304,7 @@ class _Work:
             raise _ChangedMeanwhileError
         now = self.service.now()
         if changes.moves_nothing:
-            after = rearmed(lease, changes.described(lease), now, self.service.settings.manager.warn_before_end)
-            after = save_lease(connection, lease, after, now)
-            if after.name != lease.name:
-                put_event(connection, LeaseNews.RENAMED, after, now)
-            if after.heal_policy != lease.heal_policy:
-                put_event(connection, LeaseNews.HEAL_POLICY, after, now)
-            if after.reminders != lease.reminders:
-                put_event(connection, LeaseNews.REMINDERS, after, now)
-            return after
+            return self._describe(connection, lease, now)
         if lease.waits:
             return self._wait(connection, lease, now)
         window = new_window(lease, changes, now)
@@ -303,6 +331,22 @@ class _Work:
         put_flag_event(connection, lease, after, now)
         if lease.reached(EventType.BEFORE_END) and not after.reached(EventType.BEFORE_END):
             put_event(connection, "lease.event.before_end_lease.stop", after, now)
+        return after
+
+    def _describe(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
+        """Change only what no allocation depends on."""
+        after = self.amendment.changes.described(lease)
+        after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
+        after = save_lease(connection, lease, after, now)
+        if after.name != lease.name:
+            put_event(connection, LeaseNews.RENAMED, after, now)
+        if after.heal_policy != lease.heal_policy:
+            put_event(connection, LeaseNews.HEAL_POLICY, after, now)
+        if after.reminders != lease.reminders:
+            put_event(connection, LeaseNews.REMINDERS, after, now)
+        if after.shared_with != lease.shared_with:
+            hurry_task(connection, LEASE, lease.id, now)
+            put_event(connection, "lease.update", after, now)
         return after
 
     def _wait(self, connection: Connection, lease: Lease, now: datetime) -> Lease:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime, timedelta
 
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.draft import LeaseChanges
     from leasehold.model.ending import Ending
     from leasehold.model.lease import Lease
@@ -36,7 +37,9 @@ class Amendment:
     `requests` holds the new requests in stored form, `endings` how they end, `no_shows` after which time they release
     what they do not use, and `places` their paths in the client's request, all by reservation id. `hidden`
     are the private properties that the client may not use. `tells_disabled` says that the client may learn that
-    disabled resources would have been enough.
+    disabled resources would have been enough. `vacated` are the ids of the allocations that a reservation gives up
+    unused, and `lowered` its request for what it has left, in stored form. `naming` are the ids of the reservations
+    that name properties now.
     """
 
     changes: LeaseChanges
@@ -46,6 +49,9 @@ class Amendment:
     tells_disabled: bool = False
     endings: Mapping[str, Ending] = field(default_factory=dict)
     no_shows: Mapping[str, timedelta] = field(default_factory=dict)
+    vacated: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    lowered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    naming: frozenset[str] = frozenset()
 
     def request(self, part: Reservation) -> Mapping[str, Any]:
         """Return the stored request of a reservation after the amendment."""
@@ -55,9 +61,14 @@ class Amendment:
         """Return how a reservation ends after the amendment."""
         return self.endings.get(part.id, part.ending)
 
+    def default(self, part: Reservation) -> DefaultProperties | None:
+        """Return the default properties of a reservation after the amendment; one that names properties loses them."""
+        return None if part.id in self.naming else part.default_properties
+
     def asks_more(self, part: Reservation) -> bool:
         """Say whether a reservation needs a new decision, the window aside."""
-        return self.request(part) != part.request or self.ending(part).tail > part.ending.tail
+        before = self.lowered.get(part.id, part.request)
+        return self.request(part) != before or self.ending(part).tail > part.ending.tail
 
     def check_endings(self, lease: Lease, now: datetime) -> None:
         """Raise an error for a reservation that cannot end as is asked for, at this time.
@@ -101,10 +112,12 @@ class Amendment:
         after = self.changes.described(replace(lease, window=window))
         for ident, request in self.requests.items():
             after = after.with_reservations({ident}, request=request, ending=self.endings[ident])
+        if self.naming:
+            after = after.with_reservations(self.naming, default_properties=None)
         for part in lease.reservations:
             if part.id in self.changes.drops:
                 after = after.with_reservations({part.id}, cloud={**part.cloud, DROPPED: True}, no_show=None)
-        times = {EventType.START: window.start, EventType.END: window.end, EventType.BEFORE_END: warning}
+        times = {EventType.START: window.start - lease.lead, EventType.END: window.end, EventType.BEFORE_END: warning}
         for kind, time in times.items():
             event = lease.event(kind)
             if event is None or time is None:

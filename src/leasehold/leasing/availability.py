@@ -21,6 +21,7 @@ from leasehold.model.errors import (
     NotFoundError,
     TakesTooLongError,
 )
+from leasehold.model.lead import Lead
 from leasehold.model.windows import Window, from_seconds, to_seconds
 from leasehold.resource_types.kind import Search
 
@@ -82,8 +83,9 @@ class Availability:
 def availability_of(service: Service, caller: Caller, question: Question, sight: Sight = EVERYTHING) -> Availability:
     """Return how much is free at every second of the window.
 
-    What is free at a moment can be leased then: the cleaning time around leases counts as reserved. The limits of the
-    caller's project do not count. A window that has begun is looked at from now on.
+    What is free at a moment can be leased then: the cleaning time around leases counts as reserved, and so does the
+    lead time after them. The limits of the caller's project do not count. A window that has begun is looked at from now
+    on.
 
     Raises what a lease with this reservation would be refused with, except that there is not enough; InvalidDateError
     for the window, NotFoundError and ForbiddenError for the resource, TakesTooLongError, and InvalidInputError where
@@ -100,16 +102,21 @@ def availability_of(service: Service, caller: Caller, question: Question, sight:
     budget = Budget(service.settings.leases.decision_seconds, service.steady)
 
     def look(snapshots: Mapping[str, Snapshot], now: datetime) -> tuple[FreeUnits, int | None]:
-        view = snapshots[kind.pool]
+        pool = snapshots[kind.pool]
+        # One resource alone is for who may list them, unless everybody may know it.
+        view = pool.for_operators() if number is not None and sight.hosts else pool.for_project(caller.project_id)
         ahead = Window(max(window.start, from_seconds(to_seconds(now))), window.end)
-        terms = service.terms(ahead, ahead.duration)
+        lead = Lead(service.lead_of([kind]), now)
+        terms = service.terms(ahead, ahead.duration, lead=lead)
+        margin = terms.margins.of(kind.pool)
         search: Search[Any] = Search(
-            view, ahead, ahead.duration, margin=terms.margin, check=budget.check, hidden=reading.hidden
+            view, ahead, ahead.duration, margin=margin, check=budget.check, hidden=reading.hidden
         )
         units = kind.units(part.request, search)
         if number is not None:
             units = replace(units, matches=units.matches & (view.numbers == number))
-        books = free_of(view, units, ahead.seconds, -(-terms.margin // _SECOND))
+        times = -(-margin // _SECOND), lead.time // _SECOND, to_seconds(now)
+        books = free_of(view, units, ahead.seconds, *times)
         return books, None if number is not None else _throughout(asked, view, terms)
 
     books, throughout = service.ask([kind.pool], look, conditions_of([(kind, part.request)]))

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, TypeVar
 from leasehold.cloud.ports import CloudError
 from leasehold.db.resource import list_resources
 from leasehold.leasing.dates import asked_window
-from leasehold.leasing.decide import RefusedError, decide, promised_window
-from leasehold.leasing.draw_order import in_order
+from leasehold.leasing.decide import RefusedError, decide, promised_window, seen_by_project
 from leasehold.leasing.pool_size import PAUSE_AFTER_FAILURE
-from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.requests import conditions_asked
 from leasehold.model.draw import Drawable, DrawPlan, first_enough, first_without_place
 from leasehold.model.errors import CloudUnavailableError
+from leasehold.model.lead import Lead
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST, Health
 from leasehold.model.windows import Window
 from leasehold.resource_types.kind import Explain
+from leasehold.resource_types.strategy import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -66,7 +67,11 @@ class UnplannedError(Exception):
 
 
 def with_draws(
-    service: Service, draft: LeaseDraft, asked: Sequence[Asked], make: Callable[[DrawPlan | None], Lease]
+    service: Service,
+    project_id: str,
+    draft: LeaseDraft,
+    asked: Sequence[Asked],
+    make: Callable[[DrawPlan | None], Lease],
 ) -> Lease:
     """Return the lease that `make` makes, without a plan or else with one.
 
@@ -78,7 +83,7 @@ def with_draws(
     except UnplannedError as error:
         refused = error.refused
     for _ in range(PLANS):
-        plan = _Planning(service, draft, asked, refused).plan()
+        plan = _Planning(service, project_id, draft, asked, refused).plan()
         try:
             return make(plan)
         except UnplannedError as error:
@@ -136,6 +141,7 @@ class _Planning:
     """One search for a plan; `refused` is what the request is answered with if there is none."""
 
     service: Service
+    project_id: str
     draft: LeaseDraft
     asked: Sequence[Asked]
     refused: NotEnoughError
@@ -147,7 +153,7 @@ class _Planning:
             raise self.refused.but(NO_HOSTS)
         with self.service.db.reading() as connection:
             hosts = list_resources(connection, HOST)
-        able = [each for each in hosts if _may_be_drawn(each, self.service.now())]
+        able = [each for each in hosts if each.open_to(self.project_id) and _may_be_drawn(each, self.service.now())]
         if not able:
             raise self.refused.but(NOTHING_SHARED)
         # The cloud is not asked for what is hopeless.
@@ -170,16 +176,16 @@ class _Planning:
             for each in seen
             if each.number in able and all(guest.movable for guest in guests.get(each.number, ()))
         ]
-        ranked = [each.number for each in in_order(self.service.draw_order, found)]
+        choice = [each.number for each in ranked(self.service.strategy, found)]
         for tried in range(MOST_CHOICES):
-            chosen = self._fewest(ranked)
+            chosen = self._fewest(choice)
             if chosen is None:
                 raise self.refused.but(NO_ROOM if tried or len(found) < len(able) else NOT_ENOUGH)
             homeless = self._homeless(chosen | drawing, seen, guests)
             if homeless is None:
                 return DrawPlan(self._within_ceiling(chosen, hosts), drawing)
-            ranked = [each for each in ranked if homeless not in guests.get(each, ())]
-            if chosen <= set(ranked):
+            choice = [each for each in choice if homeless not in guests.get(each, ())]
+            if chosen <= set(choice):
                 break
         raise self.refused.but(NO_ROOM)
 
@@ -204,10 +210,10 @@ class _Planning:
             raise self.refused.but(f"No shared host is drawn beyond {ceiling} hosts of the reservation pool.")
         return chosen
 
-    def _fewest(self, ranked: Sequence[int]) -> frozenset[int] | None:
+    def _fewest(self, choice: Sequence[int]) -> frozenset[int] | None:
         def work(snapshots: Mapping[str, Snapshot], now: datetime) -> frozenset[int] | None:
             terms = self._terms(now)
-            return first_enough(ranked, lambda numbers: self._fits(snapshots, terms, numbers))
+            return first_enough(choice, lambda numbers: self._fits(snapshots, terms, numbers))
 
         return self._look(work)
 
@@ -216,13 +222,17 @@ class _Planning:
 
     def _look(self, work: Callable[[Mapping[str, Snapshot], datetime], Result]) -> Result:
         pools = {part.kind.pool for part in self.asked}
-        return self.service.look(pools, work, conditions_of((part.kind, part.request) for part in self.asked))
+        conditions = conditions_asked(self.asked)
+        return self.service.look(
+            pools, lambda every, now: work(seen_by_project(every, self.project_id), now), conditions
+        )
 
     def _terms(self, now: datetime) -> Terms:
         window = asked_window(self.draft, now)
         deadline = self.draft.deadline or now + self.service.settings.cloud.draw_limit
         promised = plan_window(window, deadline, now)
-        terms = self.service.terms(promised, promised.duration, use_disabled=self.draft.use_disabled)
+        lead = Lead(self.service.lead_of(part.kind for part in self.asked), now)
+        terms = self.service.terms(promised, promised.duration, use_disabled=self.draft.use_disabled, lead=lead)
         return replace(terms, explain=Explain.NOTHING)
 
     def _fits(self, snapshots: Mapping[str, Snapshot], terms: Terms, numbers: frozenset[int]) -> bool:

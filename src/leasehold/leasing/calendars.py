@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from leasehold.calendar.index import HISTORY, AllocationColumns, Calendar
 from leasehold.calendar.properties import Answers
-from leasehold.db.allocation import changed_allocations
+from leasehold.calendar.weighing import FIRST_FIT
+from leasehold.db.allocation import changed_allocations, current_allocations
 from leasehold.db.pool import lock_order, read_pools
 from leasehold.db.resource import changed_resources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
+    from typing import Any
 
     from sqlalchemy import Connection
 
     from leasehold.calendar.snapshot import Snapshot
+    from leasehold.calendar.weighing import Weighers
     from leasehold.db.pool import LockedPools, PoolState
     from leasehold.db.store import Database
     from leasehold.model.properties import Expression
@@ -48,11 +51,21 @@ class UnprovenCalendarError(Exception):
         self.loads = loads
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """All that a decision of this process writes to a pool: allocations, which move it from one state to the next."""
+
+    before: PoolState
+    after: PoolState
+    rows: Sequence[Sequence[Any]]
+
+
 @dataclass(slots=True)
 class _Kept:
     """A pool's calendar, its locks, and the pool's state in the database at the last update.
 
-    `loads` counts all loads, and `in_vain` those since the last successful `sync`.
+    `loads` counts all loads, and `in_vain` those since the last successful `sync`. `written` is what the last decision
+    of this process wrote, whether it was committed or not: if the pool is then in the state after it, it was.
     """
 
     pool: str
@@ -61,6 +74,7 @@ class _Kept:
     synced_at: datetime | None = None
     loads: int = 0
     in_vain: int = 0
+    written: _Written | None = None
     lock: Lock = field(default_factory=Lock)
     loading: Lock = field(default_factory=Lock)
 
@@ -70,9 +84,13 @@ class _Kept:
             if self.in_vain < MOST_LOADS:
                 raise UnprovenCalendarError(self.pool, self.loads)
             self.calendar = Calendar(self.pool)
+        written = self._written_up_to(state)
         # If the update fails, the calendar is unproven: it may contain half of the rows.
         self.state = None
-        _catch_up(connection, self.calendar, state.generation, now)
+        if written is None:
+            _catch_up(connection, self.calendar, state.generation, now)
+        else:
+            self.calendar.update(state.generation, (), _columns(written.rows))
         self.state, self.synced_at, self.in_vain = state, now, 0
 
     def load(self, connection: Connection, state: PoolState, now: datetime) -> None:
@@ -83,6 +101,16 @@ class _Kept:
             self.calendar, self.state, self.synced_at = calendar, state, now
             self.loads += 1
             self.in_vain += 1
+
+    def _written_up_to(self, state: PoolState) -> _Written | None:
+        """Return what this process has written if that alone is between the calendar and this state, else None.
+
+        The nonces prove it, so nothing has to be read again.
+        """
+        written = self.written
+        if written is None or self.state is None or self.calendar.generation != written.before.generation:
+            return None
+        return written if written.before.is_same(self.state) and written.after.is_same(state) else None
 
     def _proved(self, state: PoolState, now: datetime) -> bool:
         if self.state is None or self.synced_at is None or abs(now - self.synced_at) > STALE_AFTER:
@@ -97,8 +125,9 @@ class Calendars:
     waits for a decision of this process that is about to commit.
     """
 
-    def __init__(self) -> None:
-        """Start without any calendar."""
+    def __init__(self, weighers: Weighers = FIRST_FIT) -> None:
+        """Start without any calendar; the `weighers` order what would do."""
+        self._weighers = weighers
         self._guard = Lock()
         self._calendars: dict[str, _Kept] = {}
 
@@ -156,7 +185,8 @@ class Calendars:
             states, moment = read_pools(connection), now()
             for each in kept:
                 each.sync(connection, states[each.pool], moment)
-        return {each.pool: each.calendar.snapshot(moment, evaluated.get(each.pool)) for each in kept}, moment
+        found = {each.pool: each.calendar.snapshot(moment, evaluated.get(each.pool), self._weighers) for each in kept}
+        return found, moment
 
     def evaluate(self, conditions: Iterable[tuple[str, Expression]], check: Callable[[], None]) -> Evaluated:
         """Evaluate conditions, each on the properties of its pool as this process knows them, without a lock.
@@ -185,8 +215,18 @@ class Calendars:
                 kept = self._kept(pool)
                 stack.enter_context(kept.lock)
                 kept.sync(connection, locked.states[pool], now)
-                snapshots[pool] = kept.calendar.snapshot(now, evaluated.get(pool))
+                snapshots[pool] = kept.calendar.snapshot(now, evaluated.get(pool), self._weighers)
             yield snapshots
+
+    def note(self, locked: LockedPools, rows: Sequence[Sequence[Any]]) -> None:
+        """Keep what a transaction that is about to commit writes, so that this process does not read it again.
+
+        Each row has its pool and then the columns of `current_allocations`. They have to be all that the transaction
+        writes to the pools it has locked and moved (`LockedPools.moved`). If it is rolled back, they are never used.
+        """
+        for pool, after in locked.moved.items():
+            mine = [row[1:] for row in rows if row[0] == pool]
+            self._kept(pool).written = _Written(locked.states[pool], after, mine)
 
     def load(self, connection: Connection, now: datetime) -> None:
         """Load every pool before the first decision.
@@ -213,11 +253,19 @@ def _catch_up(connection: Connection, calendar: Calendar, generation: int, now: 
     pool, since = calendar.pool, calendar.generation
     if since >= generation:
         return
-    resources = changed_resources(connection, pool, since)
-    if resources:
-        # Keep the old generation until the last chunk is in, so that an interrupted load is repeated.
-        calendar.update(since, resources, _NOTHING)
     # Ended allocations still count: for the cleaning time after them, and when the clock goes back.
-    for columns in changed_allocations(connection, pool, since, now - HISTORY):
-        calendar.update(since, (), AllocationColumns(*columns))
+    if since < 0:
+        calendar.update(since, changed_resources(connection, pool, since), _NOTHING)
+        # Keep the old generation until the last chunk is in, so that an interrupted load is repeated.
+        for columns in current_allocations(connection, pool, now - HISTORY):
+            calendar.update(since, (), AllocationColumns(*columns))
+    else:
+        rows, with_resources = changed_allocations(connection, pool, since)
+        if with_resources:
+            calendar.update(since, changed_resources(connection, pool, since), _NOTHING)
+        calendar.update(since, (), _columns(rows))
     calendar.update(generation, (), _NOTHING)
+
+
+def _columns(rows: Sequence[Sequence[Any]]) -> AllocationColumns:
+    return AllocationColumns(*zip(*rows, strict=True)) if rows else _NOTHING

@@ -11,24 +11,28 @@ from sqlalchemy.exc import IntegrityError
 from leasehold.db.idempotency import keep_key
 from leasehold.db.lease import LONGEST_REASON, insert_lease
 from leasehold.db.outbox import put_event
-from leasehold.db.pool import bump_pools, lock_pools
+from leasehold.db.pool import bump_pools, move_pools
 from leasehold.db.task import LEASE, add_task
+from leasehold.db.together import together
 from leasehold.db.waiting import hurry_tries, mark_waiting
 from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
+from leasehold.enforcement.held_offer import check_offers
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
 from leasehold.leasing.best_effort import plan_window, planned_picks, with_draws
-from leasehold.leasing.dates import asked_window, check_ahead
-from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.dates import asked_window, check_ahead, check_open_end
+from leasehold.leasing.decide import Asked, promised_window, seen_by_project
+from leasehold.leasing.default_properties import with_defaults
 from leasehold.leasing.dry_run import tried, undo
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import hold
+from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.once import done_before
 from leasehold.leasing.rebinding import Rebinding
-from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.waiting import AFTER_YOU, BEHIND
 from leasehold.leasing.waiting_list import WaitingList, pools_to_lock
 from leasehold.leasing.waiting_terms import waiting_terms
@@ -41,6 +45,8 @@ from leasehold.model.errors import (
     NotEnoughError,
 )
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.held_offer import offered
+from leasehold.model.lead import Lead
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import drawing
@@ -54,7 +60,9 @@ if TYPE_CHECKING:
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.db.pool import LockedPools
+    from leasehold.db.together import Writer
     from leasehold.leasing.calendars import Evaluated
+    from leasehold.leasing.rebinding_search import Room
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.draft import LeaseDraft
@@ -95,13 +103,17 @@ def try_creation(service: Service, caller: Caller, draft: LeaseDraft, sight: Sig
 
 
 def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key: str | None, sight: Sight) -> Lease:
+    if draft.open_ended:
+        check_open_end(service.settings.leases.open_ended, draft.type)
     asked = read_reservations(service, caller, draft.reservations, sight)
-    conditions = conditions_of((part.kind, part.request) for part in asked)
+    conditions = conditions_asked(asked)
 
     def decide(plan: DrawPlan | None, approval: Approval) -> Lease:
         work = _Creation(service, caller, draft, asked, idempotency_key, approval, sight.disabled, plan)
         try:
-            return service.decide(work, conditions)
+            return decide_anew(service, work, conditions)
+        except _MadeBeforeError as error:
+            return error.lease
         except IntegrityError:
             # Another request with this key has committed at the same time, so the second try finds the key.
             if idempotency_key is None:
@@ -112,7 +124,11 @@ def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key
         return approved(service, Call.CREATE, caller.project_id, partial(decide, plan))
 
     try:
-        lease = with_draws(service, draft, asked, make) if draft.type is LeaseType.BEST_EFFORT else make(None)
+        lease = (
+            with_draws(service, caller.project_id, draft, asked, make)
+            if draft.type is LeaseType.BEST_EFFORT
+            else make(None)
+        )
     except ExternallyDeniedError:
         with service.db.reading() as connection:
             # A concurrent request with this key may have been approved first, and used up what the service allows.
@@ -121,6 +137,15 @@ def _create(service: Service, caller: Caller, draft: LeaseDraft, idempotency_key
             raise
         lease = made
     return lease
+
+
+class _MadeBeforeError(Exception):
+    """Ends a transaction that has moved pools without a trace: another one has made the lease meanwhile."""
+
+    def __init__(self, lease: Lease) -> None:
+        """Keep the lease that was made."""
+        super().__init__(lease.id)
+        self.lease = lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,27 +181,28 @@ class _Creation:
         mine = WaitingLease(lease.id, lease.project_id, lease.user_id, waiting) if waiting and waits else None
         deciding = Deciding(connection, now, self.service.types)
         try:
-            self.service.enforcement.check_create(lease, deciding)
+            self._check_limits(lease, deciding)
         except LimitExceededError:
             # A concurrent request with this key may have committed first, and used up the limit.
             if made := self._made_before(connection):
                 return made
             raise
         pools = self._pools if mine is None else pools_to_lock(self.service, connection, mine)
-        generations = lock_pools(connection, pools)
+        generations = move_pools(connection, pools)
         if made := self._made_before(connection):
-            return made
+            raise _MadeBeforeError(made)
         # A resource that was given up during the wait for the lock was held until then.
         now = self.service.now()
         check_ahead(window.end, now)
-        promised = promised_window(window.start, window.end, now)
+        promised, lead = promised_window(window.start, window.end, now), Lead(lease.lead, now)
 
         def allowed(other: Window) -> bool:
             return self.service.enforcement.would_create(replace(lease, window=other), deciding)
 
         rebinding = Rebinding(self.service, connection, generations, now)
-        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled)
+        with self.service.calendars.synced(connection, generations, now, evaluated) as every:
+            snapshots = seen_by_project(every, lease.project_id)
+            terms = self.service.terms(promised, window.duration, use_disabled=self.draft.use_disabled, lead=lead)
             seconds, tells = settings.explanation_seconds, self.tells_disabled and not waits
             try:
                 offering = Offering(
@@ -187,6 +213,7 @@ class _Creation:
                 if waiting is None:
                     raise
                 return self._keep(connection, lease, waiting, refused, snapshots, generations, now)
+            granted = with_defaults(lease, [part.kind.pool for part in self.asked], decided.picks, snapshots)
             others = WaitingList(self.service, connection, snapshots, now, terms.budget)
             first = None if mine is None else others.first_ahead(mine)
         if waiting is not None and first is not None:
@@ -196,12 +223,34 @@ class _Creation:
             (lease.window, [event.time for event in lease.events], decided.key),
             lambda: ExternalView(self.service, connection).creation(self.draft, lease, decided.picks),
         )
-        insert_lease(connection, lease)
-        rebinding.write(decided.moves)
-        promise(connection, lease, self.asked, decided.picks, generations, promised)
-        self._made(connection, lease, now, due=now)
-        bump_pools(connection, generations)
+        lease = granted if self.draft.hold is None else offered(granted, self.draft.hold, now)
+        self._grant(connection, lease, decided, rebinding, generations, lead.reserved(promised), now)
         return lease
+
+    def _grant(
+        self,
+        connection: Connection,
+        lease: Lease,
+        decided: Room,
+        rebinding: Rebinding,
+        generations: LockedPools,
+        reserved: Window,
+        now: datetime,
+    ) -> None:
+        """Write a lease, or an offer, with what it gets and with the leases that make room for it."""
+        with together(connection) as writes:
+            insert_lease(writes, lease)
+            self._made(writes, lease, now, due=lease.offered_until or now)
+        rebinding.write(decided.moves)
+        written = promise(connection, lease, self.asked, decided.picks, generations, reserved)
+        bump_pools(connection, generations)
+        if not decided.moves:
+            self.service.calendars.note(generations, written)
+
+    def _check_limits(self, lease: Lease, deciding: Deciding) -> None:
+        if self.draft.hold is not None:
+            check_offers(lease.project_id, self.service.settings.leases.limits.offers, deciding)
+        self.service.enforcement.check_create(lease, deciding)
 
     @property
     def _pools(self) -> set[str]:
@@ -245,16 +294,19 @@ class _Creation:
         if self.draft.type.waits:
             return self._wait(connection, lease, waiting, refused.message, generations, now)
         window = plan_window(lease.window, waiting.deadline or now, now)
-        terms = self.service.terms(window, window.duration, use_disabled=self.draft.use_disabled)
+        lead = Lead(lease.lead, now)
+        terms = self.service.terms(window, window.duration, use_disabled=self.draft.use_disabled, lead=lead)
         picks = planned_picks(connection, self.plan, snapshots, self.asked, terms, refused, now)
         numbers = {pick.resource_number for chosen in picks for pick in chosen}
         draws = frozenset() if self.plan is None else self.plan.draws & numbers
         waiting = replace(waiting, draws=draws)
         return self._wait(connection, lease, waiting, drawing(len(draws)), generations, now, held=numbers)
 
-    def _made(self, connection: Connection, lease: Lease, now: datetime, due: datetime) -> None:
+    def _made(self, connection: Writer, lease: Lease, now: datetime, due: datetime) -> None:
         add_task(connection, LEASE, lease.id, due, lease.project_id)
-        put_event(connection, "lease.create", lease, now)
+        if lease.offered_until is None:
+            # Nobody is told of an offer; this event follows if it is accepted.
+            put_event(connection, "lease.create", lease, now)
         if self.key is not None:
             keep_key(connection, self.caller.project_id, self.key, self.draft.fingerprint, lease.id, now)
 

@@ -11,8 +11,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leasehold.model.errors import InvalidDateError, InvalidInputError, OutOfWindowError
+from leasehold.model.lease_type import LeaseType
 from leasehold.model.states import EventType
-from leasehold.model.windows import FIRST_YEAR, LAST_YEAR, Window, moved, to_minute
+from leasehold.model.windows import FIRST_YEAR, LAST_YEAR, OPEN_END, Window, moved, to_minute
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,8 +39,26 @@ def asked_window(draft: LeaseDraft, now: datetime) -> Window:
     if draft.end <= draft.start:
         message = "End date must be later than start date."
         raise InvalidDateError(message, field="end_date")
+    if draft.end >= OPEN_END and not draft.open_ended:
+        raise InvalidDateError(_UNNAMED, field="end_date")
     check_ahead(draft.end, now)
     return Window(draft.start, draft.end)
+
+
+def check_open_end(longest: timedelta, type_: LeaseType) -> None:
+    """Raise InvalidInputError for a lease without an end that nobody may have, or that would have to wait.
+
+    `longest` is the option: as how long it counts, 0 where there are no such leases.
+    """
+    if not longest:
+        message = "This cloud has no leases without an end; send `end_date` or `duration_seconds`."
+        raise InvalidInputError(message, field="open_ended")
+    if type_ not in (LeaseType.SCHEDULED, LeaseType.IMMEDIATE):
+        message = f"A lease without an end does not wait; leave out the type {type_.value!r}, or send `end_date`."
+        raise InvalidInputError(message, field="open_ended")
+
+
+_UNNAMED = "No lease ends then; ask for an earlier end, or for a lease without an end (`open_ended`)."
 
 
 def check_ahead(end: datetime, now: datetime) -> None:
@@ -70,6 +89,11 @@ def new_window(lease: Lease, changes: LeaseChanges, now: datetime) -> Window:
     minute, first = to_minute(now), earliest(now)
     start = changes.start or _shifted(lease.window.start, changes.start_by, "start_date")
     end = changes.end or _shifted(lease.window.end, changes.end_by, "end_date")
+    if lease.open_ended and end >= to_minute(OPEN_END) and changes.end is not None:
+        # A client of v1 sends back the date that it has read, and its dates have no seconds.
+        end = OPEN_END
+    if end >= OPEN_END and end != lease.window.end and not changes.open_ended:
+        raise InvalidDateError(_UNNAMED, field="end_date")
     if lease.window.end < minute or lease.reached(EventType.END):
         message = "Terminated leases can only be renamed."
         raise InvalidInputError(message, field="name")

@@ -6,8 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from leasehold.leasing.default_properties import preferred
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
+from leasehold.model.lead import NO_LEAD, Lead
 from leasehold.model.refusal import Refusal
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Pick
     from leasehold.model.budget import Budget
+    from leasehold.model.default_properties import DefaultProperties
+    from leasehold.model.margins import Margins
     from leasehold.model.no_show import NoShow
     from leasehold.resource_types.kind import Kind
 
@@ -32,7 +36,7 @@ class Asked:
     `leaving` are picks that it no longer holds, but has not released when the window begins.
     `place` is its path in the client's request, such as `reservations[0]`; None if the request does not mention it.
     `hidden` are the private properties that the caller may not use. `ending` says for how long it holds its picks after
-    the end of the lease; `no_show` is kept for it, and decides nothing.
+    the end of the lease; `no_show` is kept for it, and decides nothing. `default` are properties that operators prefer.
     """
 
     kind: Kind[Any]
@@ -46,6 +50,7 @@ class Asked:
     hidden: frozenset[str] = frozenset()
     ending: Ending = DELETED_AT_ONCE
     no_show: NoShow | None = None
+    default: DefaultProperties | None = None
 
     @property
     def stored(self) -> dict[str, Any]:
@@ -67,33 +72,61 @@ def promised_window(start: datetime, end: datetime, now: datetime) -> Window:
     return Window(begin, max(begin, end))
 
 
+def seen_by_project(snapshots: Mapping[str, Snapshot], project_id: str) -> dict[str, Snapshot]:
+    """Return the pools as a project may use them: without what is for others."""
+    return {pool: view.for_project(project_id) for pool, view in snapshots.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a decision: `window` is what lies ahead of a lease of this `length`; `margin` is the cleaning time.
+    """The terms of a decision: `window` is what lies ahead of a lease of this `length`, `margins` the cleaning times.
 
     The decision raises TakesTooLongError when the `budget` is spent. `explain` says how much a refusal has to explain.
     With `use_disabled` a reservation that does not fit otherwise may have disabled resources. `shared` are the numbers
     of shared hosts that reservations of whole hosts may have that do not fit otherwise, to see what draws would do.
+    Before the window the resources are reserved for the `lead` as well.
     """
 
     window: Window
     length: timedelta
-    margin: timedelta
+    margins: Margins
     budget: Budget
     explain: Explain = Explain.AMOUNTS
     use_disabled: bool = False
     shared: frozenset[int] = frozenset()
+    lead: Lead = NO_LEAD
+
+    @property
+    def reserved(self) -> Window:
+        """The window with the lead before it: from when on the resources have to be free."""
+        return self.lead.reserved(self.window)
+
+    def held(self, ending: Ending) -> Window:
+        """Return from when to when a reservation that ends so holds its resources."""
+        return ending.held(self.reserved)
 
 
 def decide(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
     """Return the picks of every reservation of a lease.
 
     The reservations are decided in order: the picks of the earlier ones are taken. None gets what another one has in
-    use. None gets what another one holds unused either, unless the lease does not fit otherwise.
+    use. None gets what another one holds unused either, unless the lease does not fit otherwise. A lease that is
+    refused because of what default properties made a reservation take is decided without any.
 
     Raises RefusedError for the first reservation that does not fit, and InvalidInputError, with the reservation's path
     in the client's request, for an invalid request.
     """
+    if len(asked) > 1 and any(part.default is not None for part in asked):
+        try:
+            return _decided(snapshots, asked, terms)
+        except TakesTooLongError:
+            raise
+        except (LeaseholdError, RefusedError):
+            asked = [replace(part, default=None) for part in asked]
+    return _decided(snapshots, asked, terms)
+
+
+def _decided(snapshots: Mapping[str, Snapshot], asked: Sequence[Asked], terms: Terms) -> list[Sequence[Pick]]:
     decision = _Decision(snapshots, asked, terms)
     if any(part.held and not part.firm for part in asked[1:]):
         with suppress(LeaseholdError, RefusedError):
@@ -133,7 +166,7 @@ class _Decision:
                 kept = {pick.resource_number for pick in picks}
                 given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
                 taken = (*picks, *given_up, *part.leaving)
-                views[pool] = views[pool].booked(taken, part.ending.held(self.terms.window))
+                views[pool] = views[pool].booked(taken, self.terms.held(part.ending))
         return decided
 
     def _considerate_picks(self, position: int, view: Snapshot) -> Sequence[Pick] | None:
@@ -156,17 +189,21 @@ class _Decision:
             if part.kind.pool == pool:
                 found = part.held if (part.firm or part.touched) is used else ()
                 taken = (*found, *part.leaving) if used else found
-                view = view.booked(taken, part.ending.held(self.terms.window))
+                view = view.booked(taken, self.terms.held(part.ending))
         return view
 
 
 def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
     """Return a plugin's decision about one reservation alone; raises its error with the reservation's path.
 
+    What has its default properties comes first, if that is enough. No disabled resource is given and no shared one is
+    drawn for them, and a refusal explains the decision without them.
+
     Disabled resources are offered in a second try, where the terms allow it: so nobody gets one by accident. Shared
     ones are offered after that.
     """
-    outcome = _allocated(part, view, terms)
+    picks = None if part.default is None else _preferred(part, part.default, view, terms)
+    outcome = _allocated(part, view, terms) if picks is None else picks
     if isinstance(outcome, Refusal) and terms.use_disabled and view.any_disabled:
         view = view.with_disabled()
         outcome = _allocated(part, view, terms)
@@ -175,30 +212,48 @@ def allocate(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refu
     return outcome
 
 
+def _preferred(part: Asked, default: DefaultProperties, view: Snapshot, terms: Terms) -> Sequence[Pick] | None:
+    """Return what a reservation gets with its default properties; None if that is not enough."""
+    try:
+        narrow = preferred(view, default, terms.budget.check)
+        outcome = _allocated(part, narrow, replace(terms, explain=Explain.NOTHING))
+    except TakesTooLongError:
+        raise
+    except LeaseholdError:
+        # The decision without them raises its own error, if it is to be refused.
+        return None
+    return None if isinstance(outcome, Refusal) else outcome
+
+
 def _allocated(part: Asked, view: Snapshot, terms: Terms) -> Sequence[Pick] | Refusal:
     search = Search(
         view,
-        part.ending.held(terms.window),
-        terms.length + part.ending.tail,
+        terms.held(part.ending),
+        terms.lead.time + terms.length + part.ending.tail,
         part.held,
         part.firm,
         part.before,
-        terms.margin,
+        terms.margins.of(part.kind.pool),
         terms.explain,
         terms.budget.check,
         part.hidden,
     )
     try:
-        return _without_tail(part.kind.allocate(part.request, search), part.ending, terms.window)
+        return _in_leases(part.kind.allocate(part.request, search), part.ending, terms)
     except TakesTooLongError:
         raise
     except LeaseholdError as error:
         raise part.blame(error) from None
 
 
-def _without_tail(outcome: Sequence[Pick] | Refusal, ending: Ending, window: Window) -> Sequence[Pick] | Refusal:
-    """Return the outcome with windows of leases, in place of those in which resources are held."""
-    if not isinstance(outcome, Refusal) or not ending.tail:
+def _in_leases(outcome: Sequence[Pick] | Refusal, ending: Ending, terms: Terms) -> Sequence[Pick] | Refusal:
+    """Return the outcome with windows of leases, in place of those in which resources are held.
+
+    Within the lead from now on a lease has less time before its start. If it is refused there, so is any that starts
+    later within it, which takes more: the nearest window starts after that, with the whole lead before it.
+    """
+    lead = terms.lead.time
+    if not isinstance(outcome, Refusal) or not (ending.tail or lead):
         return outcome
-    nearest = outcome.nearest and Window(outcome.nearest.start, outcome.nearest.end - ending.tail)
-    return replace(outcome, window=window, nearest=nearest)
+    nearest = outcome.nearest and Window(outcome.nearest.start + lead, outcome.nearest.end - ending.tail)
+    return replace(outcome, window=terms.window, nearest=nearest)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.leasing.service import Service
-    from leasehold.model.resource import Resource
+    from leasehold.model.resource import Resource, Restriction
     from leasehold.resource_types.enrolment import Discovery
     from leasehold.resource_types.registry import ResourceType
 
@@ -36,9 +36,13 @@ UNFINISHED = timedelta(seconds=30)
 
 
 def enrol(
-    service: Service, type_name: str, description: Mapping[str, Any], properties: Mapping[str, str] | None = None
+    service: Service,
+    type_name: str,
+    description: Mapping[str, Any],
+    properties: Mapping[str, str] | None = None,
+    restriction: Restriction | None = None,
 ) -> Resource:
-    """Enrol what the description finds in the cloud.
+    """Enrol what the description finds in the cloud; `restriction` None means that everybody may use it at once.
 
     The cloud is changed first: every call may be repeated, so a second try works after a failure half-way. The
     resource's task is written before, in case this process dies, and called off afterwards. It is due after all the
@@ -48,7 +52,7 @@ def enrol(
     DuplicateError, the driver's error for a shared attribute, and CloudUnavailableError.
     """
     type_ = service.types.get(type_name)
-    enrolment = _Enrolment(service, type_, description, properties or {})
+    enrolment = _Enrolment(service, type_, description, properties or {}, restriction)
     return enrolment.run()
 
 
@@ -56,13 +60,19 @@ class _Enrolment:
     """One enrolment: what is found, written and undone."""
 
     def __init__(
-        self, service: Service, type_: ResourceType, description: Mapping[str, Any], properties: Mapping[str, str]
+        self,
+        service: Service,
+        type_: ResourceType,
+        description: Mapping[str, Any],
+        properties: Mapping[str, str],
+        restriction: Restriction | None,
     ) -> None:
         """Nothing has been found yet."""
         self._service = service
         self._type = type_
         self._description = description
         self._properties = properties
+        self._projects = None if restriction is None or restriction.projects is None else sorted(restriction.projects)
         self._by = service.now() + UNFINISHED
         self._overlaps = False
 
@@ -143,6 +153,7 @@ class _Enrolment:
             "membership": found.membership,
             "health": health,
             "down_since": down_since,
+            "projects": self._projects,
             "created_at": now,
             "generation": generations[kind.pool] + 1,
         }

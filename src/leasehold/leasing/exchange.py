@@ -68,7 +68,7 @@ class Exchange:
         return after
 
     def _move(self, lease: Lease, part: Reservation, mending: Mending, pool: str) -> None:
-        window = part.ending.held(promised_window(lease.window.start, lease.window.end, self.now))
+        window = part.ending.held(promised_window(lease.begins, lease.window.end, self.now))
         change = Change(pool, self.generations[pool] + 1, self.now, self.cause)
         if mending.lost and mending.started:
             leave_allocations(self.connection, mending.lost, change.generation, self.now, self.cause)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
 
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 class Flags:
     """The flags of a reservation, and how much of what it was promised is not allocated, in the unit of its request.
 
-    `missing` None means that it is not known; 0 with `missing_resources` means that it has a failed resource.
+    `missing` None means that it is not known; 0 with `missing_resources` means that it has a failed resource. `default`
+    are its default properties after a decision; None leaves them as they are.
     """
 
     missing_resources: bool = False
     resources_changed: bool = False
     missing: int | None = 0
+    default: DefaultProperties | None = None
 
 
 def with_flags(lease: Lease, found: Mapping[str, Flags]) -> Lease:
@@ -45,6 +48,8 @@ def with_flags(lease: Lease, found: Mapping[str, Flags]) -> Lease:
             resources_changed=flags.resources_changed,
             missing=flags.missing if flags.missing_resources else None,
         )
+        if flags.default is not None:
+            lease = lease.with_reservations({ident}, default_properties=flags.default)
     flagged = any(part.missing_resources or part.resources_changed for part in lease.reservations)
     return replace(lease, degraded=flagged)
 

@@ -82,10 +82,15 @@ class Windows:
 
     def _next(self, start: int) -> int | None:
         """Return the next start at which the free resources differ; None if there is none."""
-        before = -(-self.terms.margin // _SECOND)
         tail = max(part.ending.tail for part in self.asked)
-        after = max(1, (self.terms.length + tail + self.terms.margin) // _SECOND)
-        changes = [snapshot.next_change(start, before, after, MINUTE) for snapshot in self.careful.values()]
+        changes = []
+        for pool, snapshot in self.careful.items():
+            margin = self.terms.margins.of(pool)
+            before, after = (
+                -(-(margin + self.terms.lead.time) // _SECOND),
+                max(1, (self.terms.length + tail + margin) // _SECOND),
+            )
+            changes.append(snapshot.next_change(start, before, after, MINUTE))
         return min((change for change in changes if change is not None), default=None)
 
 

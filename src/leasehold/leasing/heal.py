@@ -22,7 +22,7 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.resource import all_fits, changed_in_the_cloud, failed_resources
 from leasehold.db.store import GenerationRaceError, UnknownOutcomeError
 from leasehold.leasing.allocations import held_by
-from leasehold.leasing.decide import promised_window
+from leasehold.leasing.decide import promised_window, seen_by_project
 from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.lifecycle import Phase, phase_of
 from leasehold.leasing.mending import HealTerms, PluginBugError, mend
@@ -197,7 +197,7 @@ class Healing:
         """Return what changes for a lease that is locked after its pools."""
         over = allocations_beyond(self.service.types, connection, _resources_of(lease) & self.round.changed, now)
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            views = _beside_windows(connection, lease, snapshots)
+            views = _beside_windows(connection, lease, seen_by_project(snapshots, lease.project_id))
             rebinding = Rebinding(self.service, connection, generations, now, stay=frozenset({lease.id}))
             return self._mended(lease, views, rebinding, {each.id for each in over})
 
@@ -230,12 +230,12 @@ class Healing:
         `over` is what no longer fits on its resource. The moment is the snapshots': at a later time, hosts that wait
         for their release would look free.
         """
-        settings = self.service.settings
-        window = promised_window(lease.window.start, lease.window.end, rebinding.now)
+        window = promised_window(lease.begins, lease.window.end, rebinding.now)
         policy, here = self._policy_of(lease), self.round
-        margin = settings.leases.cleaning_time
         broken = here.failed | (frozenset() if lease.status is LeaseStatus.ACTIVE else here.stuck)
-        terms = HealTerms(broken, here.returning, policy, window, margin, self.only_back, over, self.check)
+        terms = HealTerms(
+            broken, here.returning, policy, window, self.service.margins, self.only_back, over, self.check
+        )
         present = _without_stuck(lease, snapshots, here.stuck, window)
         mended: dict[str, Mending] = {}
         moves: list[Move] = []

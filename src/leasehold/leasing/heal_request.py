@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from leasehold.db.lease import find_lease
 from leasehold.db.resource import changed_in_the_cloud, failed_resources
 from leasehold.leasing.heal import Healing, Round, healable, stuck_now
+from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import is_over
 from leasehold.leasing.requests import conditions_of
 from leasehold.leasing.risk import tell_risk
@@ -53,7 +54,7 @@ def heal_on_request(service: Service, lease_id: str, if_generation: int | None =
         here = Round(failed, frozenset(), changed, stuck_now(service, connection))
     types = {part.resource_type for part in lease.reservations}
     healing = Healing(service, lease_id, types, here, policy=HealPolicy.REPLACE)
-    healed = service.decide(_Work(service, healing, if_generation), _conditions(service, lease))
+    healed = decide_anew(service, _Work(service, healing, if_generation), _conditions(service, lease))
     service.wake()
     return tell_risk(service, lease_id) or healed
 

@@ -40,7 +40,7 @@ class Holding:
 
 
 def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, Sequence[Holding]]:
-    """Return by reservation id the resources that are not released, vacated ones included; three statements at most."""
+    """Return by reservation id the resources that are not released, vacated ones included; two statements at most."""
     unreleased = {
         part.id: [held for held in part.allocations if held.released_at is None] for part in lease.reservations
     }
@@ -60,12 +60,16 @@ def list_holdings(service: Service, lease: Lease, sight: Sight) -> Mapping[str, 
 
 
 def may_move(service: Service, lease: Lease, part: Reservation, now: datetime) -> bool:
-    """Say whether late binding may give a reservation other resources (feature A9); `db/rebinding.py` asks the same."""
+    """Say whether late binding may give a reservation other resources (feature A9); `db/rebinding.py` asks the same.
+
+    An offer keeps its resources, but what becomes of it may get others.
+    """
     leases, found = service.settings.leases, service.types.find(part.resource_type)
     if not leases.rebinding_seconds or found is None or found.kind.public or not found.kind.healed:
         return False
     flagged = lease.degraded or lease.at_risk or part.missing_resources or part.resources_changed
-    return lease.status is LeaseStatus.PENDING and not flagged and lease.window.start > now + leases.rebind_before_start
+    unstarted = lease.status in (LeaseStatus.PENDING, LeaseStatus.OFFERED)
+    return unstarted and not flagged and lease.begins > now + leases.rebind_before_start
 
 
 def _unbound(shown: Sequence[Holding]) -> list[Holding]:

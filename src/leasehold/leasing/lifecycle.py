@@ -6,23 +6,27 @@ run both, also after a crash: a step that was begun and not completed is begun a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from leasehold.db.allocation import unreleased_on
-from leasehold.db.lease import find_lease, save_lease
+from leasehold.db.lease import find_claimed, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.resource import resources_by_number
-from leasehold.db.task import finish_task, still_ours
+from leasehold.db.task import finish_task
+from leasehold.db.together import together
 from leasehold.leasing.allocations import lasts
 from leasehold.leasing.end_notices import note_end
 from leasehold.model.allocation import taken_by
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.held_offer import lapsed
 from leasehold.model.judging import next_no_show
 from leasehold.model.states import EventStatus, EventType, LeaseStatus, ReservationStatus
 from leasehold.model.transitions import Trigger, move
+from leasehold.model.windows import to_seconds
 from leasehold.resource_types.driver import Holding, Job, Wanted
+from leasehold.resource_types.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +55,8 @@ class Phase(StrEnum):
     KEEP = "keep"
     TRY = "try"
     """The lease waits for resources, and is tried again (`leasing/waiting.py`)."""
+    LAPSE = "lapse"
+    """The time is over in which an offer could be accepted (`leasing/lapse.py`)."""
     RELEASE = "release"
     """The lease is over and still has unreleased resources, a fault: its cloud objects are removed again."""
 
@@ -126,8 +132,15 @@ def phase_of(lease: Lease, now: datetime) -> Phase | None:
         return Phase.REMOVE
     if lease.waits:
         return Phase.TRY
+    if lease.status is LeaseStatus.OFFERED:
+        return Phase.LAPSE if lapsed(lease, now) else None
     if is_over(lease):
         return Phase.RELEASE if any(map(keeps, lease.reservations)) else None
+    return _due_phase(lease, now)
+
+
+def _due_phase(lease: Lease, now: datetime) -> Phase | None:
+    """Return the step of a lease that is neither over nor waits."""
     for kind, phase in _STEPS:
         moment = _open_since(lease, kind)
         if moment is not None and moment <= now:
@@ -159,6 +172,9 @@ def _open_since(lease: Lease, kind: EventType) -> datetime | None:
     event = lease.event(kind)
     if event is None or (kind is EventType.BEFORE_END and lease.status is not LeaseStatus.ACTIVE):
         return None
+    if kind is EventType.START and event.time is not None and not lease.window.duration:
+        # It ends at its start, so the work of its start would be in vain.
+        event = replace(event, time=lease.window.start)
     again = kind is EventType.START and lease.status is LeaseStatus.ERROR
     return event.time if again or event.status is not EventStatus.DONE else None
 
@@ -169,6 +185,8 @@ def next_moment(lease: Lease) -> datetime | None:
         return None
     if lease.waits and lease.waiting is not None:
         return lease.waiting.due
+    if lease.status is LeaseStatus.OFFERED:
+        return lease.offered_until
     moments = [*(_open_since(lease, kind) for kind, _ in _STEPS), next_no_show(lease)]
     return min((moment for moment in moments if moment is not None), default=None)
 
@@ -181,25 +199,26 @@ def begin(service: Service, claim: Claim) -> Step | None:
 
     def work(connection: Connection) -> Step | None:
         now = service.now()
-        lease = find_lease(connection, claim.subject, lock=True, gone=True)
-        if not still_ours(connection, claim):
+        lease, holder, others = find_claimed(connection, claim.subject, claim.id, now)
+        if lease is not None and holder != claim.claimer:
             return None
         phase = None if lease is None else phase_of(lease, now)
         if lease is None or phase is None:
             finish_task(connection, claim, None if lease is None else next_moment(lease))
             return None
-        if phase is Phase.TRY:
+        if phase in (Phase.TRY, Phase.LAPSE):
             return Step(phase, lease, (), {})
         jobs = jobs_of(service, connection, lease)
-        blocked = _blocked(connection, jobs, now) if phase is Phase.START else {}
+        blocked = _blocked(connection, lease, jobs, others, now) if phase is Phase.START else {}
         # If every reservation is blocked, the step has not begun: the lease may still be moved, or deleted at once.
         waits = bool(blocked) and len(blocked) == sum(not job.reservation.dropped for job in jobs)
-        begun = lease if waits else save_lease(connection, lease, _begun(lease, phase), now)
-        if begun.status is not lease.status:
-            put_event(connection, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
-        if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
-            # Notify now, not when the step is complete: images before the end may take long.
-            put_event(connection, f"lease.event.{EventType.BEFORE_END}", begun, now)
+        with together(connection) as writes:
+            begun = lease if waits else save_lease(writes, lease, _begun(lease, phase), now)
+            if begun.status is not lease.status:
+                put_event(writes, _BEGUN[begun.status], begun, now, _what_lives_on(begun, jobs))
+            if phase is Phase.BEFORE_END and not lease.reached(EventType.BEFORE_END):
+                # Notify now, not when the step is complete: images before the end may take long.
+                put_event(writes, f"lease.event.{EventType.BEFORE_END}", begun, now)
         if phase is Phase.END and not lease.reached(EventType.END):
             note_end(service, connection, begun, now)
         first = phase in EVENT_OF and not waits and not lease.reached(EVENT_OF[phase])
@@ -254,7 +273,7 @@ def _job(
         tuple(left),
         service.settings.cloud,
         None if part.dropped else _warned(lease, now),
-        _wait_until(service, lease, part, now),
+        _waits(lease, part, now),
         _kept_until(lease, part, now),
         removed=part.dropped or _is_removed(lease),
     )
@@ -291,29 +310,34 @@ def _warned(lease: Lease, now: datetime) -> datetime | None:
     return event.time
 
 
-def _wait_until(service: Service, lease: Lease, part: Reservation, now: datetime) -> datetime | None:
-    """Return until when the end may wait for what the warning began; None if that time is over.
-
-    The wait is `[physical:host] snapshot_wait_seconds`, counted from the beginning of the end or the deletion; servers
-    that live on after the end have that time too.
-    """
+def _waits(lease: Lease, part: Reservation, now: datetime) -> Waits:
+    """Return from when the end counts its waits, or the deletion."""
     end = lease.event(EventType.END)
     # For an end that lies ahead the answer must not depend on `now`: the audit compares two answers.
-    begun = max(now, lease.window.end)
+    begun = over = max(now, lease.window.end)
     if lease.status is LeaseStatus.DELETING or part.dropped:
         parts = [part] if part.dropped else lease.reservations
         held = [each.window.end for one in parts for each in one.allocations if not each.released_at]
-        begun = min(now, max(held, default=now))
+        begun = over = min(now, max(held, default=now))
     elif end is not None and lease.reached(EventType.END) and end.updated_at is not None:
-        begun = max(min(now, end.updated_at), part.ending.counted(lease.window).end)
-    until = begun + service.settings.cloud.snapshot_wait
-    return until if until > now else None
+        begun = min(now, end.updated_at)
+        over = max(begun, part.ending.counted(lease.window).end)
+    return Waits(now, begun, over)
 
 
-def _blocked(connection: Connection, jobs: Sequence[Job[Any]], now: datetime) -> dict[str, str]:
-    """Return, by reservation, why its start has to wait: earlier leases have not released its resources."""
+def _blocked(
+    connection: Connection, lease: Lease, jobs: Sequence[Job[Any]], others: Sequence[Allocation] | None, now: datetime
+) -> dict[str, str]:
+    """Return, by reservation, why its start has to wait: earlier leases have not released its resources.
+
+    `others` is what was read with the lease; None: it was not.
+    """
     numbers = {holding.resource.number for job in jobs for holding in job.holdings}
-    there = unreleased_on(connection, numbers, now) if numbers else []
+    if others is None:
+        there = unreleased_on(connection, numbers, now) if numbers else []
+    else:
+        mine = [held for part in lease.reservations for held in part.allocations if held.released_at is None]
+        there = [*(held for held in mine if to_seconds(held.window.start) <= to_seconds(now)), *others]
     reasons = {}
     for job in jobs:
         full = [holding.resource.label for holding in job.holdings if _full(holding.resource, there, job.name, now)]

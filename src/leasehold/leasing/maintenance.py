@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from leasehold.db.allocation import Grant, insert_allocations
-from leasehold.db.lease import each_lease, find_lease, insert_lease, save_lease
+from leasehold.db.lease import find_lease, insert_lease, save_lease
 from leasehold.db.maintenance import leases_within
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
@@ -24,6 +24,7 @@ from leasehold.leasing.decide import promised_window
 from leasehold.leasing.delete import delete_lease
 from leasehold.leasing.exchange import Change, Held, replace_allocations
 from leasehold.leasing.flags import put_flag_event, with_flags
+from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.maintenance_plan import Moved, Planning
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.survey import any_broken
@@ -75,7 +76,7 @@ def make_maintenance(service: Service, caller: Caller, draft: MaintenanceDraft) 
         message = f"There is no host with the id {unknown[0][:80]!r}; GET /v1/os-hosts lists those that are enrolled."
         raise InvalidInputError(message, field="hosts")
     hosts = [enrolled[ident] for ident in dict.fromkeys(draft.hosts)]
-    lease = service.decide(_Making(service, caller, draft, hosts))
+    lease = decide_anew(service, _Making(service, caller, draft, hosts))
     service.wake()
     return lease
 
@@ -87,12 +88,6 @@ def get_maintenance(service: Service, ident: str) -> Lease:
     if lease is None or not lease.is_maintenance:
         raise NotFoundError("maintenance_id", ident)
     return lease
-
-
-def list_maintenances(service: Service) -> Sequence[Lease]:
-    """Return the leases of all windows that are not deleted, the oldest first, without their allocations."""
-    with service.db.reading() as connection:
-        return list(each_lease(connection, None, resource_type=MAINTENANCE))
 
 
 def delete_maintenance(service: Service, ident: str) -> None:
@@ -116,10 +111,11 @@ class _Making:
         ahead = promised_window(window.start, window.end, now)
         # All leases are locked here, in the order of their ids. Nobody else locks two, and who changes allocations
         # holds the pool's lock.
-        found = [find_lease(connection, each, lock=True) for each in leases_within(connection, self._numbers, ahead)]
+        ids = leases_within(connection, self._numbers, ahead)
+        found = [find_lease(connection, each, lock=True, offered=True) for each in ids]
         there = sorted((each for each in found if each is not None), key=lambda each: (each.window.start, each.id))
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
-            self._check_enrolled(snapshots[HOST_POOL])
+            self._check_enrolled(snapshots[HOST_POOL].for_operators())
             view = snapshots[HOST_POOL].booked(self._picks, ahead)
             rebinding = Rebinding(self.service, connection, generations, now, frozenset(each.id for each in there))
             moves, fates = self._plan(there, view, ahead, rebinding)
@@ -191,7 +187,7 @@ class _Making:
 
     def _move(self, connection: Connection, move: Moved, generation: int, now: datetime) -> Lease:
         """Write the other hosts of a lease, and return the saved lease."""
-        lease, window = move.lease, promised_window(move.lease.window.start, move.lease.window.end, now)
+        lease, window = move.lease, promised_window(move.lease.begins, move.lease.window.end, now)
         endings = {part.id: part.ending for part in lease.reservations}
         change = Change(HOST_POOL, generation, now, Cause.MOVED)
         for ident, mending in move.mended.items():

@@ -70,10 +70,12 @@ class Planning:
         fates: list[Concerned] = []
         for lease in there:
             self.budget.check()
-            if not lease.is_maintenance and _has_started(lease):
+            # An offer keeps what it shows, and one that is accepted would begin on a host of the window.
+            stays = lease.is_maintenance or lease.status is LeaseStatus.OFFERED
+            if not stays and _has_started(lease):
                 fates.append(Concerned(lease, Fate.STARTED))
                 continue
-            found = None if lease.is_maintenance else self._moved(lease, sight)
+            found = None if stays else self._moved(lease, sight)
             fates.append(Concerned(lease, Fate.STUCK if found is None else Fate.MOVES))
             if found is not None:
                 mended, sight = found
@@ -83,10 +85,10 @@ class Planning:
 
     def _moved(self, lease: Lease, sight: _Sight) -> tuple[dict[str, Mending], _Sight] | None:
         """Return what changes for the reservations of a lease, None if one would have less than it has now."""
-        window = promised_window(lease.window.start, lease.window.end, self._now)
-        margin = self._service.settings.leases.cleaning_time
-        terms = HealTerms(self.numbers, frozenset(), HealPolicy.REPLACE, window, margin)
+        window = promised_window(lease.begins, lease.window.end, self._now)
+        terms = HealTerms(self.numbers, frozenset(), HealPolicy.REPLACE, window, self._service.margins)
         mended: dict[str, Mending] = {}
+        sight = replace(sight, view=sight.view.for_project(lease.project_id))
         for part in lease.reservations:
             if not any(held.resource_number in self.numbers for held in held_by(part, lease)):
                 continue

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.decide import Asked
+from leasehold.leasing.default_properties import judged, preferred
 from leasehold.leasing.flags import Flags, changed
 from leasehold.model.allocation import Pick
 from leasehold.model.budget import nothing_to_check
@@ -21,12 +22,14 @@ from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.model.allocation import Allocation, Slots
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.heal_policy import HealPolicy
     from leasehold.model.lease import Lease
+    from leasehold.model.margins import Margins
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
@@ -41,7 +44,7 @@ class HealTerms:
     """The terms of healing: the `failed` resources, and those `returning`, which work and are not reservable yet.
 
     With `only_back` a reservation gets nothing but what it lost itself, and gives nothing up. `window` is the part of
-    the lease that lies ahead, `margin` the cleaning time. `over` are the ids of the allocations that their resources,
+    the lease that lies ahead, `margins` the cleaning times. `over` are the ids of the allocations that their resources,
     which work, no longer have room for. `check` bounds the time of a decision that somebody asked for, and raises
     TakesTooLongError; healing of itself has no limit, because nobody would ask again.
     """
@@ -50,7 +53,7 @@ class HealTerms:
     returning: Collection[int]
     policy: HealPolicy
     window: Window
-    margin: timedelta
+    margins: Margins
     only_back: bool = False
     over: Collection[int] = ()
     check: Callable[[], None] = nothing_to_check
@@ -97,12 +100,12 @@ def started(lease: Lease, part: Reservation) -> bool:
 def view_of(part: Reservation, pool: Snapshot, window: Window) -> Snapshot:
     """Return the pool as a reservation finds it, without its own allocations and what it does not get.
 
-    That is what was swapped away, and vacated hosts of slots: these may have servers that no allocation counts. A whole
-    host may be taken back together with its servers.
+    That is what its owner gave up, and vacated hosts of slots: these may have servers that no allocation counts. A
+    whole host may be taken back together with its servers.
     """
-    swapped = {each.resource_number for each in part.allocations if each.swapped}
+    given_up = {each.resource_number for each in part.allocations if each.given_up}
     slots = {each.resource_number for each in left_by(part) if each.demand is not None}
-    return pool.without([part.id]).booked([Pick(number) for number in sorted(swapped | slots)], window)
+    return pool.without([part.id]).booked([Pick(number) for number in sorted(given_up | slots)], window)
 
 
 def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) -> Asked | None:
@@ -120,7 +123,14 @@ def lacking(lease: Lease, part: Reservation, kind: Kind[Any], mending: Mending) 
         whole = kind.exactly(request, _slots(has) + mending.flags.missing)
     except Exception as error:
         raise PluginBugError from error
-    return Asked(kind, whole, held=has, firm=mending.started, before=request, ending=part.ending)
+    return Asked(
+        *(kind, whole),
+        held=has,
+        firm=mending.started,
+        before=request,
+        ending=part.ending,
+        default=part.default_properties,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ class _Case:
         substitutes = any(each.substitute for each in stays) or any(mark for _, mark in marked)
         other = changed(self.part, held, substitutes=substitutes)
         stays_broken = len(broken) < len(failed) + len(over)
-        flags = Flags(missing > 0 or stays_broken, other, missing)
+        flags = Flags(missing > 0 or stays_broken, other, missing, self._default(picks, changes=bool(lost or fresh)))
         back = [each for each in left_by(self.part) if each.resource_number in numbers]
         return Mending(flags, lost, dropped, back, marked, touched)
 
@@ -185,14 +195,25 @@ class _Case:
         """Return the picks and as much more as there is: first what the reservation lost and works again."""
         view = view_of(self.part, self.pool, self._window)
         vacated = (each for each in self.part.allocations if each.left_at is not None)
-        lost = {each.resource_number for each in vacated if not each.swapped}
+        lost = {each.resource_number for each in vacated if not each.given_up}
         working = {*self.terms.returning, *view.numbers[view.bookable()].tolist()} if lost else set()
         again = (lost & working).difference(self.terms.failed)
         if again:
             picks = self._grown(request, picks, promised, view.only(again))
-        if others:
-            picks = self._grown(request, picks, promised, view)
-        return picks
+        return self._substituted(request, picks, promised, view) if others else picks
+
+    def _substituted(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:
+        """Return the picks and as much more as there is: with its default properties, if that gives all of it."""
+        default = self.part.default_properties
+        if default is not None and _slots(picks) < promised:
+            found = self._grown(request, picks, promised, preferred(view, default, self.terms.check))
+            if _slots(found) >= promised:
+                return found
+        return self._grown(request, picks, promised, view)
+
+    def _default(self, picks: Sequence[Pick], *, changes: bool) -> DefaultProperties | None:
+        """Return its default properties if it gets or loses something; None leaves them as they are."""
+        return judged(self.pool, self.part.default_properties, picks) if changes else None
 
     @property
     def _window(self) -> Window:
@@ -202,12 +223,13 @@ class _Case:
     def _grown(self, request: Any, picks: Sequence[Pick], promised: int, view: Snapshot) -> Sequence[Pick]:
         """Return the picks plus as much of the promised amount as the resources in the view can take."""
         terms, held = self.terms, tuple(picks)
+        margin = terms.margins.of(self.kind.pool)
         firm, nothing = started(self.lease, self.part), Explain.NOTHING
         # What is kept although it no longer fits must not keep the rest from being found.
         over = {each.resource_number for each in held_by(self.part, self.lease) if each.id in terms.over}
         staying = frozenset(over.intersection(pick.resource_number for pick in held))
         search = Search(
-            *(view, self._window, self._window.duration, held, firm, request, terms.margin, nothing, terms.check),
+            *(view, self._window, self._window.duration, held, firm, request, margin, nothing, terms.check),
             staying=staying,
         )
         best, fits = picks, _slots(picks)
@@ -254,7 +276,7 @@ class _Case:
         own: Counter[int] = Counter()
         for each in self.part.allocations:
             # What was lost before the start began has an empty window.
-            if each.left_at is None or each.swapped or each.substitute or not each.window.duration:
+            if each.left_at is None or each.given_up or each.substitute or not each.window.duration:
                 continue
             if since is None or each.left_at >= since:
                 lost[each.resource_number, each.left_at] += each.slots

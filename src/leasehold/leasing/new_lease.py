@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from leasehold.leasing.dates import warning_time
 from leasehold.leasing.decide import Asked
+from leasehold.leasing.default_properties import default_of
 from leasehold.leasing.requests import Read, ending_of, no_show_of, place_of, read_requests
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.ending import DELETED_AT_ONCE
@@ -20,7 +21,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
@@ -50,6 +51,7 @@ def read_reservations(
             hidden=reading.hidden,
             ending=part.ending,
             no_show=NoShow(part.no_show) if part.no_show else None,
+            default=default_of(service.settings.leases, part.type.kind, part.request),
         )
         for position, part in enumerate(reading.parts)
     ]
@@ -70,7 +72,7 @@ def new_lease(
     service: Service, caller: Caller, draft: LeaseDraft, asked: Sequence[Asked], window: Window, now: datetime
 ) -> Lease:
     """Return the lease that the caller asks for, PENDING, in this window; raises OutOfWindowError for its warning."""
-    lease_id = str(uuid4())
+    lease_id, lead = str(uuid4()), service.lead_of(part.kind for part in asked)
     reservations = tuple(
         Reservation(
             *(str(uuid4()), lease_id, part.kind.name, str(uuid4()), part.stored),
@@ -78,6 +80,7 @@ def new_lease(
             updated_at=now,
             ending=part.ending,
             no_show=part.no_show,
+            default_properties=part.default,
         )
         for part in asked
     )
@@ -91,7 +94,7 @@ def new_lease(
         created_at=now,
         updated_at=now,
         reservations=reservations,
-        events=_events(service, draft, lease_id, window, now),
+        events=_events(service, draft, lease_id, window, now, lead),
         heal_policy=draft.heal_policy,
         type=draft.type,
         reminders=draft.reminders,
@@ -99,8 +102,10 @@ def new_lease(
     return armed(lease, now, service.settings.manager.warn_before_end)
 
 
-def _events(service: Service, draft: LeaseDraft, lease_id: str, window: Window, now: datetime) -> tuple[Event, ...]:
-    times = {EventType.START: window.start, EventType.END: window.end}
+def _events(
+    service: Service, draft: LeaseDraft, lease_id: str, window: Window, now: datetime, lead: timedelta
+) -> tuple[Event, ...]:
+    times = {EventType.START: window.start - lead, EventType.END: window.end}
     warning = warning_time(window, draft.before_end, service.settings.leases.before_end)
     if warning is not None:
         times[EventType.BEFORE_END] = warning

@@ -24,7 +24,7 @@ def done_before(connection: Connection, once: Once | None) -> Lease | None:
     if once is None or found is None:
         return None
     digest, lease_id = found
-    lease = find_lease(connection, lease_id)
+    lease = find_lease(connection, lease_id, offered=True)
     if digest != once.digest or lease is None:
         message = "This Idempotency-Key was used for another request; send a fresh key with each new request."
         raise ConflictError(message, field="Idempotency-Key")

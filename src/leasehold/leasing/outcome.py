@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,7 +12,8 @@ from leasehold.db.allocation import end_allocations
 from leasehold.db.lease import find_lease, lock_generation, save_lease
 from leasehold.db.outbox import put_event
 from leasehold.db.pool import bump_pools, lock_pools
-from leasehold.db.task import finish_task, still_ours
+from leasehold.db.task import finish_task, finish_with, still_ours
+from leasehold.db.together import together
 from leasehold.db.waiting import hurry_waiting
 from leasehold.leasing.delete import forget
 from leasehold.leasing.guests import with_guests
@@ -20,11 +22,13 @@ from leasehold.leasing.no_show import put_no_show_events, settled
 from leasehold.model.backoff import REFUSALS_TO_SHOW, REFUSED_GROWTH, pause_after
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.segment import Cause
-from leasehold.model.states import EventStatus, LeaseStatus
+from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.transitions import Trigger, move
 from leasehold.resource_types.driver import UNSAVED, Wanted
+from leasehold.resource_types.end_actions import limits_of
 from leasehold.resource_types.image_results import shown_results
 from leasehold.resource_types.shelving import shown_shelved
+from leasehold.resource_types.suspending import shown_suspended
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,15 +42,21 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
 
+log = logging.getLogger(__name__)
+
 SHORT_WAIT = timedelta(seconds=2)
 """The first pause before a step that waits for another lease to leave a host is retried."""
 WAITED_SHARE = 10
 """Later, the pause is a tenth of the time waited so far: a host stuck for hours is not checked every two seconds."""
 
 
-def shows_failure(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> bool:
-    """Return whether the lease shows the failure of a start, a warning or an end until a try succeeds."""
-    often = _refused(outcomes) and refusals(claim, step, outcomes) >= REFUSALS_TO_SHOW
+def shows_failure(claim: Claim, step: Step, outcomes: Sequence[Outcome], now: datetime) -> bool:
+    """Return whether the lease shows the failure of a start, a warning or an end until a try succeeds.
+
+    The work of a start that begins before the lease does has failed only if the lease is not ready at its start.
+    """
+    early = step.phase is Phase.START and now < step.lease.window.start
+    often = _refused(outcomes) and not early and refusals(claim, step, outcomes) >= REFUSALS_TO_SHOW
     return step.phase in EVENT_OF and (often or _has_failed(step))
 
 
@@ -71,7 +81,18 @@ def complete(service: Service, claim: Claim, step: Step, outcomes: Sequence[Outc
     If the owner or healing changed the lease meanwhile, only the released allocations and the drivers' facts are
     recorded, and the task is due at once.
     """
-    return service.db.transact(_Completion(service, claim, step, outcomes))
+    completion = _Completion(service, claim, step, outcomes)
+    if completion.is_plain:
+        try:
+            return service.db.transact(completion.at_once)
+        except _OvertakenError:
+            # What was changed, and by whom, is found out with the lease locked.
+            log.debug("Lease %s has changed during its step", step.lease.id)
+    return service.db.transact(completion)
+
+
+class _OvertakenError(Exception):
+    """The lease or its claim is not as it was when the step began, so this transaction writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +112,27 @@ class _Completion:
         if lease is not None:
             outcomes = with_guests(self.service, connection, self.step, self.outcomes, generations, now)
             replace(self, outcomes=outcomes).record(connection, lease, generations, now)
+        return True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all there is to record is that a start has succeeded: nothing is released, dropped or waited for."""
+        done = all(outcome.result is Result.DONE for outcome in self.outcomes)
+        dropped = any(job.reservation.dropped for job in self.step.jobs)
+        return self.step.phase is Phase.START and done and not (dropped or self._freed() or self._occupied)
+
+    def at_once(self, connection: Connection) -> bool:
+        """Record a plain start without a look at the lease and the claim: the writes prove that both are unchanged."""
+        lease, now = self.step.lease, self.service.now()
+        active = _NEXT[Phase.START](self._known(lease))
+        if active == lease:
+            raise _OvertakenError
+        with together(connection) as writes:
+            after = save_lease(writes, lease, active, now, locked=False)
+            put_event(writes, f"lease.event.{EventType.START}", after, now)
+            finish_with(writes, self.claim, next_moment(after))
+        if not writes.is_complete:
+            raise _OvertakenError
         return True
 
     def record(self, connection: Connection, lease: Lease, generations: LockedPools, now: datetime) -> None:
@@ -220,7 +262,7 @@ class _Completion:
         reason = "; ".join(outcome.reason for outcome in self.outcomes if outcome.reason) + "."
         after = self._settled(lease, now)
         after = after if self.step.phase is Phase.RELEASE else replace(after, status_reason=reason)
-        tells = shows_failure(self.claim, self.step, self.outcomes)
+        tells = shows_failure(self.claim, self.step, self.outcomes, now)
         after = save_lease(connection, lease, self._failed(after) if tells else after, now)
         if self.step.phase is Phase.NO_SHOW:
             put_no_show_events(connection, after, self.step, self.outcomes, now)
@@ -228,7 +270,8 @@ class _Completion:
             warning = self.step.phase is Phase.BEFORE_END
             told = LeaseNews.WARNING_FAILED if warning else f"lease.event.{EVENT_OF[self.step.phase]}"
             put_event(connection, told, after, now, _images(after) if warning else None)
-        attempts = 1 if self.step.first else self.claim.attempts
+        # What has given up something that it waited for goes on at once.
+        attempts = 1 if self.step.first or _unsaved(after) != _unsaved(lease) else self.claim.attempts
         refused = refusals(self.claim, self.step, self.outcomes)
         due = self._again(after, now, attempts, refused)
         finish_task(connection, self.claim, due, error=reason, attempts=attempts, refusals=refused)
@@ -247,9 +290,12 @@ class _Completion:
         if waiting or not pauses:
             pauses.append(pause_after(attempts, first=first, most=settings.retry_most_seconds))
         if waiting and waiting == self.step.blocked.keys():
-            pauses.append(max(SHORT_WAIT, (now - lease.window.start) / WAITED_SHARE))
+            pauses.append(max(SHORT_WAIT, (now - lease.begins) / WAITED_SHARE))
         moments = [event.time for event in lease.events if event.status is EventStatus.UNDONE and event.time]
-        moments += [job.kept_until for job in self.step.jobs if job.kept_until is not None]
+        # Then a failure of the start is shown, if it goes on.
+        moments.append(lease.window.start)
+        for job in self.step.jobs:
+            moments += [*limits_of(job), *([] if job.kept_until is None else [job.kept_until])]
         return min([now + min(pauses), *(moment for moment in moments if moment > now)])
 
 
@@ -267,9 +313,20 @@ def _images(lease: Lease) -> dict[str, Any]:
 
 
 def _kept(lease: Lease) -> dict[str, Any]:
-    """Return what became of the images of the servers and of those that were shelved, for the event of the end."""
-    found = [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown_shelved(part.cloud)]
-    return {**_images(lease), **({"shelved": found} if found else {})}
+    """Return what became of the servers and of their images, for the event of the end."""
+    found = {
+        name: [{"reservation_id": part.id, **each} for part in lease.reservations for each in shown(part.cloud)]
+        for name, shown in (("suspended", shown_suspended), ("shelved", shown_shelved))
+    }
+    return {**_images(lease), **{name: rows for name, rows in found.items() if rows}}
+
+
+def _unsaved(lease: Lease) -> Counter[str]:
+    """Return how much of what was asked for was not complete when the reservations ended, by a noun in the plural."""
+    unsaved: Counter[str] = Counter()
+    for part in lease.reservations:
+        unsaved.update(part.cloud.get(UNSAVED, {}))
+    return unsaved
 
 
 def _well(lease: Lease) -> Lease:
@@ -279,9 +336,7 @@ def _well(lease: Lease) -> Lease:
 
 def _ended(lease: Lease) -> Lease:
     """Return an ended lease; one whose window passed before it could start is in ERROR, with the reason."""
-    unsaved: Counter[str] = Counter()
-    for part in lease.reservations:
-        unsaved.update(part.cloud.get(UNSAVED, {}))
+    unsaved = _unsaved(lease)
     if unsaved:
         what = " and ".join(f"{number} of the {noun}" for noun, number in sorted(unsaved.items()))
         reason = f"The lease ended without {what}; they were not complete in time."

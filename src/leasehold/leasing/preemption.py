@@ -16,7 +16,7 @@ from leasehold.leasing.lifecycle import jobs_of
 from leasehold.model.event_log import ServerNews
 from leasehold.model.preemption import Preemption
 from leasehold.resource_types.displacement import Need, close_hosts, displaced_by
-from leasehold.resource_types.preemption import load_preemption_order
+from leasehold.resource_types.strategy import load_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from leasehold.cloud.ports import Server
     from leasehold.leasing.service import Service
     from leasehold.resource_types.driver import Job
 
@@ -34,22 +33,21 @@ log = logging.getLogger(__name__)
 def warn_preemptibles(service: Service) -> int:
     """Close the hosts of leases that start soon, tell whose servers will be ended there, and return how many were told.
 
-    A server is told of once, and again if the moment changes or if it may stay. What has to go is ended when the work
-    of the start begins, so that the lease is ready at its start (`[physical:host] lead_seconds`).
+    A server is told of once, and again if the moment changes or if it may stay. What has to go is ended by the work of
+    the start, which begins before the lease does by its lead.
     """
     settings, now = service.settings.cloud, service.now()
     with service.db.reading() as connection:
-        soon = leases_starting(connection, now + settings.preemptible_grace + settings.start_lead)
-        jobs = [(lease.window.start, job) for lease in soon for job in jobs_of(service, connection, lease)]
+        soon = leases_starting(connection, now + settings.preemptible_grace)
+        jobs = [(lease.begins, job) for lease in soon for job in jobs_of(service, connection, lease)]
         told = told_preemptions(connection)
     needs, sure = _needs(service, jobs)
     _close(service, {host.service_host for need in needs for host in need.hosts}, sure=sure)
-    coming = [Need(need.since - settings.start_lead, need.hosts) for need in needs if need.since > now]
-    found = displaced_by(service.cloud, coming, load_preemption_order(settings.preemption_order))
+    coming = [need for need in needs if need.since > now]
+    found = displaced_by(service.cloud, coming, load_strategy(settings.displacement_strategy))
     ending = {
         ident: Preemption(ident, server.name, server.project_id, at) for ident, (server, at) in found.servers.items()
     }
-    _end(service, [found.servers[ident][0] for ident, each in ending.items() if each.ends_at <= now])
     missing = [ident for ident, each in told.items() if ident not in ending and each.ends_at > now]
     spared, gone = _fate(service, missing) if sure and not found.unknown else (set(), set())
     return service.db.transact(lambda connection: _record(connection, ending, spared, gone, service.now()))
@@ -83,21 +81,6 @@ def _close(service: Service, hosts: Collection[str], *, sure: bool) -> None:
         close_hosts(service.cloud, hosts)
     except CloudError as error:
         log.warning("Preemptible servers may still come to hosts whose leases start soon: %s", error)
-
-
-def _end(service: Service, servers: Sequence[Server]) -> None:
-    """End these servers; one that cannot be ended now is tried again in the next round, and at the start.
-
-    Only those on hosts of the free pool: any other host has a lease still, whose owner may run such servers there.
-    """
-    pool = service.cloud.aggregates.get(service.settings.cloud.freepool) if servers else None
-    for server in servers:
-        if pool is None or server.service_host not in pool.hosts:
-            continue
-        try:
-            service.cloud.servers.delete(server.id)
-        except CloudError as error:
-            log.warning("The preemptible server %s is not ended yet: %s", server.id, error)
 
 
 def _fate(service: Service, missing: Sequence[str]) -> tuple[set[str], set[str]]:

@@ -10,6 +10,7 @@ from leasehold.db import property as property_rows
 from leasehold.db import resource as resource_rows
 from leasehold.model.errors import InvalidInputError, NotFoundError
 from leasehold.model.lease_filter import EVERY_LEASE
+from leasehold.model.paging import OLDEST_FIRST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from leasehold.model.allocation import Allocation
     from leasehold.model.lease import Lease
     from leasehold.model.lease_filter import LeaseFilter
+    from leasehold.model.paging import Sort
     from leasehold.model.resource import Resource
 
 _NO_MORE: tuple[None, tuple[Allocation, ...]] = (None, ())
@@ -40,20 +42,25 @@ def each_lease(
     marker: str | None = None,
     limit: int | None = None,
     wanted: LeaseFilter = EVERY_LEASE,
+    sort: Sort = OLDEST_FIRST,
+    resource_type: str | None = None,
 ) -> Iterator[Lease]:
-    """Yield up to `limit` leases of a project (None: of all projects), oldest first, from the one after `marker` on.
+    """Yield up to `limit` leases of a project (None: of all projects), as sorted, from the one after `marker` on.
 
-    Only those that are `wanted`; the marker need not be one of them.
+    Only those that are `wanted` and have a reservation of the type, if one is named; the marker need not be one of
+    them.
 
     The rows are streamed in one transaction, which ends after the last. The lease of `marker` may have been deleted
     since it was listed. Raises InvalidInputError for a marker that never was in this list.
     """
     with service.db.reading() as connection:
-        after = None if marker is None else lease_rows.place_of(connection, project_id, marker)
+        after = None if marker is None else lease_rows.place_of(connection, project_id, marker, sort)
         if marker is not None and after is None:
             message = "marker has to be the id of a lease of this list: the last one of the previous page."
             raise InvalidInputError(message, field="marker")
-        yield from lease_rows.each_lease(connection, project_id, after=after, limit=limit, wanted=wanted)
+        yield from lease_rows.each_lease(
+            *(connection, project_id), after=after, limit=limit, resource_type=resource_type, wanted=wanted, sort=sort
+        )
 
 
 def list_leases(
@@ -122,7 +129,10 @@ def list_allocations(
     return list(each_allocation(service, resource_type, lease_id=lease_id, reservation_id=reservation_id))
 
 
-def list_properties(service: Service, resource_type: str, *, include_private: bool) -> Sequence[PropertyValues]:
+def list_properties(
+    service: Service, resource_type: str, project_id: str | None, *, include_private: bool
+) -> Sequence[PropertyValues]:
     """Return the property keys in use, with their values."""
     with service.db.reading() as connection:
-        return property_rows.list_properties(connection, resource_type, include_private=include_private)
+        hidden = () if project_id is None else resource_rows.closed_to(connection, resource_type, project_id)
+        return property_rows.list_properties(connection, resource_type, include_private=include_private, but=hidden)

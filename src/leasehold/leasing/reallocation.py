@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leasehold.db.resource import failed_resources
@@ -17,7 +17,8 @@ from leasehold.leasing.allocations import (
     rewrite,
     whole_left_by,
 )
-from leasehold.leasing.decide import Asked, promised_window
+from leasehold.leasing.decide import Asked, promised_window, seen_by_project
+from leasehold.leasing.default_properties import judged
 from leasehold.leasing.flags import Flags, changed
 from leasehold.leasing.offer import Offering
 from leasehold.leasing.rebinding import Rebinding
@@ -25,6 +26,7 @@ from leasehold.leasing.rebinding_search import Room
 from leasehold.model.allocation import Pick
 from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError
+from leasehold.model.lead import Lead
 from leasehold.model.states import EventType, ReservationStatus
 from leasehold.model.windows import to_minute
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from leasehold.leasing.amended import Amendment
     from leasehold.leasing.calendars import Evaluated
     from leasehold.leasing.service import Service
+    from leasehold.model.allocation import Allocation
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.lease import Lease
     from leasehold.model.reservation import Reservation
     from leasehold.model.windows import Window
@@ -68,7 +72,8 @@ class Reallocation:
         reservation that lost resources gets replacements if there are any; otherwise it keeps the rest.
         """
         lease, window, parts = self.lease, self.window, self._parts
-        room = Room([[held.pick for held in held_by(part, lease)] for part in parts])
+        room = Room([[held.pick for held in self._held(part)] for part in parts])
+        defaults: Mapping[str, DefaultProperties | None] = {}
         rebinding = Rebinding(self.service, self.connection, self.generations, self.now, stay=frozenset({lease.id}))
         shrinks = lease.window.start <= window.start and window.end <= lease.window.end
         shrinks = shrinks and not any(map(self.amendment.asks_more, parts))
@@ -76,7 +81,7 @@ class Reallocation:
         whole = not any(part.missing_resources for part in parts)
         if not shrinks or (not whole and window.end > self.now):
             try:
-                room, whole = self._decide(rebinding, movable=movable), True
+                (room, defaults), whole = self._decide(rebinding, movable=movable), True
             except LeaseholdError:
                 if not shrinks:
                     raise
@@ -91,6 +96,7 @@ class Reallocation:
         failed = failed_resources(self.connection) if any(part.missing_resources for part in parts) else {}
         gets = zip(parts, decided, strict=True)
         flags = {part.id: self._flags(part, picks, failed, whole=whole) for part, picks in gets}
+        flags = {ident: replace(each, default=defaults.get(ident)) for ident, each in flags.items()}
         return flags | {part.id: Flags() for part in dropped}
 
     @property
@@ -98,16 +104,27 @@ class Reallocation:
         """The reservations that the lease keeps."""
         return [part for part in self.lease.kept if part.id not in self.amendment.changes.drops]
 
+    def _held(self, part: Reservation) -> list[Allocation]:
+        """Return what a reservation has, without what it gives up unused."""
+        return [held for held in held_by(part, self.lease) if held.id not in self._vacated(part)]
+
+    def _vacated(self, part: Reservation) -> frozenset[int]:
+        return self.amendment.vacated.get(part.id, frozenset())
+
     def _rewrite(self, part: Reservation, picks: Sequence[Pick]) -> None:
         pool = pool_of(part, self.service.types)
         if pool is not None:
             ending, generation = self.amendment.ending(part), self.generations[pool] + 1
-            rewriting = Rewriting(self.lease, part, self.window, generation, self.now, ending)
+            rewriting = Rewriting(
+                *(self.lease, part, self.window, generation, self.now, ending),
+                vacated=self._vacated(part),
+                leaves=self.service.types.gives_up(part),
+            )
             rewrite(self.connection, rewriting, picks, pool)
 
     def _flags(self, part: Reservation, picks: Sequence[Pick], failed: Collection[int], *, whole: bool) -> Flags:
         """Return the flags of a reservation that has these picks; all that it asks for, if the lease is `whole`."""
-        numbers, held = {pick.resource_number for pick in picks}, held_by(part, self.lease)
+        numbers, held = {pick.resource_number for pick in picks}, self._held(part)
         substitutes = any(each.substitute and each.resource_number in numbers for each in held)
         other = changed(part, held, substitutes=substitutes)
         if not whole:
@@ -119,17 +136,21 @@ class Reallocation:
         stuck = part.missing_resources and not numbers.isdisjoint(failed)
         return Flags(missing > 0 or stuck, other, missing)
 
-    def _decide(self, rebinding: Rebinding, *, movable: bool) -> Room:
+    def _decide(self, rebinding: Rebinding, *, movable: bool) -> tuple[Room, Mapping[str, DefaultProperties | None]]:
+        """Return what the reservations get, and by their ids what becomes of their default properties."""
         lease, parts, calendars = self.lease, self._parts, self.service.calendars
         ahead = promised_window(self.window.start, self.window.end, self.now)
-        asked = self._asked(begun=ahead.start <= self.now)
+        lead = Lead(lease.lead, self.now)
+        reserved = lead.reserved(ahead)
+        asked = self._asked(begun=reserved.start <= self.now)
         own = [part.id for part in parts]
         with calendars.synced(self.connection, self.generations, self.now, self.evaluated) as snapshots:
-            others = {pool: snapshot.without(own) for pool, snapshot in snapshots.items()}
-            longest = held_longest(ahead, map(self.amendment.ending, parts))
+            mine = seen_by_project(snapshots, lease.project_id)
+            others = {pool: snapshot.without(own) for pool, snapshot in mine.items()}
+            longest = held_longest(reserved, map(self.amendment.ending, parts))
             views = {pool: view.booked(self._kept_off(pool), longest) for pool, view in others.items()}
             use_disabled, tells = self.amendment.changes.use_disabled, self.amendment.tells_disabled
-            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
+            terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
             seconds = self.service.settings.leases.explanation_seconds
             offering = Offering(
                 *(views, asked, terms, self._allowed, seconds),
@@ -140,8 +161,9 @@ class Reallocation:
             )
             room = offering.decide()
             for part, want, picks in zip(parts, asked, room.picks, strict=True):
-                check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(ahead))
-            return room
+                check_left(left_by(part), picks, others[want.kind.pool], want.ending.held(reserved))
+            gets = zip(parts, asked, room.picks, strict=True)
+            return room, {part.id: judged(mine[want.kind.pool], want.default, picks) for part, want, picks in gets}
 
     def _asked(self, *, begun: bool) -> list[Asked]:
         """Return the request of each reservation for the decision; `begun` says that the new window has begun."""
@@ -151,7 +173,7 @@ class Reallocation:
             Asked(
                 kind,
                 kind.load(self.amendment.request(part)),
-                held=tuple(held.pick for held in held_by(part, lease)),
+                held=tuple(held.pick for held in self._held(part)),
                 leaving=tuple(held.pick for held in (*leaving(part, lease), *whole_left_by(part))) if begun else (),
                 firm=part.status is ReservationStatus.ACTIVE,
                 touched=lease.reached(EventType.START),
@@ -159,18 +181,20 @@ class Reallocation:
                 place=self.amendment.places.get(part.id),
                 hidden=self.amendment.hidden,
                 ending=self.amendment.ending(part),
+                default=self.amendment.default(part),
             )
             for part, kind in zip(parts, kinds, strict=True)
         ]
 
     def _kept_off(self, pool: str) -> list[Pick]:
-        """Return what no reservation of the lease may get: vacated hosts, except those of `whole_left_by`.
+        """Return what no reservation of the lease may get: what it gives up, and vacated hosts but `whole_left_by`.
 
         Vacated hosts of slots may have servers that no allocation counts. A whole host that failed may be taken back
         together with its servers.
         """
-        left = (each for part in self._parts for each in left_by(part) if each not in whole_left_by(part))
-        return [Pick(each.resource_number) for each in left if each.pool == pool]
+        left = [each for part in self._parts for each in left_by(part) if each not in whole_left_by(part)]
+        left += [each for part in self._parts for each in part.allocations if each.id in self._vacated(part)]
+        return [Pick(number) for number in sorted({each.resource_number for each in left if each.pool == pool})]
 
     def _allowed(self, window: Window) -> bool:
         """Return whether enforcement would allow the amended lease in this other window."""

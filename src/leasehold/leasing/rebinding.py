@@ -101,8 +101,7 @@ class Rebinding:
     @property
     def _soon(self) -> datetime:
         """The moment up to which what begins stays where it is."""
-        settings = self.service.settings
-        return self.now + max(settings.leases.rebind_before_start, settings.cloud.start_lead)
+        return self.now + self.service.settings.leases.rebind_before_start
 
     def _movable(self, numbers: Collection[int], window: Window, pool: str) -> list[Movable]:
         found = unstarted_on(self.connection, numbers, window, self._soon, MOST_MOVABLE)
@@ -119,7 +118,8 @@ class Rebinding:
         except Exception:
             log.exception("A bug in %s: reservation %s cannot be read, so it stays", each.resource_type, each.id)
             return None
-        return Movable(each.id, each.lease_id, found.kind, request, each.held)
+        default = each.default if each.default is not None and each.default.applied else None
+        return Movable(each.id, each.lease_id, found.kind, request, each.held, each.project_id, default)
 
     def _begun(self, moves: Sequence[Move]) -> set[str]:
         """Lock the leases that move, in the order of their ids, and return those that may not move any more."""
@@ -136,7 +136,7 @@ class Rebinding:
         parts = [part for part in lease.reservations if part.id in held]
         same = all({each.id for each in held_by(part, lease)} == held[part.id] for part in parts)
         untouched = lease.status is LeaseStatus.PENDING and start is not None and start.status is EventStatus.UNDONE
-        return same and untouched and lease.window.start > self._soon
+        return same and untouched and lease.begins > self._soon
 
     def write(self, moves: Sequence[Move]) -> None:
         """Write the moves of a room; the caller raises the generations of the pools."""
@@ -154,8 +154,9 @@ def _where(snapshot: Snapshot, asked: Sequence[Asked], terms: Terms, soon: datet
     Only resources that match one of the reservations count. None: nothing is in the way there, or at some moment there
     are too few whole resources left, wherever the others are.
     """
-    held = held_longest(terms.window, (part.ending for part in asked))
-    times = instants(held.widened(terms.margin))
+    held = held_longest(terms.reserved, (part.ending for part in asked))
+    margin = max(terms.margins.of(part.kind.pool) for part in asked)
+    times = instants(held.widened(margin))
     able = np.zeros(len(snapshot.numbers), np.bool_)
     for part in asked:
         check = terms.budget.check
@@ -179,7 +180,8 @@ def _where(snapshot: Snapshot, asked: Sequence[Asked], terms: Terms, soon: datet
 
 def _idle(snapshot: Snapshot, also: Mask, times: tuple[int, int]) -> int:
     """Return how many resources no whole allocation has at the busiest moment: no moves make that more."""
-    rows = snapshot.bookable() | also
+    # Others may move to what is closed to this project.
+    rows = snapshot.for_operators().bookable() | also
     held = snapshot.held(times, rows)
     whole = held.part(held.demands == EXCLUSIVE)
     starts, ends = np.sort(np.maximum(whole.starts, times[0])), np.sort(whole.ends)

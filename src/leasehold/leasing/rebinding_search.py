@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.calendar.snapshot import instants
 from leasehold.leasing.decide import RefusedError, decide
+from leasehold.leasing.default_properties import preferred
 from leasehold.model.ending import held_longest
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
 from leasehold.model.refusal import Refusal
@@ -20,10 +21,12 @@ from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
 
     from leasehold.calendar.snapshot import Snapshot
     from leasehold.leasing.decide import Asked, Terms
     from leasehold.model.allocation import Allocation, Pick
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
 
@@ -36,13 +39,19 @@ _BUG = "A bug in %s: other resources for reservation %s of lease %s could not be
 
 @dataclass(frozen=True, slots=True)
 class Movable:
-    """A reservation of another lease that may get other resources; `held` are its allocations, all with one window."""
+    """A reservation of another lease that may get other resources; `held` are its allocations, all with one window.
+
+    It gets only what its own project may use, and what has its `default` properties if what it has now has them: its
+    owner was told so.
+    """
 
     id: str
     lease_id: str
     kind: Kind[Any]
     request: Any
     held: tuple[Allocation, ...]
+    project_id: str = ""
+    default: DefaultProperties | None = None
 
     @property
     def window(self) -> Window:
@@ -136,7 +145,7 @@ class _Search:
         for one, gap, _ in self._helpful():
             for position, pick in enumerate(one.picks):
                 kept = (*one.picks[:position], *one.picks[position + 1 :])
-                for number in self._roomy(gap, pick, one.window):
+                for number in self._roomy(gap.for_project(one.project_id), pick, one.window):
                     moved = self._placed(one, gap.only({number}), kept)
                     picks = None if moved is None else self._decided(gap.booked(moved, one.window))
                     if moved is not None and picks is not None:
@@ -145,7 +154,7 @@ class _Search:
 
     def _roomy(self, view: Snapshot, pick: Pick, window: Window) -> list[int]:
         """Return the other resources on which an allocation has room."""
-        padded, rows = window.widened(self.terms.margin), view.bookable()
+        padded, rows = window.widened(self._margin), view.bookable()
         rows &= view.free(padded) if pick.demand is None else view.slots(padded, pick.demand) >= pick.slots
         return [number for number in view.numbers[rows].tolist() if number != pick.resource_number]
 
@@ -175,7 +184,7 @@ class _Search:
         The first order is what begins after the lease, by its start. On equal resources, of which nothing that begins
         later is fixed, it finds room whenever there is any.
         """
-        later = [each for each in self.movable if each.window.start >= self.terms.window.start]
+        later = [each for each in self.movable if each.window.start >= self.terms.reserved.start]
         for out, first, order, keeps in product(
             (later, self.movable), (True, False), (_by_start, _by_size), (True, False)
         ):
@@ -218,9 +227,13 @@ class _Search:
 
     # ------------------------------------------------------------ steps
 
+    @property
+    def _margin(self) -> timedelta:
+        return self.terms.margins.of(self.pool)
+
     def _in_the_way(self, one: Movable) -> bool:
-        held = held_longest(self.terms.window, (part.ending for part in self.asked))
-        (start, end), (begin, over) = instants(held.widened(self.terms.margin)), one.window.seconds
+        held = held_longest(self.terms.reserved, (part.ending for part in self.asked))
+        (start, end), (begin, over) = instants(held.widened(self._margin)), one.window.seconds
         return begin < end and over > start
 
     def _without(self, out: Iterable[Movable]) -> Snapshot:
@@ -243,7 +256,7 @@ class _Search:
                 kept = {pick.resource_number for pick in chosen}
                 given_up = [pick for pick in part.held if part.touched and pick.resource_number not in kept]
                 taken = (*chosen, *given_up, *part.leaving)
-                view = view.booked(taken, part.ending.held(self.terms.window))
+                view = view.booked(taken, self.terms.held(part.ending))
         return view
 
     def _placed(self, one: Movable, view: Snapshot, held: tuple[Pick, ...] | None = None) -> Sequence[Pick] | None:
@@ -252,9 +265,17 @@ class _Search:
         It keeps of `held` what it can, by default of all that it has.
         """
         self.terms.budget.check()
+        view = view.for_project(one.project_id)
         search = Search(
-            *(view, one.window, one.window.duration, one.picks if held is None else held, False, one.request),
-            *(self.terms.margin, Explain.NOTHING, self.terms.budget.check),
+            *(
+                view if one.default is None else preferred(view, one.default, self.terms.budget.check),
+                one.window,
+                one.window.duration,
+                one.picks if held is None else held,
+                False,
+                one.request,
+            ),
+            *(self._margin, Explain.NOTHING, self.terms.budget.check),
         )
         try:
             outcome = one.kind.heal(one.request, one.amount, search)

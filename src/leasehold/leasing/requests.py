@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.leasing.bounds import Conditions, check_texts
+from leasehold.leasing.default_properties import condition_in
 from leasehold.leasing.sight import check_names, hidden_names
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.errors import LeaseholdError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import timedelta
 
+    from leasehold.leasing.decide import Asked
     from leasehold.leasing.service import Service
     from leasehold.model.caller import Caller, Sight
     from leasehold.model.properties import Expression
@@ -117,6 +119,12 @@ def no_show_of(service: Service, type_: ResourceType, raw: Mapping[str, Any], be
 
 def _shared(type_: ResourceType, raw: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if key not in type_.kind.schema.model_fields}
+
+
+def conditions_asked(asked: Sequence[Asked]) -> list[tuple[str, Expression]]:
+    """Return the conditions that a decision about these reservations evaluates, as `conditions_of` does."""
+    found = conditions_of((part.kind, part.request) for part in asked)
+    return found + [(part.kind.pool, condition_in(part.default)) for part in asked if part.default is not None]
 
 
 def conditions_of(parts: Iterable[tuple[Kind[Any], Any]]) -> list[tuple[str, Expression]]:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.model.allocation import Allocation
     from leasehold.model.caller import Caller
-    from leasehold.model.resource import Disabling, Resource
+    from leasehold.model.resource import Disabling, Resource, Restriction
     from leasehold.resource_types.registry import ResourceType
 
 log = logging.getLogger(__name__)
@@ -74,10 +74,12 @@ def change(
     properties: Mapping[str, str | None],
     disabling: Disabling | None = None,
     pool: Membership | None = None,
+    restriction: Restriction | None = None,
 ) -> Resource:
     """Set properties of a resource, and whether it is disabled, all or none; the value None removes a property.
 
-    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). `pool` begins to move it
+    A disabled resource keeps what is promised on it, and gets nothing new (decision 0052). So does one that becomes one
+    for other projects by a `restriction` (decision 0077). `pool` begins to move it
     there; who asks looks at it again. Raises NotFoundError, InUseError for a property that a current or future lease
     on the resource asked for, and what `ask_for_pool` raises.
     """
@@ -99,12 +101,16 @@ def change(
         put_properties(connection, resource.number, properties)
         kept = {name: value for name, value in {**resource.properties, **properties}.items() if value is not None}
         after = replace(resource, properties=kept)
-        if properties:
+        if restriction is not None:
+            after = restriction.applied(after)
+        if properties or after.projects != resource.projects:
             put_resource_events(connection, ResourceNews.CHANGED, [after], now)
         if disabling is not None:
             after = disabling.applied(after)
             _tell_disabled(connection, resource, after, disabling.by, now)
-        values = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
+        values: dict[str, Any] = {"disabled": after.disabled, "disabled_reason": after.disabled_reason}
+        if restriction is not None:
+            values["projects"] = None if after.projects is None else sorted(after.projects)
         if pool is not None:
             values |= columns_of(ask_for_pool(connection, type_, after, pool, now))
         update_resources(connection, [resource.number], generations[kind.pool] + 1, updated_at=now, **values)

@@ -60,7 +60,7 @@ def tell_risk(service: Service, lease_id: str) -> Lease | None:
         if lease is None or (lease.status is not LeaseStatus.PENDING and not lease.at_risk):
             return None
         broken = _broken(service, connection, lease, now)
-        later = bool(interval) and to_seconds(lease.window.start) >= to_seconds(now + interval)
+        later = bool(interval) and to_seconds(lease.begins) >= to_seconds(now + interval)
         after = replace(lease, at_risk=broken and later and lease.status is LeaseStatus.PENDING)
         if after == lease:
             return None

@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leasehold.conf.settings import Settings
 from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Terms
-from leasehold.leasing.draw_order import FewestServers
 from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
+from leasehold.model.displacement import FewestServers
+from leasehold.model.lead import NO_LEAD, longest_lead
+from leasehold.model.margins import Margins
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime, timedelta
 
     from sqlalchemy import Connection
@@ -26,10 +28,12 @@ if TYPE_CHECKING:
     from leasehold.cloud.ports import Cloud
     from leasehold.db.store import Database
     from leasehold.leasing.calendars import Evaluated
-    from leasehold.leasing.draw_order import DrawOrder
     from leasehold.leasing.waiting_order import WaitingOrder
+    from leasehold.model.displacement import Strategy
+    from leasehold.model.lead import Lead
     from leasehold.model.properties import Expression
     from leasehold.model.windows import Window
+    from leasehold.resource_types.kind import Kind
     from leasehold.resource_types.registry import ResourceTypes
 
 
@@ -56,7 +60,7 @@ class Service:
     settings: Settings = field(default_factory=Settings)
     enforcement: Enforcement = field(default_factory=Enforcement)
     waiting_order: WaitingOrder = field(default_factory=LongestWaiting)
-    draw_order: DrawOrder = field(default_factory=FewestServers)
+    strategy: Strategy = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
     questions: Calendars = field(default_factory=Calendars)
     steady: Callable[[], float] = monotonic
@@ -97,8 +101,22 @@ class Service:
         budget = Budget(self.settings.leases.decision_seconds, self.steady)
         return (calendars or self.calendars).evaluate(conditions, budget.check)
 
-    def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False) -> Terms:
+    def terms(self, window: Window, length: timedelta, *, use_disabled: bool = False, lead: Lead = NO_LEAD) -> Terms:
         """Return the terms of a decision that begins now; `window` is the part of the lease that lies ahead."""
         settings = self.settings.leases
         budget = Budget(settings.decision_seconds, self.steady)
-        return Terms(window, length, settings.cleaning_time, budget, use_disabled=use_disabled)
+        return Terms(window, length, self.margins, budget, use_disabled=use_disabled, lead=lead)
+
+    def lead_of(self, kinds: Iterable[Kind[Any]]) -> timedelta:
+        """Return the lead of a new lease with reservations of these kinds: the longest that is configured for them."""
+        return longest_lead(self.settings.leases.lead_time_by_type, ((each.name, each.resources) for each in kinds))
+
+    @property
+    def margins(self) -> Margins:
+        """The cleaning time of each pool: the one that is configured for the type under which its resources enrol."""
+        settings = self.settings.leases
+        if not settings.cleaning_time_by_type:
+            return Margins(settings.cleaning_time)
+        found = ((self.types.find(name), time) for name, time in settings.cleaning_time_by_type.items())
+        by_pool = {type_.kind.pool: time for type_, time in found if type_ is not None}
+        return Margins(settings.cleaning_time, by_pool)

@@ -72,7 +72,10 @@ def allocations_beyond(
     for each in held_on(connection, changed, now):
         held[each.resource_number].append(each)
     requests = stored_requests_on(connection, changed, now)
-    asked = {ident: partial(_fits, types, resource_type, stored) for ident, (resource_type, stored) in requests.items()}
+    asked = {
+        ident: partial(is_asked_for, types, resource_type, stored)
+        for ident, (resource_type, stored) in requests.items()
+    }
     # What is promised on a disabled or held resource stays, also where an expression asks for $reservable.
     found = resources_by_number(connection, held).items()
     resources = {number: replace(each, disabled=False, held_for=None) for number, each in found}
@@ -88,7 +91,8 @@ def any_broken(types: ResourceTypes, connection: Connection, held: Iterable[Allo
     return any(each.id in kept for each in allocations_beyond(types, connection, changed, now))
 
 
-def _fits(types: ResourceTypes, resource_type: str, stored: Mapping[str, Any], resource: Resource) -> bool:
+def is_asked_for(types: ResourceTypes, resource_type: str, stored: Mapping[str, Any], resource: Resource) -> bool:
+    """Say whether a resource is what a stored request asks for, room and time aside; True where that is not known."""
     found = types.find(resource_type)
     if found is None:
         return True

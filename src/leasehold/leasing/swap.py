@@ -17,8 +17,10 @@ from leasehold.db.pool import lock_pools
 from leasehold.db.resource import resources_by_number
 from leasehold.leasing.allocations import held_by, left_by
 from leasehold.leasing.decide import promised_window
+from leasehold.leasing.default_properties import judged, preferred
 from leasehold.leasing.exchange import Exchange
 from leasehold.leasing.flags import Flags, changed
+from leasehold.leasing.lapse import decide_anew
 from leasehold.leasing.lifecycle import Phase, is_over, phase_of
 from leasehold.leasing.mending import Mending, started
 from leasehold.leasing.requests import conditions_of
@@ -107,7 +109,7 @@ def swap_resource(
         kind = chosen.type.kind
         try:
             conditions = conditions_of([(kind, kind.load(chosen.part.request))])
-            lease = service.decide(_Work(service, seen, chosen, tells_disabled), conditions)
+            lease = decide_anew(service, _Work(service, seen, chosen, tells_disabled), conditions)
         except _ChangedMeanwhileError:
             continue
         service.wake()
@@ -246,7 +248,10 @@ class _Work:
             raise _ChangedMeanwhileError
         with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
             picks = self._instead(lease, part, snapshots[pool], now)
-        flags, fresh = self._flags(connection, lease, part, now), [(pick, False) for pick in picks]
+            kept = [each.pick for each in held_by(part, lease) if each.id != held.id]
+            default = judged(snapshots[pool], part.default_properties, [*kept, *picks])
+        flags = replace(self._flags(connection, lease, part, now), default=default)
+        fresh = [(pick, False) for pick in picks]
         mending = Mending(flags, [held], fresh=fresh, started=started(lease, part))
         exchange = Exchange(connection, generations, now, Cause.SWAPPED, LeaseNews.SWAPPED)
         return exchange.write(lease, {part.id: mending}, {part.id: pool})
@@ -254,13 +259,26 @@ class _Work:
     def _instead(self, lease: Lease, part: Reservation, pool: Snapshot, now: datetime) -> Sequence[Pick]:
         """Return what the reservation gets: nothing that the lease holds or has ever vacated; raises NotEnoughError."""
         kind, held = self.chosen.type.kind, self.chosen.held
-        window = part.ending.held(promised_window(lease.window.start, lease.window.end, now))
+        window = part.ending.held(promised_window(lease.begins, lease.window.end, now))
         terms = self.service.terms(window, lease.window.duration + part.ending.tail)
-        view = pool.booked([Pick(number) for number in sorted(_vacated(lease, held.pool))], window)
+        view = pool.for_project(lease.project_id).booked(
+            [Pick(number) for number in sorted(_vacated(lease, held.pool))], window
+        )
         request = kind.exactly(kind.load(part.request), held.slots)
         search: Search[Any] = Search(
-            view, window, terms.length, margin=terms.margin, explain=Explain.AMOUNTS, check=terms.budget.check
+            view,
+            window,
+            terms.length,
+            margin=terms.margins.of(held.pool),
+            explain=Explain.AMOUNTS,
+            check=terms.budget.check,
+            beside=tuple(each.pick for each in held_by(part, lease) if each.id != held.id),
         )
+        if part.default_properties is not None:
+            narrow = preferred(view, part.default_properties, terms.budget.check)
+            better = kind.heal(request, held.slots, replace(search, snapshot=narrow))
+            if not isinstance(better, Refusal):
+                return better
         outcome = kind.heal(request, held.slots, search)
         if isinstance(outcome, Refusal):
             on_disabled = False

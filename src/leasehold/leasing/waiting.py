@@ -21,16 +21,18 @@ from leasehold.enforcement.deciding import Deciding
 from leasehold.enforcement.external import Call
 from leasehold.leasing.allocations import promise
 from leasehold.leasing.approval import Approval, approved
-from leasehold.leasing.decide import RefusedError, decide, promised_window
+from leasehold.leasing.decide import RefusedError, decide, promised_window, seen_by_project
+from leasehold.leasing.default_properties import with_defaults
 from leasehold.leasing.external_view import ExternalView
 from leasehold.leasing.holds import Draws, draws_of, is_held, let_go
 from leasehold.leasing.rebinding import Rebinding
 from leasehold.leasing.rebinding_search import Room
-from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.requests import conditions_asked
 from leasehold.leasing.waiting_list import WaitingList, asked_of, pools_to_lock
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import LeaseholdError
 from leasehold.model.event_log import LeaseNews
+from leasehold.model.lead import Lead
 from leasehold.model.reminder import armed
 from leasehold.model.states import EventType
 from leasehold.model.tries import called_off, drawing, granted, moved_to, refused, timed_out
@@ -73,7 +75,7 @@ def try_waiting(service: Service, claim: Claim, seen: Lease) -> bool:
     window = window_at(seen.window, service.now())
     try:
         asked = asked_of(service, seen)
-        conditions = conditions_of((part.kind, part.request) for part in asked)
+        conditions = conditions_asked(asked)
 
         def attempt(approval: Approval) -> bool:
             return service.decide(_Try(service, claim, seen, asked, window, approval), conditions)
@@ -111,11 +113,13 @@ class _Try:
         if lease is None or lease.generation != self.seen.generation:
             finish_task(connection, self.claim, now)
             return True
-        ahead = promised_window(self.window.start, self.window.end, now)
+        ahead, lead = promised_window(self.window.start, self.window.end, now), Lead(lease.lead, now)
         rebinding = Rebinding(self.service, connection, generations, now)
-        with self.service.calendars.synced(connection, generations, now, evaluated) as snapshots:
+        with self.service.calendars.synced(connection, generations, now, evaluated) as pools:
+            snapshots = seen_by_project(pools, lease.project_id)
             own = {name: each.seen_by(mine.id) for name, each in snapshots.items()}
-            decided = self._decided(own, ahead, rebinding)
+            decided = self._decided(own, ahead, lead, rebinding)
+            got = with_defaults(moved, [part.kind.pool for part in self.asked], decided.picks, own)
             budget = self.service.terms(ahead, self.window.duration).budget
             first = WaitingList(self.service, connection, snapshots, now, budget).first_ahead(mine)
         if first is not None:
@@ -127,9 +131,9 @@ class _Try:
             ),
         )
         rungs = self.service.settings.manager.warn_before_end
-        after = armed(granted(moved, waiting), now, rungs)
+        after = armed(granted(got, waiting), now, rungs)
         rebinding.write(decided.moves)
-        promise(connection, after, self.asked, decided.picks, generations, ahead)
+        promise(connection, after, self.asked, decided.picks, generations, lead.reserved(ahead))
         after = save_lease(connection, lease, after, now)
         finish_task(connection, self.claim, now)
         put_event(connection, LeaseNews.GRANTED, after, now)
@@ -141,9 +145,9 @@ class _Try:
         bump_pools(connection, own_pools)
         return True
 
-    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window, rebinding: Rebinding) -> Room:
+    def _decided(self, snapshots: Mapping[str, Snapshot], ahead: Window, lead: Lead, rebinding: Rebinding) -> Room:
         use_disabled = _waiting_of(self.seen).use_disabled
-        terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled)
+        terms = self.service.terms(ahead, self.window.duration, use_disabled=use_disabled, lead=lead)
         try:
             return Room(decide(snapshots, self.asked, terms))
         except RefusedError as error:
@@ -179,9 +183,9 @@ def _write(
         bump_pools(connection, locked)
         hurry_waiting(connection, locked, now)
     if after.waits:
-        cleaning, waiting = service.settings.leases.cleaning_time, _waiting_of(after)
+        waiting = _waiting_of(after)
         # Something may have become free since it was tried, or will be when it is clean.
-        clean = next_clean(connection, waiting, cleaning, now) if cleaning else None
+        clean = next_clean(connection, waiting, service.margins, now)
         due = min(waiting.due, due_anew(connection, claim) or waiting.due, clean or waiting.due)
         finish_task(connection, claim, due, error=after.status_reason)
     else:

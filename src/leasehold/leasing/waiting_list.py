@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from leasehold.db.lease import find_leases
 from leasehold.db.waiting import MOST, count_granted, waiting_for
-from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window
+from leasehold.leasing.decide import Asked, RefusedError, Terms, decide, promised_window, seen_by_project
 from leasehold.leasing.waiting_order import ahead_of
 from leasehold.model.errors import LeaseholdError, TakesTooLongError
+from leasehold.model.lead import Lead
 from leasehold.model.waiting import window_at
 from leasehold.resource_types.kind import Explain
 
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 def asked_of(service: Service, lease: Lease) -> list[Asked]:
     """Return what a lease asks for; raises MissingPluginError."""
     kinds = [(service.types.get(part.resource_type).kind, part) for part in lease.reservations]
-    return [Asked(kind, kind.load(part.request), ending=part.ending) for kind, part in kinds]
+    return [
+        Asked(kind, kind.load(part.request), ending=part.ending, default=part.default_properties)
+        for kind, part in kinds
+    ]
 
 
 def leases_ahead(service: Service, connection: Connection, lease: WaitingLease) -> Sequence[WaitingLease]:
@@ -85,10 +89,12 @@ class WaitingList:
         if not lease.waits:
             return False
         use_disabled = lease.waiting is not None and lease.waiting.use_disabled
-        window, margin = window_at(lease.window, self.now), self.service.settings.leases.cleaning_time
+        window, margins = window_at(lease.window, self.now), self.service.margins
         ahead = promised_window(window.start, window.end, self.now)
-        terms = Terms(ahead, window.duration, margin, self.budget, Explain.NOTHING, use_disabled)
-        snapshots = {name: each.seen_by(lease.id) for name, each in self.snapshots.items()}
+        terms = Terms(ahead, window.duration, margins, self.budget, Explain.NOTHING, use_disabled)
+        terms = replace(terms, lead=Lead(lease.lead, self.now))
+        mine = seen_by_project(self.snapshots, lease.project_id)
+        snapshots = {name: each.seen_by(lease.id) for name, each in mine.items()}
         try:
             decide(snapshots, asked_of(self.service, lease), terms)
         except TakesTooLongError:

@@ -27,25 +27,29 @@ def waiting_terms(
 
     Raises InvalidInputError, InvalidDateError and MissingParameterError with the field's name.
     """
-    _check_fields(draft)
+    pause, retries = check_terms(draft, settings)
+    if draft.type is LeaseType.WAITLIST and draft.deadline is None:
+        name = "deadline"
+        raise MissingParameterError(name)
     if draft.type is LeaseType.IMMEDIATE and draft.start > now:
         message = "A lease of the type 'immediate' starts now. Send 'now' as its start, or leave its type out."
         raise InvalidDateError(message, field="start_date")
     best_effort = draft.type is LeaseType.BEST_EFFORT
     if not draft.type.waits and not best_effort:
         return None
-    pause = _pause(draft, settings)
     if draft.deadline is not None and draft.deadline <= now:
         message = "The deadline must be later than now."
         raise InvalidDateError(message, field="deadline")
-    retries = _retries(draft, settings) if draft.type is LeaseType.RETRY else None
     among = frozenset(pools)
     deadline = now + draw_limit if best_effort and draft.deadline is None else draft.deadline
     return Waiting(now, now + pause, pause, among, retries, deadline, use_disabled=draft.use_disabled)
 
 
-def _check_fields(draft: LeaseDraft) -> None:
-    """Check that the type has each field that is given, and that a waitlist has its deadline."""
+def check_terms(draft: LeaseDraft, settings: LeaseSettings) -> tuple[timedelta, int | None]:
+    """Return the pause between tries and how many there are, None for as many as the deadline allows.
+
+    Raises InvalidInputError for what the type does not have, or this service does not allow.
+    """
     owners = {
         "retries": (draft.retries, (LeaseType.RETRY,)),
         "retry_seconds": (draft.retry_pause, (LeaseType.RETRY, LeaseType.WAITLIST)),
@@ -56,9 +60,7 @@ def _check_fields(draft: LeaseDraft) -> None:
             words = " or ".join(map(repr, map(str, types)))
             message = f"{name} belongs to leases of the type {words}. Leave it out, or send this type."
             raise InvalidInputError(message, field=name)
-    if draft.type is LeaseType.WAITLIST and draft.deadline is None:
-        name = "deadline"
-        raise MissingParameterError(name)
+    return _pause(draft, settings), _retries(draft, settings) if draft.type is LeaseType.RETRY else None
 
 
 def _retries(draft: LeaseDraft, settings: LeaseSettings) -> int:

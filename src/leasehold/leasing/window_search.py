@@ -11,15 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.enforcement.deciding import Deciding
-from leasehold.leasing.decide import decide
+from leasehold.leasing.decide import decide, seen_by_project
 from leasehold.leasing.free_windows import MINUTE, Windows
 from leasehold.leasing.new_lease import new_lease, read_reservations
 from leasehold.leasing.offer import Offering
-from leasehold.leasing.requests import conditions_of
+from leasehold.leasing.requests import conditions_asked
 from leasehold.model.budget import Budget
 from leasehold.model.caller import EVERYTHING
 from leasehold.model.draft import LeaseDraft
 from leasehold.model.errors import InvalidDateError, LeaseholdError, LimitExceededError, NotEnoughError, NoWindowError
+from leasehold.model.lead import Lead
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
 if TYPE_CHECKING:
@@ -96,12 +97,14 @@ def search_windows(
     ]
     parts = [part for each in asked for part in each]
 
-    def look(snapshots: Mapping[str, Snapshot], now: datetime) -> Search:
+    def look(pools: Mapping[str, Snapshot], now: datetime) -> Search:
+        snapshots = seen_by_project(pools, caller.project_id)
         found: list[FoundWindow] = []
         refused: dict[int, LeaseholdError] = {}
         budget = Budget(service.settings.leases.decision_seconds, service.steady)
         for number, each in enumerate(asked):
-            seeker = _Seeker(service, snapshots, each, wish, max(begin, now), last, budget)
+            lead = Lead(service.lead_of(part.kind for part in each), now)
+            seeker = _Seeker(service, snapshots, each, wish, max(begin, now), last, lead, budget)
             try:
                 found += [FoundWindow(number, window, seeker.amounts(window)) for window in seeker.windows()]
             except (NotEnoughError, NoWindowError) as error:
@@ -109,7 +112,7 @@ def search_windows(
         return Search(found, refused)
 
     pools = {part.kind.pool for part in parts}
-    search = service.ask(pools, look, conditions_of((part.kind, part.request) for part in parts))
+    search = service.ask(pools, look, conditions_asked(parts))
     search = _within_limits(service, caller, asked, search)
     ranked = sorted(search.windows, key=lambda each: (each.window.start, each.alternative))
     return Search(ranked[: wish.limit], search.refused)
@@ -190,6 +193,7 @@ class _Seeker:
     wish: Wish
     begin: datetime
     last: int | None
+    lead: Lead
     budget: Budget
 
     def windows(self) -> list[Window]:
@@ -218,7 +222,8 @@ class _Seeker:
         return found
 
     def _terms(self, start: datetime, length: timedelta) -> Terms:
-        return replace(self.service.terms(Window(start, start + length), length), budget=self.budget)
+        terms = self.service.terms(Window(start, start + length), length, lead=self.lead)
+        return replace(terms, budget=self.budget)
 
     def _last_of(self, length: timedelta) -> int | None:
         """Return the last moment at which a lease of this length may start."""

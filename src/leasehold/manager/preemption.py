@@ -18,24 +18,23 @@ log = logging.getLogger(__name__)
 
 PREEMPTION_LOCK = "preemption"
 PART = 10
-"""A look comes so often in each grace period and lead time."""
+"""A look comes so often in each grace period."""
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds between two looks, at least and at most."""
 
 
 class PreemptionWatcher(PeriodicThread):
-    """Looks for leases that start soon ten times in each grace period or lead time, and every minute in long ones.
+    """Looks for leases that start soon ten times in each grace period, and every minute in long ones.
 
-    Without any it opens the hosts that were closed while there was one, once, and does nothing more.
+    Without one it opens the hosts that were closed while there was one, once, and does nothing more.
     """
 
     def __init__(self, service: Service) -> None:
         """Prepare the thread."""
         cloud = service.settings.cloud
-        times = [cloud.preemptible_grace.total_seconds(), cloud.start_lead.total_seconds()]
-        given = [each for each in times if each and cloud.expect_preemptibles]
-        self._watches = bool(given)
-        super().__init__("preemption", min(max(min(given) / PART, SHORTEST), LONGEST) if given else LONGEST)
+        grace = cloud.preemptible_grace.total_seconds() if cloud.expect_preemptibles else 0.0
+        self._watches = bool(grace)
+        super().__init__("preemption", min(max(grace / PART, SHORTEST), LONGEST) if grace else LONGEST)
         self._service = service
         self._opened = False
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from leasehold.cloud.fenced import fenced
 from leasehold.cloud.ports import CloudError, CloudPermanentError, CloudTransientError
 from leasehold.db.task import LEASE, due_anew, finish_task, postpone_task, still_ours
+from leasehold.leasing.lapse import lapse_offer
 from leasehold.leasing.lifecycle import Outcome, Phase, Result, begin
 from leasehold.leasing.lost_claims import LATE, expect_late_call, follow_late_call
 from leasehold.leasing.no_show import NOTHING, Verdict, judge
@@ -25,6 +26,7 @@ from leasehold.resource_types.records import Records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
     from typing import Any
 
     from sqlalchemy import Connection
@@ -41,6 +43,8 @@ log = logging.getLogger(__name__)
 NO_STEP = "none"
 """The phase label of a task without a step: nothing was due, or tasks of its kind have no steps."""
 PAUSE = timedelta(seconds=1)
+_ALONE = {Phase.TRY: try_waiting, Phase.LAPSE: lapse_offer}
+"""The steps that are one transaction and touch no cloud; each returns False if the claim is lost."""
 _OVERTAKEN = "Another manager has taken over the work and finished it."
 
 
@@ -64,24 +68,25 @@ def _run_lease_task(service: Service, claim: Claim) -> None:
     if step is None:
         count_task(LEASE, NO_STEP, DONE)
         return
-    if step.phase is Phase.TRY:
-        if not try_waiting(service, claim, step.lease):
+    alone = _ALONE.get(step.phase)
+    if alone is not None:
+        if not alone(service, claim, step.lease):
             raise ClaimLostError(_OVERTAKEN)
         count_task(LEASE, step.phase, DONE)
         return
     outcomes = [_converge(service, step, job) for job in step.jobs]
     if not complete(service, claim, step, outcomes):
         raise ClaimLostError(_OVERTAKEN)
-    became = _what_became(claim, step, outcomes)
+    became = _what_became(claim, step, outcomes, service.now())
     _tell(step, outcomes, became)
     count_task(LEASE, step.phase, became)
 
 
-def _what_became(claim: Claim, step: Step, outcomes: Sequence[Outcome]) -> str:
+def _what_became(claim: Claim, step: Step, outcomes: Sequence[Outcome], now: datetime) -> str:
     """Return the outcome for the metrics: DONE; RETRIED; or FAILED if the lease shows the failure."""
     if all(outcome.result is Result.DONE for outcome in outcomes):
         return DONE
-    return FAILED if shows_failure(claim, step, outcomes) else RETRIED
+    return FAILED if shows_failure(claim, step, outcomes, now) else RETRIED
 
 
 def _tell(step: Step, outcomes: Sequence[Outcome], became: str) -> None:

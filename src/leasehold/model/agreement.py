@@ -38,6 +38,7 @@ AGREEING: Mapping[LeaseStatus, Agreeing] = {
     _L.ERROR: Agreeing(_ANY_PART, frozenset({_E.DONE, _E.ERROR}), frozenset({_E.UNDONE, _E.ERROR, _E.DONE})),
     _L.DELETING: Agreeing(_ANY_PART, _ANY_EVENT, _ANY_EVENT),
     _L.IN_PROGRESS: Agreeing(frozenset({_P.PENDING}), frozenset({_E.UNDONE}), frozenset({_E.UNDONE})),
+    _L.OFFERED: Agreeing(frozenset({_P.PENDING}), frozenset({_E.UNDONE}), frozenset({_E.UNDONE})),
     _L.TIMEDOUT: Agreeing(frozenset({_P.DELETED}), frozenset({_E.ERROR}), frozenset({_E.DONE})),
 }
 """The combinations by the state of the lease: those that the table leads to, and those of a lease taken over."""

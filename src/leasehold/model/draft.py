@@ -25,7 +25,8 @@ class LeaseDraft:
     `reminders` None the configured ones; `reminders` are in seconds before the end. `fingerprint` identifies the
     request as received, with "now" unresolved: it shows whether a repeated key comes with the same request. `retries`
     and `retry_pause` None mean the configured ones. `use_disabled` says that the client may have disabled resources.
-    `dry_run` says that nothing is to be written.
+    `dry_run` says that nothing is to be written, `open_ended` that the lease is to have no end. `hold` makes it an
+    offer, which is held for so long.
     """
 
     name: str
@@ -43,6 +44,8 @@ class LeaseDraft:
     deadline: datetime | None = None
     use_disabled: bool = False
     dry_run: bool = False
+    open_ended: bool = False
+    hold: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,12 @@ class LeaseChanges:
     """A requested amendment: None means unchanged. `reservations` are raw objects, each with the `id` it changes.
 
     `start` and `end` are new dates; `start_by` and `end_by` move those that the lease has, to an earlier time
-    if negative. Of each date only one of the two is given. `drops` are the ids of reservations that the lease loses.
-    `heal_policy` is a word of `HealPolicy` or `default`; `reminders` may be `default` as well. `use_disabled` is no
-    change, but what the client may have. `dry_run` says that nothing is to be written.
+    if negative. Of each date only one of the two is given. `drops` are the ids of reservations that the lease loses,
+    `vacates` the ids of a reservation and of a resource that it loses; `shared_with` are the projects that may use it
+    beside its own. `heal_policy` is a word of `HealPolicy` or
+    `default`; `reminders` may be `default` as well. `use_disabled` is no change, but what the client may have.
+    `dry_run` says that nothing is to be written, and `shrinks` that an active reservation may get a smaller amount, if
+    what it loses is unused. `open_ended` says that its end is to be that of a lease without one.
     """
 
     name: str | None = None
@@ -65,13 +71,22 @@ class LeaseChanges:
     heal_policy: str | None = None
     reminders: tuple[int, ...] | str | None = None
     drops: frozenset[str] = frozenset()
+    vacates: tuple[str, str] | None = None
+    shared_with: tuple[str, ...] | None = None
     use_disabled: bool = field(default=False, compare=False)
     dry_run: bool = field(default=False, compare=False)
+    shrinks: bool = field(default=False, compare=False)
+    open_ended: bool = field(default=False, compare=False)
 
     @property
     def is_relative(self) -> bool:
         """Say whether the amendment moves a date from where it is."""
         return self.start_by is not None or self.end_by is not None
+
+    @property
+    def changes_parts(self) -> bool:
+        """Say whether the amendment asks for something else of a reservation."""
+        return self.reservations is not None or bool(self.drops) or self.vacates is not None
 
     @property
     def nothing(self) -> bool:
@@ -81,15 +96,20 @@ class LeaseChanges:
     @property
     def moves_nothing(self) -> bool:
         """Say whether the amendment changes nothing that allocations depend on."""
-        return self == LeaseChanges(name=self.name, heal_policy=self.heal_policy, reminders=self.reminders)
+        return self == LeaseChanges(
+            name=self.name, heal_policy=self.heal_policy, reminders=self.reminders, shared_with=self.shared_with
+        )
 
     def described(self, lease: Lease) -> Lease:
-        """Return the lease with the changes on which no allocation depends: name, heal policy and reminders."""
+        """Return the lease with the changes on which no allocation depends: name, heal policy, reminders, sharing."""
         policy = lease.heal_policy if self.heal_policy is None else chosen(self.heal_policy)
         reminders = lease.reminders
         if self.reminders is not None:
             reminders = None if isinstance(self.reminders, str) else self.reminders
-        return replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
+        after = replace(lease, name=self.name or lease.name, heal_policy=policy, reminders=reminders)
+        if self.shared_with is None:
+            return after
+        return replace(after, reservations=tuple(part.shared(self.shared_with) for part in after.reservations))
 
 
 @dataclass(frozen=True, slots=True)

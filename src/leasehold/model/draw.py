@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from leasehold.model.displacement import Affected, Fate
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
 MOVABLE = frozenset({"ACTIVE", "PAUSED", "MIGRATING", "DELETING"})
 """The statuses of servers that a live migration moves, or that leave by themselves."""
@@ -19,12 +22,19 @@ class Guest:
     """A server on a shared host: the cloud's word for its state, whether it stays when its host is drawn, and its size.
 
     Preemptible servers stay. `size` is in units of Placement's resource classes; None if the cloud does not say it.
+    `created_at` is when it was requested.
     """
 
     id: str
     status: str
     stays: bool
     size: Mapping[str, int] | None
+    created_at: datetime | None = None
+
+    @property
+    def affected(self) -> Affected:
+        """The server as a strategy sees it: it moves, or a lease of its host will end it."""
+        return Affected(self.id, Fate.ENDS if self.stays else Fate.MOVES, self.size or {}, self.status, self.created_at)
 
     @property
     def movable(self) -> bool:

@@ -223,6 +223,41 @@ class TooManyAlarmsError(ForbiddenError):
         super().__init__(message, details={"limit": limit})
 
 
+class TooManyOffersError(LimitExceededError):
+    """The project has as many open offers as it may have, or there are none at all."""
+
+    code = "leasehold.offers.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} open offers. Accept one or give it up, or wait until one lapses."
+        if not limit:
+            message = "Offers are switched off here. Ask for a lease with POST /v1/leases, or ask an operator for them."
+        super().__init__(message, details={"limit": limit})
+
+
+class TooManyFeedsError(ForbiddenError):
+    """The project has as many calendar feeds as it may have."""
+
+    code = "leasehold.feeds.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} calendar feeds. Delete one that is not used, or ask an operator."
+        super().__init__(message, details={"limit": limit})
+
+
+class TooManyTemplatesError(ForbiddenError):
+    """There are as many lease templates in the project, or public ones, as there may be."""
+
+    code = "leasehold.templates.too_many"
+
+    def __init__(self, limit: int) -> None:
+        """Say how many those are, and what to do."""
+        message = f"A project may have {limit} lease templates. Delete one that is not used, or ask an operator."
+        super().__init__(message, details={"limit": limit})
+
+
 class AmendmentDeniedError(InvalidInputError):
     """An enforcement filter denies an amendment: a 400 by contract lifecycle §10, under the code of the limit."""
 
@@ -263,6 +298,62 @@ class NotFoundError(LeaseholdError):
         super().__init__(f"Object with {{'{kind}': '{ident}'}} not found", details={kind: ident})
 
 
+class NotThenError(LeaseholdError):
+    """The lease exists or existed, but not at the moment that is asked for."""
+
+    code = "leasehold.lease.not_then"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self, lease_id: str) -> None:
+        """Say where the moments are at which there was the lease."""
+        super().__init__(
+            f"There was no lease {lease_id} at the moment as_of. GET /v1/leases/{lease_id}/history says when it was "
+            "made, and when it was deleted if it was.",
+            field="as_of",
+            details={"lease_id": lease_id},
+        )
+
+
+class HistoryNotKeptError(LeaseholdError):
+    """An older version of Leasehold, or Blazar, kept the lease then, and recorded too little to show it."""
+
+    code = "leasehold.history.not_kept"
+    status = HTTPStatus.GONE
+
+    def __init__(self, lease_id: str) -> None:
+        """Say what is kept instead."""
+        super().__init__(
+            f"What lease {lease_id} was at the moment as_of is not recorded: an older version of the service kept it "
+            f"then. GET /v1/leases/{lease_id}/history has what was recorded; ask as_of one of its changes that are "
+            "`whole`.",
+            field="as_of",
+            details={"lease_id": lease_id},
+        )
+
+
+class UnknownFeedError(LeaseholdError):
+    """Nobody has made a calendar feed with this address, or it was deleted; the address itself is repeated nowhere."""
+
+    code = "leasehold.feeds.unknown"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self) -> None:
+        """Say what to do, and not whether there ever was a feed."""
+        super().__init__("There is no calendar feed at this address. Make a new one with POST /v1/feeds.")
+
+
+class UnknownTemplateError(LeaseholdError):
+    """A request names a lease template that neither the caller's project nor all projects have."""
+
+    code = "leasehold.templates.unknown"
+    status = HTTPStatus.NOT_FOUND
+
+    def __init__(self, name: str) -> None:
+        """Say where the names are."""
+        message = f"There is no lease template with the id or name {name!r}. GET /v1/lease-templates shows all."
+        super().__init__(message, field="template", details={"template": name})
+
+
 class MethodNotAllowedError(LeaseholdError):
     """The path exists, the method does not."""
 
@@ -275,6 +366,17 @@ class ConflictError(LeaseholdError):
 
     code = "leasehold.conflict"
     status = HTTPStatus.CONFLICT
+
+
+class TemplateNameError(ConflictError):
+    """Another lease template has this name: one of the same project, or of two public ones the other."""
+
+    code = "leasehold.templates.name"
+
+    def __init__(self, name: str) -> None:
+        """Say what to do."""
+        message = f"There is a lease template {name!r} already. Choose another name, or change that one."
+        super().__init__(message, field="name", details={"name": name})
 
 
 class MaintenanceConflictError(ConflictError):
@@ -301,6 +403,27 @@ class WaitingLeaseError(ConflictError):
             "dates only, or delete it and ask for another lease.",
             field="reservations",
         )
+
+
+class OfferOverError(ConflictError):
+    """The offer cannot be accepted any more: it has lapsed or was given up, or its lease is gone."""
+
+    code = "leasehold.offer.over"
+
+    def __init__(self) -> None:
+        """Say what to do."""
+        message = "The offer is over: it has lapsed or was given up, or its lease was deleted. Ask for another offer."
+        super().__init__(message)
+
+
+class OfferAcceptedError(ConflictError):
+    """The offer was accepted, so it cannot be given up any more."""
+
+    code = "leasehold.offer.accepted"
+
+    def __init__(self, lease_id: str) -> None:
+        """Say what to do."""
+        super().__init__(f"The offer was accepted. To give its resources back, delete the lease {lease_id}.")
 
 
 class StaleError(ConflictError):

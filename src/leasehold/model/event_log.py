@@ -121,7 +121,7 @@ def read_event_id(text: str, field: str) -> Cursor:
 class LogEvent:
     """One event, of a lease, a resource, an alarm or a server; `payload` is the state after it, as JSON values.
 
-    `lease_state` is more of that state, which only the message bus is told (`db/outbox.lease_of`).
+    `lease_state` is the rest of that state, for the message bus and the past of a lease (`db/lease_state.lease_of`).
     """
 
     cursor: Cursor

@@ -67,8 +67,10 @@ def _dues(lease: Lease) -> Iterator[tuple[Reservation, datetime]]:
 
 
 def _started(lease: Lease) -> datetime | None:
-    """Return when an active lease became so, which is when its start was complete; None for any other lease."""
+    """Return from when on an active lease can be used: its start was complete, and has come; None for any other."""
     event = lease.event(EventType.START)
     if lease.status is not LeaseStatus.ACTIVE or lease.deleted_at is not None or event is None:
         return None
-    return (event.updated_at or event.time) if event.status is EventStatus.DONE else None
+    moment = event.updated_at or event.time
+    # With a lead it may be ready before its start. Without a moment, which no lease has, nothing is counted.
+    return max(moment, lease.window.start) if moment is not None and event.status is EventStatus.DONE else None

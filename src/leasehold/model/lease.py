@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.ending import counted_longest, held_longest
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import EventStatus, EventType, LeaseStatus
+from leasehold.model.windows import OPEN_END
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -47,6 +49,7 @@ class Lease:
     that is done with, in seconds before the end (`model/reminder.py`); `reminders` are the reminders that its owner has
     chosen, None those of the operator. `waiting` is None for a lease that never had to wait for resources. `at_risk`
     says that a resource of it has failed which healing looks at later, because the lease does not begin soon.
+    `offered_until` is None unless it was made as an offer: until then it may be, or might have been, accepted.
     """
 
     id: str
@@ -69,11 +72,30 @@ class Lease:
     waiting: Waiting | None = None
     reminders: tuple[int, ...] | None = None
     at_risk: bool = False
+    offered_until: datetime | None = None
 
     @property
     def waits(self) -> bool:
         """Whether it waits for resources: its window is what was asked for, and it holds nothing."""
         return self.status is LeaseStatus.IN_PROGRESS
+
+    @property
+    def begins(self) -> datetime:
+        """When the work of its start begins: before its start by the lead that it was made with."""
+        return self.window.start - self.lead
+
+    @property
+    def lead(self) -> timedelta:
+        """How long before its start the work of the start begins: the time of that event says so."""
+        start = self.event(EventType.START)
+        if start is None or start.time is None:
+            return timedelta(0)
+        return max(self.window.start - start.time, timedelta(0))
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether it was made without an end."""
+        return self.window.end == OPEN_END
 
     @property
     def is_maintenance(self) -> bool:
@@ -84,6 +106,11 @@ class Lease:
     def kept(self) -> tuple[Reservation, ...]:
         """Its reservations without those that were dropped: what it asks for and may get."""
         return tuple(part for part in self.reservations if not part.dropped)
+
+    @property
+    def shared_with(self) -> list[str]:
+        """The projects that may use it beside its own."""
+        return sorted({project for part in self.kept for project in part.shared_with})
 
     @property
     def held_window(self) -> Window:

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeaseFilter:
-    """The leases of this name, with one of these statuses, that end and start so; None or empty is no condition."""
+    """The leases of this name and user, with one of these statuses, that end and start so; None or empty: any.
+
+    With `deleted` those that were deleted, and no others.
+    """
 
     name: str | None = None
     statuses: frozenset[LeaseStatus] = frozenset()
     ends_after: datetime | None = None
     starts_before: datetime | None = None
+    user_id: str | None = None
+    deleted: bool = False
 
 
 EVERY_LEASE = LeaseFilter()

@@ -1,15 +1,17 @@
-"""How many hosts the reservation pool needs: which shared ones to draw, and which to give back. Pure (feature F3)."""
+"""Which hosts the reservation pool needs: which shared ones to draw, and which to give back. Pure (feature F3)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from leasehold.model.assignment import Assignment, cheapest
 from leasehold.model.membership import Membership
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from leasehold.model.windows import Window
@@ -57,68 +59,176 @@ class Candidate:
         inside = self.membership is Membership.RESERVATION and self.usable and not self.held
         return inside and (self.promised is None or self.promised >= until)
 
+    @property
+    def comes(self) -> bool:
+        """Say whether it is on its way, for anybody."""
+        return self.membership is Membership.DRAWING and not self.held
+
+    @property
+    def drawable(self) -> bool:
+        """Say whether it may be drawn."""
+        return self.membership is Membership.SHARED and self.usable and not self.failed
+
+    def may_leave(self, before: datetime) -> bool:
+        """Say whether it may be given back: nothing at all is promised on it, and it came before this moment."""
+        inside = self.membership is Membership.RESERVATION and self.usable and not self.held
+        return inside and self.promised is None and (self.since is None or self.since <= before)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """So many hosts, at least, of these, by number: those that a reservation of a lease asks for."""
+
+    hosts: int
+    fitting: frozenset[int]
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A lease that waits: so many hosts, at least, in this window."""
+    """A lease that waits: the hosts that it needs in this window."""
 
     lease_id: str
-    hosts: int
+    parts: tuple[Part, ...]
     window: Window
+
+    @property
+    def hosts(self) -> int:
+        """How many hosts it needs."""
+        return sum(part.hosts for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The hosts to draw and to give back, and sentences that say why."""
+    """The hosts to draw and to give back, those of the pool on which nothing is promised, and sentences that say why.
+
+    `reasons` says it of single hosts, by number, without a full stop: of all that are named here.
+    """
 
     draw: tuple[Candidate, ...]
     give_back: tuple[Candidate, ...]
     why: tuple[str, ...]
+    idle: tuple[Candidate, ...] = ()
+    reasons: Mapping[int, str] = field(default_factory=dict)
 
 
-def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime) -> Plan:
-    """Return what to do now; needs that begin later than the lead time have to wait. Never both draws and gives back.
+def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, ranked: Sequence[int], now: datetime) -> Plan:
+    """Return what to do now; needs that begin later than the lead time have to wait.
 
-    The hosts from which the fewest servers have to move are drawn first. Only a host on which nothing at all is
-    promised is given back, and only when it was in the pool for the lead time: else one that was drawn for a lease
-    would go before that lease is tried again.
+    The needs are met in their order, each one completely or not at all: for one that cannot be met nothing is drawn.
+    Then comes the floor. `ranked` are the numbers of the shared hosts, those to draw first come first.
+
+    Only a host on which nothing at all is promised is given back, if no need and no floor wants it, and only when it
+    was in the pool for the lead time: else one that was drawn for a lease would go before that lease is tried again.
     """
-    needs = [each for each in needs if each.window.start <= now + size.lead]
-    lacking, left = _lacking(hosts, needs)
-    spare = [each for each in left if each.free(now + size.lead)]
-    coming = sum(each.membership is Membership.DRAWING and not each.held for each in hosts)
-    inside = sum(each.membership in (Membership.DRAWING, Membership.RESERVATION) for each in hosts)
-    why = _why(len(needs), lacking, len(spare), coming, inside, size)
-    missing = lacking + max(0, size.floor - len(spare)) - coming
-    beyond = 0 if size.ceiling is None else inside - size.ceiling
-    if missing > 0 and (size.ceiling is None or beyond < 0):
-        chosen = _to_draw(hosts)[: missing if size.ceiling is None else min(missing, -beyond)]
-        return Plan(tuple(chosen), (), why)
-    surplus = 0 if lacking else len(spare) - size.floor
-    going = [each for each in spare if each.promised is None and (each.since is None or each.since + size.lead <= now)]
-    last_first = sorted(going, key=lambda each: -each.number)
-    return Plan((), tuple(last_first[: max(surplus, beyond, 0)]), why)
+    return _Planning(hosts, [each for each in needs if each.window.start <= now + size.lead], size, now, ranked).plan()
 
 
-def _why(needs: int, lacking: int, spare: int, coming: int, inside: int, size: Size) -> tuple[str, ...]:
-    seconds, ceiling = int(size.lead.total_seconds()), "not set" if size.ceiling is None else size.ceiling
-    return (
-        f"Leases that wait: {needs}; they lack {lacking} hosts.",
-        f"Hosts beside those with nothing promised within {seconds} s: {spare}; the floor is {size.floor}.",
-        f"Hosts of the reservation pool: {inside}, {coming} of them on their way; the ceiling is {ceiling}.",
-    )
+_TOO_FEW = "too few hosts that it asks for are free or can be drawn"
 
 
-def _lacking(hosts: Sequence[Candidate], needs: Sequence[Need]) -> tuple[int, list[Candidate]]:
-    """Return how many hosts the needs lack, and the hosts that no need takes; the soonest promised are taken first."""
-    lacking, left = 0, sorted(hosts, key=lambda each: (each.promised is None, each.promised, each.number))
-    for need in needs:
-        taken = [each for each in left if each.free(need.window.end)][: need.hosts]
-        lacking += need.hosts - len(taken)
-        left = [each for each in left if each not in taken]
-    return lacking, left
+class _Planning:
+    """One plan. A demand is a part of a need, or the floor.
+
+    The `lasting` hosts are in the pool, or come, and stay whatever is decided; those of `leaving` may be given back.
+    One that is kept although it could leave, and one that is drawn, take one of the `places` below the ceiling.
+    """
+
+    def __init__(
+        self, hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime, ranked: Sequence[int]
+    ) -> None:
+        self._hosts, self._needs, self._size, self._now = hosts, needs, size, now
+        self._inside = [each for each in hosts if each.membership in (Membership.RESERVATION, Membership.DRAWING)]
+        leaving = {each.number for each in self._inside if each.may_leave(now - size.lead)}
+        self._leaving = sorted(leaving)
+        self._lasting = [each.number for each in sorted(self._inside, key=_soonest) if each.number not in leaving]
+        drawable = {each.number for each in hosts if each.drawable}
+        self._drawable = [number for number in ranked if number in drawable]
+        self._places = len(hosts) if size.ceiling is None else size.ceiling - len(self._lasting)
+        self._fits: dict[int, frozenset[int]] = {}
+        self._wanted: Counter[int] = Counter()
+        self._names: dict[int, str] = {}
+        # Each set of hosts includes the one before it. The number of demands that it cannot serve is how many others
+        # are needed at least: what takes a place beyond the first, what is drawn beyond the second.
+        inside = {*self._lasting, *self._leaving}
+        self._served = [Assignment(self._fits, set(among)) for among in (self._lasting, inside, inside | drawable)]
+
+    def plan(self) -> Plan:
+        """Return the plan."""
+        unmet = [need for need in self._needs if not self._meet(need)]
+        floor = self._demand(f"The floor is {self._size.floor}", self._able(self._now + self._size.lead))
+        self._fill(floor, self._size.floor)
+        # What is in the pool already stays for needs that cannot be met yet: else it would be drawn again.
+        for need in unmet:
+            for key, part in self._demands(need):
+                self._fill(key, part.hosts, draws=False)
+        serves = cheapest([*self._lasting, *self._leaving, *self._drawable], self._fits, self._wanted)
+        return self._told(serves, unmet, floor)
+
+    def _meet(self, need: Need) -> bool:
+        """Meet a need completely, or change nothing."""
+        before, wanted = [each.copy() for each in self._served], self._wanted.copy()
+        for key, part in self._demands(need):
+            for _ in range(part.hosts):
+                if not self._add(key):
+                    self._served, self._wanted = before, wanted
+                    return False
+        return True
+
+    def _fill(self, demand: int, most: int, *, draws: bool = True) -> None:
+        """Want as many hosts for a demand as there are, up to a number."""
+        for _ in range(most):
+            before = [each.copy() for each in self._served]
+            if not self._add(demand, draws=draws):
+                self._served = before
+                return
+
+    def _add(self, demand: int, *, draws: bool = True) -> bool:
+        """Want one more host for a demand; False without one, or without a place below the ceiling.
+
+        Then what is served has changed, and the caller takes it back.
+        """
+        lasting, inside, everywhere = [each.serve(demand) for each in self._served]
+        taken = sum(self._wanted.values()) + 1 - self._served[0].many
+        if not everywhere or not (draws or inside) or (not lasting and taken > self._places):
+            return False
+        self._wanted[demand] += 1
+        return True
+
+    def _demands(self, need: Need) -> list[tuple[int, Part]]:
+        able = self._able(need.window.end)
+        return [(self._demand(f"Lease {need.lease_id} waits for it", able & part.fitting), part) for part in need.parts]
+
+    def _demand(self, name: str, able: frozenset[int]) -> int:
+        key = len(self._fits)
+        self._fits[key], self._names[key] = able, name
+        return key
+
+    def _able(self, until: datetime) -> frozenset[int]:
+        """Return the hosts that could serve until a moment."""
+        return frozenset(each.number for each in self._hosts if each.free(until) or each.comes or each.drawable)
+
+    def _told(self, serves: Mapping[int, int], unmet: Sequence[Need], floor: int) -> Plan:
+        by_number = {each.number: each for each in self._hosts}
+        draw = [by_number[number] for number in self._drawable if number in serves]
+        give_back = [by_number[number] for number in reversed(self._leaving) if number not in serves]
+        reasons = {number: self._names[key] for number, key in serves.items()}
+        reasons |= {each.number: "Nothing is promised on it, and no lease that waits needs it" for each in give_back}
+        spare = [each for each in self._hosts if each.free(self._now + self._size.lead)]
+        idle = [each for each in spare if each.promised is None]
+        seconds = int(self._size.lead.total_seconds())
+        ceiling = "not set" if self._size.ceiling is None else self._size.ceiling
+        reasons = {each.number: f"It has been in the pool for less than {seconds} s" for each in idle} | reasons
+        coming = sum(each.comes for each in self._hosts)
+        beside = sum(each.number not in serves or serves[each.number] == floor for each in spare)
+        why = (
+            f"Leases that wait: {len(self._needs)}; what {len(unmet)} of them ask for is not there or to be drawn.",
+            f"Hosts beside those with nothing promised within {seconds} s: {beside}; the floor is {self._size.floor}.",
+            f"Hosts of the reservation pool: {len(self._inside)}, {coming} are on their way; the ceiling is {ceiling}.",
+            *(f"Nothing is drawn for lease {need.lease_id}: it needs {need.hosts}, and {_TOO_FEW}." for need in unmet),
+        )
+        return Plan(tuple(draw), tuple(give_back), why, tuple(idle), reasons)
 
 
-def _to_draw(hosts: Sequence[Candidate]) -> list[Candidate]:
-    found = [each for each in hosts if each.membership is Membership.SHARED and each.usable and not each.failed]
-    return sorted(found, key=lambda each: (each.servers, each.number))
+def _soonest(host: Candidate) -> tuple[bool, bool, datetime | None, int]:
+    """Those with the soonest promise serve first, so that the others may leave; then those that come."""
+    return host.comes, host.promised is None, host.promised, host.number

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.ending import DELETED_AT_ONCE, Ending
 from leasehold.model.states import ReservationStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
 
     from leasehold.model.allocation import Allocation
+    from leasehold.model.default_properties import DefaultProperties
     from leasehold.model.no_show import NoShow
 
 
 DROPPED = "dropped"
 """The fact that its owner has dropped a reservation; it is never taken back."""
+
+SHARES = "shares"
+"""The fact with the projects that may use a reservation beside its own: true, or false for one that may no longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Reservation:
     `missing` is how much of what was promised has no allocation any more, in the request's unit; None while
     `missing_resources` is set means that it is not known. It counts only while the flag is set. `ending` says what
     happens to its servers when the lease ends, `no_show` when what it does not use is released; None means never.
+    `default_properties` are what operators prefer for it, because it names no properties itself.
     """
 
     id: str
@@ -48,8 +53,24 @@ class Reservation:
     missing: int | None = None
     ending: Ending = DELETED_AT_ONCE
     no_show: NoShow | None = None
+    default_properties: DefaultProperties | None = None
 
     @property
     def dropped(self) -> bool:
         """Whether its owner has dropped it while the lease goes on; its status is DELETED when what it had is gone."""
         return bool(self.cloud.get(DROPPED))
+
+    @property
+    def shares(self) -> Mapping[str, bool]:
+        """The other projects that may use it, or no longer may."""
+        return dict(self.cloud.get(SHARES, {}))
+
+    @property
+    def shared_with(self) -> list[str]:
+        """The other projects that may use it."""
+        return sorted(project for project, may in self.shares.items() if may)
+
+    def shared(self, projects: Collection[str]) -> Reservation:
+        """Return the reservation open to these other projects, and to no others."""
+        shares = dict.fromkeys(self.shares, False) | dict.fromkeys(projects, True)
+        return self if shares == self.shares else replace(self, cloud={**self.cloud, SHARES: shares})

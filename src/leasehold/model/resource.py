@@ -57,6 +57,17 @@ class Disabling:
 
 
 @dataclass(frozen=True, slots=True)
+class Restriction:
+    """What an administrator says about who may use a resource: these `projects` alone, or None: everybody."""
+
+    projects: frozenset[str] | None
+
+    def applied(self, resource: Resource) -> Resource:
+        """Return the resource after it."""
+        return replace(resource, projects=self.projects)
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """One thing that can be leased, such as a host or a floating IP.
 
@@ -71,7 +82,8 @@ class Resource:
     administrator says, with a `disabled_reason`; neither ever changes the other (decision 0052).
     `membership` is the pool that it is in or moves to, `membership_since` since when; None means since its enrolment.
     `membership_reason` is why the last draw failed; None if none has failed since. `held_for` is the best-effort lease
-    that it is held for: no other lease may be promised it (decision 0060).
+    that it is held for: no other lease may be promised it (decision 0060). `projects` are those that may use it, None
+    for all: nobody else is promised it, or told of it (decision 0077).
     """
 
     number: int
@@ -97,6 +109,7 @@ class Resource:
     membership_since: datetime | None = None
     membership_reason: str | None = None
     held_for: str | None = None
+    projects: frozenset[str] | None = None
 
     @property
     def reservable(self) -> bool:
@@ -115,8 +128,12 @@ class Resource:
 
     @property
     def bookable(self) -> bool:
-        """Say whether any new allocation may use it: it works, is pooled, and is neither disabled nor held."""
-        return self.usable and not self.disabled and self.held_for is None
+        """Say whether any new allocation may use it: it works, is pooled and for all, and neither disabled nor held."""
+        return self.usable and not self.disabled and self.held_for is None and self.projects is None
+
+    def open_to(self, project_id: str) -> bool:
+        """Say whether a project may use it."""
+        return self.projects is None or project_id in self.projects
 
     @property
     def label(self) -> str:

@@ -42,10 +42,16 @@ class Cause(StrEnum):
     """Ends: it reached the end that was agreed."""
     ENDED_EARLY = "ended_early"
     """Ends: an amendment moved the end of the lease to the present."""
+    DROPPED = "dropped"
+    """Ends: its owner dropped it, or asked for less, while the lease goes on."""
     NO_SHOW = "no_show"
     """Ends: nothing ran on it some time after the start, as the reservation asked for."""
     DELETED = "deleted"
     """Ends: the lease was deleted."""
+
+
+GIVEN_UP = frozenset({Cause.SWAPPED, Cause.DROPPED})
+"""Why a resource was vacated that works: nothing brings it back but a request of its owner."""
 
 
 @dataclass(frozen=True, slots=True)

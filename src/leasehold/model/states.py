@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class LeaseStatus(StrEnum):
-    """The status of a lease, as v1 shows it; the last two from microversion 1.2 on."""
+    """The status of a lease, as v1 shows it; two from microversion 1.2 on, and OFFERED from 1.3 on."""
 
     CREATING = "CREATING"
     PENDING = "PENDING"
@@ -21,6 +21,8 @@ class LeaseStatus(StrEnum):
     """It waits for resources, and holds none."""
     TIMEDOUT = "TIMEDOUT"
     """Its deadline came before it was granted."""
+    OFFERED = "OFFERED"
+    """It is an offer that nobody has accepted yet: it holds its resources, and only the routes of offers show it."""
 
     @property
     def of_v1(self) -> LeaseStatus:

@@ -48,6 +48,8 @@ class Trigger(StrEnum):
     GRANTED = "granted after it has waited"
     GAVE_UP = "the last try fails"
     TIMED_OUT = "its deadline comes"
+    ACCEPTED = "the offer is accepted"
+    LAPSED = "the offer lapses, or is given up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ TABLE: tuple[Transition, ...] = (
     # Not one that starts or ends: its step works with the resources that it has.
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
     Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
-    Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING}, _L.DELETING),
+    Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING, _L.OFFERED}, _L.DELETING),
     Transition(
         Trigger.GONE,
         _in(_L.PENDING, _L.TERMINATED, _L.DELETING, _L.IN_PROGRESS, _L.TIMEDOUT),
@@ -214,6 +216,8 @@ TABLE: tuple[Transition, ...] = (
     Transition(Trigger.GRANTED, _in(_L.IN_PROGRESS), _L.PENDING),
     Transition(Trigger.GAVE_UP, _in(_L.IN_PROGRESS), _L.ERROR, events=_NEVER_BEGUN, done=_CLEARED),
     Transition(Trigger.TIMED_OUT, _in(_L.IN_PROGRESS), _L.TIMEDOUT, events=_NEVER_BEGUN, done=_CLEARED),
+    Transition(Trigger.ACCEPTED, _in(_L.OFFERED), _L.PENDING),
+    Transition(Trigger.LAPSED, _in(_L.OFFERED), _L.DELETING, done=_CLEARED),
 )
 """The rows of a trigger are tried in this order; the first whose state and guard fit is taken."""
 

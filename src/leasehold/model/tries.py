@@ -22,7 +22,7 @@ def moved_to(lease: Lease, window: Window) -> Lease:
     warning, end = lease.event(EventType.BEFORE_END), lease.window.end
     if warning is not None and warning.time is not None:
         lease = lease.with_event(EventType.BEFORE_END, time=max(window.start, window.end - (end - warning.time)))
-    lease = lease.with_event(EventType.START, time=window.start).with_event(EventType.END, time=window.end)
+    lease = lease.with_event(EventType.START, time=window.start - lease.lead).with_event(EventType.END, time=window.end)
     return replace(lease, window=window)
 
 

@@ -10,6 +10,9 @@ FIRST_YEAR = 1970
 LAST_YEAR = 9998
 """Databases store dates up to the year 9999; the last year is for the margins around a lease."""
 
+OPEN_END = datetime(LAST_YEAR, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""The end of a lease that was made without one; no other lease ends then or later."""
+
 
 def to_seconds(moment: datetime) -> int:
     """Return whole seconds since the epoch, rounded down: the calendar's unit of time."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.preemption import servers_to_end
 from leasehold.resource_types.slots.names import RESERVATION_KEY
-from leasehold.resource_types.slots.room import candidates_of, lacking_on
+from leasehold.resource_types.slots.room import affected, lacking_on
+from leasehold.resource_types.strategy import servers_to_end
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from leasehold.cloud.ports import Cloud, Server
+    from leasehold.model.displacement import Strategy
     from leasehold.resource_types.driver import HostName
-    from leasehold.resource_types.preemption import PreemptionOrder
 
 log = logging.getLogger(__name__)
 
@@ -45,14 +45,14 @@ class Displaced:
     unknown: set[str] = field(default_factory=set)
 
 
-def displaced_by(cloud: Cloud, needs: Sequence[Need], order: PreemptionOrder) -> Displaced:
+def displaced_by(cloud: Cloud, needs: Sequence[Need], strategy: Strategy) -> Displaced:
     """Return the preemptible servers that will be ended if nothing changes until these reservations start."""
     found = Displaced()
     ordered = sorted(needs, key=lambda need: need.since)
     for host in sorted({host for need in ordered for host in need.hosts}):
         mine = [(need.since, need.hosts[host]) for need in ordered if host in need.hosts]
         try:
-            found.servers |= _displaced_on(cloud, host, mine, order)
+            found.servers |= _displaced_on(cloud, host, mine, strategy)
         except CloudError as error:
             log.warning("Who has to leave %s is not known: %s", host.hypervisor_hostname, error)
             found.unknown.add(host.service_host)
@@ -60,7 +60,7 @@ def displaced_by(cloud: Cloud, needs: Sequence[Need], order: PreemptionOrder) ->
 
 
 def _displaced_on(
-    cloud: Cloud, host: HostName, needs: Sequence[tuple[datetime, Mapping[str, int] | None]], order: PreemptionOrder
+    cloud: Cloud, host: HostName, needs: Sequence[tuple[datetime, Mapping[str, int] | None]], strategy: Strategy
 ) -> dict[str, tuple[Server, datetime]]:
     """Return the servers of one host that will be ended, with when; `needs` are sorted by time."""
     there = {server.id: server for server in cloud.servers.on_host(host.service_host) if server.preemptible}
@@ -72,9 +72,9 @@ def _displaced_on(
             if lacking is None:
                 lacking = lacking_on(cloud, host.hypervisor_hostname)
             lacking.update(amounts)
-            chosen = servers_to_end(order, candidates_of(cloud, there.values()), lacking)
+            chosen = servers_to_end(strategy, affected(cloud, there.values()), lacking)
             for each in chosen:
-                lacking.subtract(each.amounts)
+                lacking.subtract(each.size)
             ending = [each.id for each in chosen]
         found |= {ident: (there.pop(ident), since) for ident in ending}
     return {ident: (server, at) for ident, (server, at) in found.items() if server.status != "DELETING"}

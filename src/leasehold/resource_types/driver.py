@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from leasehold.resource_types.kind import Kind
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
+    from leasehold.resource_types.waits import Waits
 
 R = TypeVar("R")
 MARK = RESERVATION_TAG
@@ -40,6 +41,18 @@ MARK = RESERVATION_TAG
 def mark_of(reservation_id: str) -> str:
     """Return the name or tag that links a cloud object to its reservation (contract resources §3, §5)."""
     return f"{MARK}{reservation_id}"
+
+
+class User(NamedTuple):
+    """What uses a resource: the id of a server or of a port, and its project."""
+
+    ident: str
+    project_id: str
+
+
+def users_of(servers: Iterable[Server]) -> list[User]:
+    """Return what uses a resource that has these servers."""
+    return [User(server.id, server.project_id) for server in servers]
 
 
 UNSAVED = "unsaved"
@@ -97,8 +110,8 @@ class Job(Generic[R]):
     `kind` is None if the type's plugin cannot be used. `former` are holdings that ended but are not released, e.g. of a
     host that an amendment gave up. `left` are holdings on vacated hosts: hosts that failed or were swapped, and are no
     longer used, but whose servers are not deleted before the reservation ends. `warned` is the time of the lease's
-    warning if it is due and not done; None for a deleted lease. `wait_until` is until when an end may wait for what the
-    warning began; None when that time is over. `kept_until` is until when no server is deleted after the end, and none
+    warning if it is due and not done; None for a deleted lease. `waits` says from when an end counts
+    its waits; None if it may wait for nothing. `kept_until` is until when no server is deleted after the end, and none
     can be added; None when that time is over, and for a deleted lease. `removed` says that the lease is deleted,
     or the reservation dropped.
     """
@@ -111,7 +124,7 @@ class Job(Generic[R]):
     left: tuple[Holding, ...] = ()
     settings: CloudSettings = field(default_factory=CloudSettings)
     warned: datetime | None = None
-    wait_until: datetime | None = None
+    waits: Waits | None = None
     kept_until: datetime | None = None
     removed: bool = False
 
@@ -171,6 +184,10 @@ class Driver(ABC, Generic[R]):
     Such a type is `movable`, and outlives."""
     gives_up: ClassVar[bool] = False
     """Whether an active reservation can give up what it does not use: `used` and `give_up` are there."""
+    vacates: ClassVar[bool] = False
+    """Whether an active reservation can lose a single resource on request: `uses` is there.
+
+    Of a type that also `gives_up`, `converge` leaves servers on `job.left` alone; of any other it ends `job.former`."""
     swappable: ClassVar[bool] = False
     """Whether a resource in use can be swapped: `converge` leaves servers on `job.left` alone, `guests` lists them."""
 
@@ -360,6 +377,13 @@ class Driver(ABC, Generic[R]):
         Only for a type that `gives_up`. Called after `converge`. Raises CloudError.
         """
         return frozenset(holding.allocation_id for holding in job.holdings)
+
+    def uses(self, cloud: Cloud, job: Job[R]) -> Mapping[int, Collection[User]]:  # noqa: ARG002 - a default
+        """Return by allocation id, of `job.holdings` and `job.left`, what uses them; what is not there is unused.
+
+        Only for a type that `vacates`; changes nothing. Raises CloudError.
+        """
+        return {}
 
     def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:  # noqa: ARG002 - a default
         """Take a resource out of an active reservation that has no server there; return whether it is out.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from leasehold.model.end_action import EndAction
+from leasehold.model.end_action import DEFAULT, EndAction, read_chain, words_of
 from leasehold.model.ending import Ending, OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError
 from leasehold.resource_types.fields import RequestBody, Size, read
@@ -16,6 +16,26 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from leasehold.conf.settings import LeaseSettings
+
+
+def _chain(value: object) -> str:
+    return read_chain(value)
+
+
+def _chain_of_hosts(value: object) -> str:
+    return read_chain(value, (DEFAULT,))
+
+
+def _schema(*words: str) -> WithJsonSchema:
+    """Return what can be asked for: a word, or a list of actions."""
+    actions = [each.value for each in EndAction if each]
+    many = {"type": "array", "items": {"type": "string", "enum": actions}, "uniqueItems": True}
+    return WithJsonSchema({"anyOf": [{"type": "string", "enum": ["", *actions, *words]}, many]})
+
+
+BeforeEnd = Annotated[str, BeforeValidator(_chain), _schema()]
+BeforeEndOfHosts = Annotated[str, BeforeValidator(_chain_of_hosts), _schema(DEFAULT)]
+"""What is done before the end, as it is stored (`model/end_action.py`)."""
 
 
 class EndingBody(RequestBody):
@@ -36,10 +56,10 @@ class EndingBody(RequestBody):
         Size | None, Field(description="How long servers may live on after the grace period; only with `recycle`")
     ] = None
     before_end: Annotated[
-        EndAction | None,
+        BeforeEnd | None,
         Field(
-            description="What is done before the end: nothing, or `snapshot`, an image of each server; `shelve` is for "
-            "reservations of hosts only"
+            description="What is done before the end: nothing; `snapshot`, an image of each server; from 1.3 on "
+            "`suspend`, for servers that live on, and lists of actions; `shelve` is for reservations of hosts only"
         ),
     ] = None
 
@@ -62,7 +82,7 @@ def read_ending(
         message = f"Reservations of {noun} have no servers that could outlive the lease; leave {name} out."
         raise InvalidInputError(message, field=name)
     asked = read(EndingBody, raw)
-    if asked.before_end is EndAction.SHELVE:
+    if asked.before_end is not None and EndAction.SHELVE in words_of(asked.before_end):
         message = (
             f"A server of a reservation of {noun} could not be unshelved after the lease, because its flavor ends with "
             "the lease: ask for 'snapshot', or reserve hosts."
@@ -86,7 +106,19 @@ def read_ending(
     if on_end is OnEnd.GIVE_BACK and grace:
         message = "No server is deleted when its host is given back: set grace_seconds to 0, or leave it out."
         raise InvalidInputError(message, field="grace_seconds")
-    return Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
+    ending = Ending(on_end, grace, limit, before.before_end if asked.before_end is None else asked.before_end)
+    check_suspending(ending.before_end, ending)
+    return ending
+
+
+def check_suspending(before_end: str, ending: Ending) -> None:
+    """Refuse to suspend servers that are deleted at once; raises InvalidInputError."""
+    if EndAction.SUSPEND in words_of(before_end) and not ending.tail:
+        message = (
+            "Only servers that outlive the lease are suspended at its end: set grace_seconds, or on_end to 'recycle' "
+            "or 'give_back', or leave 'suspend' out of before_end."
+        )
+        raise InvalidInputError(message, field="before_end")
 
 
 def _time(seconds: int | None, before: timedelta) -> timedelta:

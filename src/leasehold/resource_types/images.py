@@ -9,7 +9,7 @@ that is complete is handed over to the project of its server, because the servic
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import (
@@ -21,6 +21,7 @@ from leasehold.cloud.ports import (
     CloudPermanentError,
     CloudTransientError,
 )
+from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up
 from leasehold.resource_types.driver import UNSAVED, LearnedError
 from leasehold.resource_types.image_results import results_of
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Image, Server
+    from leasehold.resource_types.awaiting import Turn
     from leasehold.resource_types.driver import Job
 
 log = logging.getLogger(__name__)
@@ -36,34 +38,8 @@ WARNING_OF_IMAGE = "leasehold_warning"
 IMAGES = "images of its servers"
 _NEVER = frozenset({"DELETING", "ERROR"})
 """The statuses of servers of which Nova makes no image."""
-_COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVING"})
+_COPIED = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDING", "SUSPENDED", "SHELVING"})
 """The statuses of servers of which Nova makes images, or will: it says so. An end does not wait for others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Awaited:
-    """What an end waits for: the ids of servers that are kept for it, and a sentence about them, empty for nothing.
-
-    `facts` are stored with the reservation, also when nothing is waited for any more. `deleted` are the only servers
-    that may be deleted; None for all that are not kept.
-    """
-
-    servers: frozenset[str] = frozenset()
-    message: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    deleted: frozenset[str] | None = None
-
-    def spares(self, server: Server) -> bool:
-        """Return whether the end must not delete the server now."""
-        return server.id in self.servers or (self.deleted is not None and server.id not in self.deleted)
-
-    def say(self) -> None:
-        """Raise LearnedError, with the sentence and the facts, while there is something to wait for."""
-        if self.message:
-            raise LearnedError(self.message, self.facts)
-
-
-NOTHING_AWAITED = Awaited()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +80,23 @@ def take_images(cloud: Cloud, job: Job[Any], there: Sequence[Server]) -> Mapping
     return facts
 
 
-def awaiting_images(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Awaited:
+def awaiting_images(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
     """Return which servers the end keeps because of their images; none when the wait is over.
 
     Images that the warning could not start are started now, and complete ones handed over. Raises LearnedError, once,
     with the number of missing images, before the end continues without them.
     """
-    if UNSAVED in job.reservation.cloud:
-        return Awaited()
-    late = [server for server in servers if server.status in _COPIED]
-    asked = job.warned is not None and job.wait_until is not None
+    if IMAGES in job.reservation.cloud.get(UNSAVED, {}):
+        return NOTHING_AWAITED
+    late = [server for server in turn.servers if server.status in _COPIED]
+    asked = job.warned is not None and turn.until is not None
     reasons = _take_missing(cloud, job, late) if asked else {}
     look = _hand_over(cloud, job)
-    due = [server for server in servers if server.status != "DELETING"]
-    uploading = look.saving(servers) | reasons.keys()
-    if job.wait_until is not None and (uploading or look.refused):
+    due = [server for server in turn.servers if server.status != "DELETING"]
+    uploading = look.saving(turn.servers) | reasons.keys()
+    if turn.until is not None and (uploading or look.refused):
         what = _uploading(len(uploading)) if uploading else next(iter(look.refused.values()))
-        message = f"{what}; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"
-        return Awaited(uploading | look.stuck, message, results_of(job, due, look.of_warning(job)))
+        return Awaited(uploading | look.stuck, f"{what}{turn.limit}", results_of(job, due, look.of_warning(job)))
     missing = _without(job, due, look)
     facts = results_of(job, due, look.of_warning(job), over=True)
     if missing:
@@ -129,7 +104,7 @@ def awaiting_images(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> A
         log.warning(text, job.name, ", ".join(missing))
     if missing and job.warned is not None:
         message = f"{len(missing)} images were not complete in time; the end goes on without them"
-        raise LearnedError(message, {**facts, UNSAVED: {IMAGES: len(missing)}})
+        raise LearnedError(message, {**facts, **given_up(job, IMAGES, len(missing))})
     return Awaited(facts=facts)
 
 

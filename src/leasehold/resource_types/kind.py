@@ -59,7 +59,8 @@ class Search(Generic[R]):
     cleaning time to keep free on both sides. `explain` says how much a refusal explains; its nearest window has to fit
     this reservation only. `check` is called between the steps of a search, and raises TakesTooLongError. `hidden` are
     the private properties that the caller may not use. `staying` are the numbers of held resources that changed in the
-    cloud and are kept all the same: they count as fitting, for what is held there and no more.
+    cloud and are kept all the same: they count as fitting, for what is held there and no more. `beside` is what the
+    reservation has and keeps besides what is chosen: a layout counts it in.
     """
 
     snapshot: Snapshot
@@ -73,6 +74,7 @@ class Search(Generic[R]):
     check: Callable[[], None] = nothing_to_check
     hidden: frozenset[str] = frozenset()
     staying: frozenset[int] = frozenset()
+    beside: tuple[Pick, ...] = ()
 
     @property
     def padded(self) -> Window:
@@ -116,6 +118,8 @@ class Kind(ABC, Generic[R]):
 
     counts: ClassVar[frozenset[str]] = frozenset({"amount"})
     """The fields of the schema that say how many are asked for; alarms and questions about availability need none."""
+    most_field: ClassVar[str] = "amount"
+    """The field of the request that says how many it may get at most."""
     unconditional: ClassVar[Mapping[str, Any]] = {}
     """The fields that a question about availability may leave out, with the values that ask for nothing."""
 
@@ -178,6 +182,10 @@ class Kind(ABC, Generic[R]):
     def exactly(self, request: R, amount: int) -> R:
         """Return the request for exactly `amount`; `heal` and offers use it."""
         return cast("R", replace(cast("Any", request), amount=amount))
+
+    def without(self, request: R, amount: int, resource: Resource) -> R:  # noqa: ARG002 - a default
+        """Return the request for exactly `amount`, after the reservation has lost a resource on request."""
+        return self.exactly(request, amount)
 
     def heal(self, request: R, amount: int, search: Search[R]) -> Sequence[Pick] | Refusal:
         """Return `amount` picks for a reservation that lost resources, with those it holds; healing uses it.

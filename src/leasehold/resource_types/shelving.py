@@ -10,14 +10,15 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudError
-from leasehold.resource_types.driver import UNSAVED, LearnedError
+from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited, given_up, result_of
+from leasehold.resource_types.driver import LearnedError
 from leasehold.resource_types.image_results import DONE, NOT_DONE, NOT_HANDED_OVER, WAITING
-from leasehold.resource_types.images import Awaited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Server
+    from leasehold.resource_types.awaiting import Result, Turn
     from leasehold.resource_types.driver import Job
 
 log = logging.getLogger(__name__)
@@ -34,36 +35,31 @@ _KEPT = frozenset({"SHELVED", "SHELVED_OFFLOADED"})
 _BROKEN = "ERROR"
 """The status of servers that no cloud shelves, however long one waits."""
 
-_Result = dict[str, Any]
 
-
-def say_nothing(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Mapping[str, Any]:  # noqa: ARG001 - an action's signature
-    """Do nothing at the warning: the servers run until the end."""
-    return {}
-
-
-def awaiting_shelved(cloud: Cloud, job: Job[Any], servers: Sequence[Server]) -> Awaited:
+def awaiting_shelved(cloud: Cloud, job: Job[Any], turn: Turn) -> Awaited:
     """Shelve the servers on the hosts of a reservation that ends, and return what the end still waits for.
 
     Nothing is done while servers live on. Of a deleted lease only what is being shelved is waited for. Raises
     LearnedError with the servers that were not shelved in time, before the end deletes them.
     """
     if job.kept_until is not None:
-        return Awaited()
-    there = sorted((each for each in servers if each.status != "DELETING"), key=lambda each: each.id)
-    given_up = {row["server_id"] for row in shown_shelved(job.reservation.cloud) if row["status"] == NOT_DONE}
-    staying = [each for each in there if each.status in _KEPT or (each.id not in given_up and _may_wait(job, each))]
+        return NOTHING_AWAITED
+    there = sorted((each for each in turn.servers if each.status != "DELETING"), key=lambda each: each.id)
+    before = {row["server_id"] for row in shown_shelved(job.reservation.cloud) if row["status"] == NOT_DONE}
+    staying = [each for each in there if each.status in _KEPT or (each.id not in before and _may_wait(job, each, turn))]
     for server in staying:
-        _urge(cloud, job, server)
+        if server.id not in turn.busy:
+            _urge(cloud, job, server)
     lost = [each for each in there if each not in staying]
-    results = _results_of_gone(cloud, job, {each.id for each in servers})
-    results |= {each.id: _result(each, WAITING) for each in staying}
+    results = _results_of_gone(cloud, job, turn)
+    results |= {each.id: result_of(each, WAITING) for each in staying}
     waiting = sum(row["status"] == WAITING for row in results.values())
     if not job.removed:
-        results |= {each.id: _result(each, NOT_DONE, NOT_SHELVED if each.status == _BROKEN else LATE) for each in lost}
-        _say_lost(job, results, [each.id for each in lost if each.id not in given_up])
+        whys = {each.id: NOT_SHELVED if each.status == _BROKEN else LATE for each in lost}
+        results |= {each.id: result_of(each, NOT_DONE, whys[each.id]) for each in lost}
+        _say_lost(job, results, [each.id for each in lost if each.id not in before])
     deleted = frozenset(each.id for each in lost)
-    return Awaited(frozenset(each.id for each in staying), _said(job, waiting), _facts(job, results), deleted)
+    return Awaited(frozenset(each.id for each in staying), _said(waiting, turn), _facts(job, results), deleted)
 
 
 def shown_shelved(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -71,14 +67,14 @@ def shown_shelved(facts: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return list(facts.get(SHELVED_RESULTS, ()))
 
 
-def _may_wait(job: Job[Any], server: Server) -> bool:
+def _may_wait(job: Job[Any], server: Server, turn: Turn) -> bool:
     """Return whether there is time to shelve the server: of a deleted lease only what is being shelved has any."""
-    if job.wait_until is None:
+    if turn.until is None:
         return False
     return server.status == "SHELVING" or (not job.removed and server.status != _BROKEN)
 
 
-def _say_lost(job: Job[Any], results: Mapping[str, _Result], new: Sequence[str]) -> None:
+def _say_lost(job: Job[Any], results: Mapping[str, Result], new: Sequence[str]) -> None:
     """Raise LearnedError if servers are given up now: their results are stored before they are deleted."""
     if not new:
         return
@@ -86,10 +82,10 @@ def _say_lost(job: Job[Any], results: Mapping[str, _Result], new: Sequence[str])
     log.warning(text, job.name, ", ".join(new))
     number = sum(row["status"] == NOT_DONE for row in results.values())
     message = f"{len(new)} servers could not be shelved in time; the end goes on without them"
-    raise LearnedError(message, {**_facts(job, results), UNSAVED: {UNSHELVED: number}})
+    raise LearnedError(message, {**_facts(job, results), **given_up(job, UNSHELVED, number)})
 
 
-def _facts(job: Job[Any], results: Mapping[str, _Result]) -> dict[str, Any]:
+def _facts(job: Job[Any], results: Mapping[str, Result]) -> dict[str, Any]:
     """Return the results as facts; none for a reservation that never had any."""
     if not results and SHELVED_RESULTS not in job.reservation.cloud:
         return {}
@@ -108,39 +104,33 @@ def _urge(cloud: Cloud, job: Job[Any], server: Server) -> None:
         log.info("Reservation %s: server %s does not leave its host yet: %s", job.name, server.id, error)
 
 
-def _results_of_gone(cloud: Cloud, job: Job[Any], there: Collection[str]) -> dict[str, _Result]:
+def _results_of_gone(cloud: Cloud, job: Job[Any], turn: Turn) -> dict[str, Result]:
     """Return the results of servers that are on none of the hosts any more; of those that exist, by their id.
 
     The image of a server that has left its host is handed over to its project. While that is refused, and there is
     time, the server's result is waiting.
     """
     known = {row["server_id"]: row for row in shown_shelved(job.reservation.cloud)}
+    there = {each.id for each in turn.servers}
     results = {ident: dict(row) for ident, row in known.items() if ident not in there and row["status"] != WAITING}
-    left = known.keys() - results.keys() - set(there)
+    left = known.keys() - results.keys() - there
     for server in cloud.servers.with_ids(left) if left else ():
         if server.status != "DELETING":
-            results[server.id] = _handed_over(cloud, job, server)
+            results[server.id] = _handed_over(cloud, job, server, turn)
     return results
 
 
-def _handed_over(cloud: Cloud, job: Job[Any], server: Server) -> _Result:
+def _handed_over(cloud: Cloud, job: Job[Any], server: Server, turn: Turn) -> Result:
     try:
         for image in cloud.images.of_shelved(server.id):
             cloud.images.hand_over(image.id, server.project_id)
     except CloudError as error:
         log.info("Reservation %s: the image of server %s is not handed over: %s", job.name, server.id, error)
-        late = job.wait_until is None
-        return _result(server, DONE, NOT_HANDED_OVER) if late else _result(server, WAITING)
-    return _result(server, DONE)
+        late = turn.until is None
+        return result_of(server, DONE, NOT_HANDED_OVER) if late else result_of(server, WAITING)
+    return result_of(server, DONE)
 
 
-def _result(server: Server, status: str, reason: str | None = None) -> _Result:
-    return {"server_id": server.id, "server_name": server.name, "status": status, "reason": reason}
-
-
-def _said(job: Job[Any], waiting: int) -> str:
+def _said(waiting: int, turn: Turn) -> str:
     """Return a sentence about the servers that the end waits for; empty without any."""
-    if not waiting:
-        return ""
-    until = "" if job.wait_until is None else f"; the end waits until {job.wait_until:%Y-%m-%d %H:%M} UTC at most"
-    return f"{waiting} servers are being shelved{until}"
+    return f"{waiting} servers are being shelved{turn.limit}" if waiting else ""

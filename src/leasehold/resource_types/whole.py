@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -11,12 +11,15 @@ from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.refusal import FilterCount, Refusal
 from leasehold.resource_types.kind import Explain, Kind
+from leasehold.resource_types.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
+    from leasehold.calendar.arrays import Rows
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Search
 
@@ -26,18 +29,15 @@ R = TypeVar("R")
 class WholeKind(Kind[R]):
     """Whole resources that match the request's expressions; `amount` is the most of them that a request may get."""
 
-    most_field: ClassVar[str]
-    """The field of the request that says how many it may get at most."""
-
     def least(self, request: R) -> int:
         """Return the fewest resources with which the request is granted."""
         return self.amount(request)
 
     def allocate(self, request: R, search: Search[R]) -> Sequence[Pick] | Refusal:
-        """Keep the held resources, then take the lowest-numbered free ones that match, up to the most.
+        """Keep the held resources, then take free ones that match, up to the most, in the weigher's order.
 
-        First fit by number keeps the resources at the end of the list empty as long as possible, so that large requests
-        fit. An amendment that changes neither the least nor the most keeps the number of resources.
+        The default, first fit by number, keeps the resources at the end of the list empty as long as possible, so that
+        large requests fit. An amendment that changes neither the least nor the most keeps the number of resources.
         """
         snapshot, most = search.snapshot, self.amount(request)
         matches = self.matching(request, search)
@@ -50,11 +50,36 @@ class WholeKind(Kind[R]):
             raise self._in_use(len(held), len(kept), most)
         candidates = matches & snapshot.bookable() & free
         candidates[held] = False
-        lacking = max(0, self._wanted(request, search) - len(kept))
-        chosen = np.concatenate([kept[:most], np.flatnonzero(candidates)[:lacking]])
+        wanted = self._wanted(request, search)
+        fresh = snapshot.ordered(np.flatnonzero(candidates), search.padded, self.name)
+        if self.layout(request):
+            kept, fresh = self._laid_out(request, search, kept, fresh, wanted)
+        chosen = np.concatenate([kept[:most], fresh[: max(0, wanted - len(kept))]])
         if len(chosen) < self.least(request):
-            return self._refusal(request, search, matches, free, len(kept) + int(candidates.sum()))
+            return self._refusal(request, search, matches, free, len(kept) + len(fresh))
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
+
+    def layout(self, request: R) -> Layout:  # noqa: ARG002 - a default
+        """Return how the resources of a request lie to each other; anywhere, if the type has no such keys."""
+        return Layout()
+
+    def _laid_out(self, request: R, search: Search[R], kept: Rows, fresh: Rows, wanted: int) -> tuple[Rows, Rows]:
+        """Return what is left of the rows that are kept and of the free ones, so that all lie as they should.
+
+        Raises InUseError if those in use do not, unless it is not this request that asks for it first: somebody has
+        changed their properties since.
+        """
+        layout, mine = self.layout(request), np.zeros(len(search.snapshot.numbers), np.int64)
+        mine[kept] = 1
+        room = mine.copy()
+        room[fresh] = 1
+        stays = np.zeros(len(mine), np.bool_)
+        stays[kept if search.firm else search.snapshot.rows(search.staying)] = True
+        groups = layout.of(search, stays)
+        if search.firm and not groups.kept and (search.before is None or self.layout(search.before) != layout):
+            raise layout.broken(self.noun)
+        left = groups.narrowed(room, np.concatenate([kept, fresh]), mine, wanted) > 0
+        return kept[left[kept]], fresh[left[fresh]]
 
     def _range(self, request: R) -> tuple[int, int]:
         return self.least(request), self.amount(request)
@@ -103,12 +128,12 @@ class WholeKind(Kind[R]):
     def _nearest(self, request: R, search: Search[Any], able: NDArray[np.bool_]) -> Window | None:
         if search.explain < Explain.WINDOW:
             return None
-        return earliest_free(
-            search.snapshot,
-            able,
-            self.least(request),
-            search.window.start,
-            search.length,
-            margin=search.margin,
-            check=search.check,
-        )
+        snapshot, least = search.snapshot, self.least(request)
+
+        def first(rows: NDArray[np.bool_], after: datetime) -> Window | None:
+            return earliest_free(snapshot, rows, least, after, search.length, margin=search.margin, check=search.check)
+
+        if layout := self.layout(request):
+            nothing = np.zeros(len(able), np.bool_)
+            return layout.of(search, nothing).earliest(search, able, least, first, snapshot.free)
+        return first(able, search.window.start)

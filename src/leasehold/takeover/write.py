@@ -13,6 +13,7 @@ from leasehold.db.resource import insert_resource, put_properties
 from leasehold.db.segment import close_released
 from leasehold.db.tables import allocations, leases, property_definitions, resources, tasks
 from leasehold.db.task import LEASE
+from leasehold.db.untold import note
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL
 from leasehold.model.segment import Cause
 from leasehold.model.states import LeaseStatus
@@ -43,6 +44,7 @@ def write_plan(db: Database, plan: Plan, now: datetime) -> bool:
         numbers = _write_resources(connection, plan, generations, now)
         for lease in plan.leases:
             insert_lease(connection, lease)
+            note(connection, lease)
         _write_allocations(connection, plan, numbers, generations, now)
         _write_tasks(connection, plan, now)
         bump_pools(connection, generations)

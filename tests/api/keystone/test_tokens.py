@@ -150,7 +150,8 @@ def test_no_route_is_for_a_token_without_a_project(
         path = route.path.format_map(defaultdict(lambda: "x"))
         answer = web.simulate_request(route.method, path, headers=headers)
         if route.public:
-            assert answer.status_code == 200
+            # The secret in its address is all that a calendar feed asks for, and this one is none.
+            assert answer.status_code == (404 if "{token}" in route.path else 200), route.path
             continue
         assert answer.status_code == 403, route.path
         assert (answer.json["code"], answer.json["details"]) == ("leasehold.auth.forbidden", {"scope": scope})

@@ -1,4 +1,4 @@
-"""The cloud's folder: one per machine, outside the checkout."""
+"""The folder of a cloud, outside the checkout: one per machine, and others beside it for tests that run in parallel."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ PASSWORD = "leasehold-cloud"
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    root: Path
+    """A cloud's folder, and `venvs`, the folder of what is installed, which clouds share."""
 
-    @property
-    def venvs(self) -> Path:
-        return self.root / "venv"
+    root: Path
+    venvs: Path
 
     @property
     def templates(self) -> Path:
@@ -56,6 +55,8 @@ class Home:
         return self.run / "mariadb.socket"
 
 
-def find_home() -> Home:
+def find_home(number: int = 0) -> Home:
+    """Return the folder of the cloud with this number; 0 is the one that `make cloud` starts."""
     named = os.environ.get("LEASEHOLD_CLOUD")
-    return Home(Path(named).absolute() if named else Path.home() / ".cache" / "leasehold" / "openstack")
+    first = Path(named).absolute() if named else Path.home() / ".cache" / "leasehold" / "openstack"
+    return Home(first.with_name(f"{first.name}-{number}") if number else first, first / "venv")

@@ -41,15 +41,16 @@ def start(home: Home, *, fresh: bool = False) -> RunningCloud:
     Raises ServerMissingError when Debian's servers are not installed, and CloudError for any other failure.
     """
     find_servers()
-    with state.only_one(home):
+    with state.only_one(home.root):
         processes = Processes(home.run, home.log)
         present = running(home)
         if present is not None and not fresh and present.site.venv == venv_path(home, "openstack"):
             _check(present)
             return present
         _stop(home, processes)
-        for name in VENVS:
-            install(home, name)
+        with state.only_one(home.venvs):
+            for name in VENVS:
+                install(home, name)
         if fresh or template.seeded_ports(home) is None:
             _make_data(home, processes)
         return _launch(home, processes)
@@ -69,14 +70,14 @@ def running(home: Home) -> RunningCloud | None:
 
 def stop(home: Home) -> None:
     """Stop what we have started, and nothing else."""
-    with state.only_one(home):
+    with state.only_one(home.root):
         _stop(home, Processes(home.run, home.log))
 
 
 @contextmanager
-def having_cloud() -> Iterator[RunningCloud]:
-    """Yield our running cloud, or else a fresh one, which is stopped at the end."""
-    home = find_home()
+def having_cloud(number: int = 0) -> Iterator[RunningCloud]:
+    """Yield our running cloud with this number, or else a fresh one, which is stopped at the end."""
+    home = find_home(number)
     already = running(home)
     yield already or start(home, fresh=True)
     if already is None:

@@ -52,9 +52,9 @@ def write(home: Home, venv: Path, ports: Mapping[str, int]) -> None:
 
 
 @contextlib.contextmanager
-def only_one(home: Home) -> Iterator[None]:
-    """Let one caller at a time start or stop the cloud; other callers wait."""
-    home.root.mkdir(parents=True, exist_ok=True)
-    with (home.root / "lock").open("wb") as lock:
+def only_one(folder: Path) -> Iterator[None]:
+    """Let one caller at a time change what is in the folder; other callers wait."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -117,12 +117,22 @@ shapes = st.builds(
 
 @st.composite
 def loaded(draw: st.DrawFn) -> tuple[Snapshot, Oracle]:
-    """Draw the snapshot of a calendar, and its oracle. The grids are of one stretch for all time to one per second."""
+    """Draw the snapshot of a calendar, and its oracle. The grids are of one stretch for all time to one per second.
+
+    A search may have come between two updates: what it computed is kept and has to follow the second one.
+    """
     pool = draw(pools())
     rows = draw(allocations(pool, most=20))
     now = draw(moments)
     options = {"most_tail": draw(st.sampled_from([0, 1000])), "most_cells": draw(st.sampled_from([0, 15, 40, 1000]))}
-    return calendar_of(rows, pool, **options).snapshot(from_seconds(now)), Oracle(pool, latest(rows), now)
+    before = draw(st.integers(0, len(rows)))
+    calendar = calendar_of(rows[:before], pool, **options)
+    if draw(st.booleans()):
+        searched = calendar.snapshot(from_seconds(now))
+        searched.outlook([searched.whole()])
+        searched.idle_periods((now, now + 1), np.ones(len(pool), np.bool_), 1)
+    calendar.update(1, (), columns(rows[before:]))
+    return calendar.snapshot(from_seconds(now)), Oracle(pool, latest(rows), now)
 
 
 @st.composite

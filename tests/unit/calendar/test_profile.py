@@ -36,6 +36,8 @@ def free_at(books: FreeUnits, end: int) -> list[int]:
     moments,
     st.integers(1, 30),
     st.sampled_from([0, 0, 1, 3]),
+    st.sampled_from([0, 0, 1, 7]),
+    st.integers(0, 10),
     st.none() | demands,
     st.sampled_from([None, None, 1, 2]),
 )
@@ -45,6 +47,8 @@ def test_what_is_free_at_each_second_is_the_oracles(
     start: int,
     length: int,
     margin: int,
+    lead: int,
+    ahead: int,
     demand: dict[str, int] | None,
     most: int | None,
 ) -> None:
@@ -53,10 +57,11 @@ def test_what_is_free_at_each_second_is_the_oracles(
     matches = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
     usable = (matches & snapshot.bookable()).tolist()
     end = start + length
-    books = free_of(snapshot, Units(matches, demand, most), (start, end), margin)
+    now = start - ahead
+    books = free_of(snapshot, Units(matches, demand, most), (start, end), margin, lead, now)
 
     def counted(moment: int) -> int:
-        times = moment - margin, moment + margin + 1
+        times = max(moment - lead, now) - margin, moment + margin + 1
         counts = oracle.free(times) if demand is None else oracle.slots(times, demand)
         return sum(min(count, most or count) for count, may in zip(counts, usable, strict=True) if may)
 

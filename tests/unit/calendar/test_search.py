@@ -17,6 +17,7 @@ from tests.unit.calendar.oracle import Oracle, Shape
 from tests.unit.calendar.strategies import (
     RESERVATIONS,
     amended,
+    calendar_of,
     demands,
     first_free,
     first_slots,
@@ -72,6 +73,13 @@ def test_a_search_goes_as_far_as_it_must() -> None:
 def test_a_window_beyond_the_last_date_does_not_exist() -> None:
     late = datetime(9999, 12, 31, tzinfo=UTC)
     assert earliest_free(snapshot_of(), np.array([True]), 1, late, timedelta(days=2)) is None
+
+
+def test_a_margin_may_begin_before_now() -> None:
+    calendar = calendar_of([row(1, 0, 95, released=True), row(2, 100, 200, number=2)], [resource(1), resource(2)])
+    shape = Shape(after=100, duration=20, margin=10, grain=1)
+    assert first_free(calendar.snapshot(from_seconds(100)), [True, False], 1, shape) == 105
+    assert first_free(calendar.snapshot(from_seconds(100)), [True, True], 2, shape) == 210
 
 
 def test_a_start_is_rounded_up_to_the_grain() -> None:

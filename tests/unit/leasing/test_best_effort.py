@@ -26,8 +26,8 @@ from tests.factory import (
     ALT,
     AT_ONCE,
     START,
-    Killed,
     at_call,
+    dies_at,
     floating_ips,
     hosts,
     instances,
@@ -372,11 +372,7 @@ CALLS = 50
 def test_a_manager_that_dies_at_any_call_is_followed_by_one_that_goes_on(world: World, number: int) -> None:
     lease = effort(world, racked(3))
 
-    def die() -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        at_call(world, number, lambda: run_for(world, minutes=1), die)
+    assert dies_at(world, number, lambda: run_for(world, minutes=1))
     run_for(world, minutes=5)
     assert (world.status(lease), len(world.holds(lease))) == ("ACTIVE", 3)
     check_as_before(world, "cmp-01", FULL, EMPTY)

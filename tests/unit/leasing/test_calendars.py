@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import event
@@ -14,6 +14,7 @@ from leasehold.conf.settings import LeaseSettings, Settings
 from leasehold.db.engine import writing
 from leasehold.db.history import purge
 from leasehold.db.pool import lock_pools
+from leasehold.leasing.dry_run import TriedError
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.resource import HOST_POOL
 from leasehold.model.windows import Window
@@ -76,6 +77,58 @@ def test_a_process_that_has_loaded_its_calendars_reads_no_promise_again_to_decid
         decided = asked[: asked.index(next(each for each in asked if each.startswith("INSERT INTO leases")))]
         assert not any("FROM allocations" in statement for statement in decided), decided
         other.engine.dispose()
+
+
+@contextmanager
+def reads_of(world: World) -> Iterator[list[str]]:
+    """Yield what is read of allocations and resources inside the block."""
+    found: list[str] = []
+
+    def note(*call: Any) -> None:
+        if "FROM allocations" in call[2] or "FROM resources" in call[2]:
+            found.append(call[2])
+
+    event.listen(world.engine, "before_cursor_execute", note)
+    yield found
+    event.remove(world.engine, "before_cursor_execute", note)
+
+
+def test_a_process_does_not_read_back_what_it_wrote_itself(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as world:
+        made = [world.lease(hosts(), start=1, end=2)]
+        with reads_of(world) as found:
+            made.append(world.lease(hosts(), start=1, end=2))
+        assert world.holds(made[0]).keys().isdisjoint(world.holds(made[1]))
+        with pytest.raises(NotEnoughError):
+            world.lease(hosts(), start=1, end=2)
+        assert found == []
+
+
+def test_a_process_reads_what_another_one_wrote_between_its_own_decisions(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02", "cmp-06"]) as one:
+        other = open_service(f"sqlite:///{tmp_path}/leasehold.db", clock=one.clock)
+        made = [world.lease(hosts(), start=1, end=2) for world in (one, one, other)]
+        assert len({name for each in made for name in one.holds(each)}) == 3
+        one.delete(made[1])
+        with reads_of(one) as found:
+            again = one.lease(hosts(), start=1, end=2)
+        assert len(found) == 1
+        assert one.holds(again).keys().isdisjoint(one.holds(made[2]))
+        for world in (one, other):
+            with pytest.raises(NotEnoughError):
+                world.lease(hosts(), start=1, end=2)
+        other.engine.dispose()
+
+
+def test_what_was_written_and_rolled_back_is_not_believed(tmp_path: Path) -> None:
+    with make_service(tmp_path, hosts=["cmp-01", "cmp-02"]) as world:
+        world.lease(hosts(), start=1, end=2)
+        with pytest.raises(TriedError):
+            world.lease(hosts(), start=1, end=2, dry_run=True)
+        made = world.lease(hosts(), start=1, end=2)
+        assert world.exists(made)
+        with pytest.raises(NotEnoughError):
+            world.lease(hosts(), start=1, end=2)
 
 
 def test_a_process_started_after_the_end_of_a_lease_keeps_the_cleaning_time_too(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from leasehold.model.errors import (
     NotEnoughFloatingIpsError,
     OutOfWindowError,
 )
+from leasehold.model.resource import FLOATING_IP, HOST
 from leasehold.model.states import EventType
 from leasehold.model.windows import Window
 from tests.factory import ALT, Clock, World, flavors, floating_ips, hosts, instances, open_service, run_manager
@@ -102,6 +103,37 @@ def test_the_margin_is_kept_when_a_lease_is_prolonged(clean: World) -> None:
     with pytest.raises(NotEnoughError):
         clean.amend(lease, end=1.9)
     assert clean.amend(lease, end=1.75).window.end == clean.hour(1.75)
+
+
+SECOND = 1 / 3600
+
+
+@pytest.mark.parametrize(("times", "of_hosts", "of_addresses"), [({HOST: 30}, 30, 15), ({FLOATING_IP: 0}, 15, 0)])
+def test_each_type_has_its_own_margin(world: World, times: dict[str, int], of_hosts: int, of_addresses: int) -> None:
+    minutes = {name: timedelta(minutes=each) for name, each in times.items()}
+    world = with_leases(world, cleaning_time=timedelta(minutes=15), cleaning_time_by_type=minutes)
+    world.lease(hosts(5), floating_ips(5), start=2, end=3)
+    for asked, margin in ((hosts(1), of_hosts), (instances(1, 1), of_hosts), (floating_ips(1), of_addresses)):
+        before, after = 2 - margin / 60, 3 + margin / 60
+        for start, end in ((1, before + SECOND), (after - SECOND, 4)):
+            with pytest.raises(NotEnoughError) as refused:
+                world.lease(asked, start=start, end=end)
+            nearest = refused.value.refusal.nearest
+            assert nearest is not None
+            assert nearest.start >= world.hour(after) - timedelta(minutes=1)
+        for start, end in ((1, before), (after, 4)):
+            world.delete(world.lease(asked, start=start, end=end))
+
+
+def test_a_lease_of_two_types_is_offered_a_window_with_both_margins(world: World) -> None:
+    times = {HOST: timedelta(minutes=30), FLOATING_IP: timedelta(minutes=45)}
+    world = with_leases(world, cleaning_time_by_type=times)
+    world.lease(hosts(5), floating_ips(5), start=2, end=3)
+    with pytest.raises(NotEnoughError) as refused:
+        world.lease(hosts(5), floating_ips(1), start=1.5, end=2.5)
+    nearest = refused.value.refusal.nearest
+    assert nearest is not None
+    assert nearest.start == world.hour(3.75)
 
 
 # ---------------------------------------------------------------- dates, events and limits

@@ -14,7 +14,8 @@ from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.lease_type import LeaseType
-from tests.factory import Killed, at_call, hosts, instances, make_service, run_for, run_manager, run_until, work_once
+from leasehold.model.resource import HOST
+from tests.factory import at_call, dies_at, hosts, instances, make_service, run_for, run_manager, run_until, work_once
 from tests.unit.leasing.test_membership import SHARED, check_settled, guests
 from tests.unit.leasing.test_preemption import events
 
@@ -211,11 +212,7 @@ def ready(world: World) -> None:
 def test_another_manager_goes_on_after_one_that_died_at_any_call(world: World, number: int) -> None:
     ready(world)
 
-    def die() -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        at_call(world, number, lambda: work_once(world), die)
+    assert dies_at(world, number, lambda: work_once(world))
     with pytest.raises(NotEnoughError):
         world.lease(hosts(2), start=1, end=2)
     run_for(world, minutes=1)
@@ -290,10 +287,9 @@ def test_the_deadline_is_that_of_the_grant_and_not_of_the_start_that_ends_server
 
 
 def test_servers_on_a_host_that_was_drawn_are_told_and_ended_before_a_later_start(world: World) -> None:
-    cloud = replace(
-        world.service.settings.cloud, preemptible_grace=timedelta(minutes=10), start_lead=timedelta(minutes=10)
-    )
-    world = world.with_settings(cloud=cloud).with_preemptibles()
+    cloud = replace(world.service.settings.cloud, preemptible_grace=timedelta(minutes=10))
+    leases = replace(world.service.settings.leases, lead_time_by_type={HOST: timedelta(minutes=10)})
+    world = world.with_settings(cloud=cloud, leases=leases).with_preemptibles()
     world.share(TARGET)
     run_manager(world)
     world.cloud.servers.take_to_delete(480)
@@ -320,11 +316,7 @@ def test_a_best_effort_lease_survives_managers_that_die_at_any_call(world: World
     run_manager(world)
     lease = effort(world, 2)
 
-    def die() -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        at_call(world, number, lambda: run_for(world, minutes=1), die)
+    assert dies_at(world, number, lambda: run_for(world, minutes=1))
     run_for(world, minutes=5)
     assert (world.status(lease), world.holds(lease)) == ("ACTIVE", {"cmp-01": 1, SHARED: 1})
     assert names(world) == []

@@ -94,11 +94,17 @@ def test_an_address_is_dropped_like_anything_else(world: World) -> None:
     checked(world)
 
 
-def test_an_outage_delays_it_and_nothing_else(world: World) -> None:
-    lease = world.active(hosts(1), hosts(1), end=2)
+def dropped_in_an_outage(world: World, end: int) -> Lease:
+    """Return an active lease of two hosts, of which the second is dropped while its server cannot be deleted."""
+    lease = world.active(hosts(1), hosts(1), end=end)
     world.boot(lease, 1)
     world.refuse("servers.delete")
     drop(world, lease)
+    return lease
+
+
+def test_an_outage_delays_it_and_nothing_else(world: World) -> None:
+    lease = dropped_in_an_outage(world, end=2)
     run_for(world, minutes=5)
     assert (world.status(lease), world.statuses(lease)) == ("ACTIVE", ["active", "active"])
     assert world.reason(lease)
@@ -111,10 +117,7 @@ def test_an_outage_delays_it_and_nothing_else(world: World) -> None:
 
 
 def test_a_lease_ends_with_what_is_still_being_dropped(world: World) -> None:
-    lease = world.active(hosts(1), hosts(1), end=1)
-    world.boot(lease, 1)
-    world.refuse("servers.delete")
-    drop(world, lease)
+    lease = dropped_in_an_outage(world, end=1)
     run_for(world, minutes=90)
     assert world.status(lease) in {"TERMINATING", "ERROR"}
     world.cloud.faults.clear()

@@ -24,8 +24,8 @@ from leasehold.model.errors import (
 )
 from leasehold.resource_types.host.giving_back import POOL_KEY
 from tests.factory import (
-    Killed,
     at_call,
+    dies_at,
     floating_ips,
     hosts,
     instances,
@@ -443,11 +443,7 @@ def test_a_kill_at_any_call_leaves_the_servers_and_is_made_good(world: World, nu
     lease = leased(world, 2)
     world.clock.set(world.hour(1))
 
-    def die() -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        at_call(world, number, lambda: run_for(world, seconds=30), die)
+    assert dies_at(world, number, lambda: run_for(world, seconds=30))
     assert there(world) == {"server"}
     assert not fits(world, hosts(ALL), 2, 3)
     audit(world)

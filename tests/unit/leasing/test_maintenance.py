@@ -12,7 +12,7 @@ from sqlalchemy import select
 from leasehold.conf.settings import LimitSettings
 from leasehold.db.tables import outbox
 from leasehold.leasing import queries
-from leasehold.leasing.maintenance import delete_maintenance, list_maintenances, request_of
+from leasehold.leasing.maintenance import delete_maintenance, request_of
 from leasehold.manager.end_notices import EndNotices
 from leasehold.model.errors import (
     InUseError,
@@ -22,6 +22,7 @@ from leasehold.model.errors import (
     NotEnoughError,
 )
 from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.resource import MAINTENANCE
 from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import to_seconds
 from tests.approver import approving, deny
@@ -183,10 +184,10 @@ def test_what_a_warned_lease_gives_up_early_stays_promised_to_the_window(world: 
 def test_a_deleted_window_gives_its_hosts_back(world: World) -> None:
     (label, *_) = sorted(each.label for each in world.listed())
     window = world.maintain(label, start=1, end=3)
-    assert [each.id for each in list_maintenances(world.service)] == [window.id]
+    assert [each.id for each in queries.each_lease(world.service, None, resource_type=MAINTENANCE)] == [window.id]
     delete_maintenance(world.service, window.id)
     run_manager(world)
-    assert list_maintenances(world.service) == []
+    assert not list(queries.each_lease(world.service, None, resource_type=MAINTENANCE))
     assert world.lease(hosts(resource_properties=on(label)), start=1, end=2)
     audit(world)
 

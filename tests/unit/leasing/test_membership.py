@@ -26,8 +26,8 @@ from leasehold.resource_types.host.enrolment import DRAWS
 from leasehold.resource_types.slots.names import child_provider
 from tests.factory import (
     TYPES,
-    Killed,
     at_call,
+    dies_at,
     enrol_host,
     hosts,
     instances,
@@ -361,11 +361,7 @@ EACH_CALL = pytest.mark.parametrize(
 def test_another_manager_goes_on_after_one_that_died_at_any_call(world: World, pool: str, number: int) -> None:
     expected = way(world, pool)
 
-    def die() -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        at_call(world, number, lambda: work_once(world), die)
+    assert dies_at(world, number, lambda: work_once(world))
     with pytest.raises(NotEnoughError):
         world.lease(hosts(2 if pool == "reservation" else 1), start=1, end=2)
     run_for(world, minutes=1)

@@ -35,7 +35,7 @@ from leasehold.model.lease_type import LeaseType
 from leasehold.model.membership import Membership
 from leasehold.model.resource import HOST
 from leasehold.resource_types.host.enrolment import DRAWS
-from tests.factory import AT_ONCE, DEMO, Killed, at_call, flavors, hosts, instances, make_service, run_for, run_manager
+from tests.factory import AT_ONCE, DEMO, dies_at, flavors, hosts, instances, make_service, run_for, run_manager
 from tests.stateful import audit as stateful
 
 if TYPE_CHECKING:
@@ -230,12 +230,7 @@ class History:
 
     def _kill(self, number: int) -> None:
         """Let the manager die at its call with this number, so that its claims have to expire."""
-
-        def die() -> None:
-            raise Killed
-
-        with suppress(Killed):
-            at_call(self.world, number, lambda: run_manager(self.world, most=3), die)
+        dies_at(self.world, number, lambda: run_manager(self.world, most=3))
         self.world.cloud.faults.clear()
         self.world.clock.advance(seconds=31)
 

@@ -16,7 +16,10 @@ from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.free_windows import MINUTE
 from leasehold.leasing.offer import Offering, most_available
 from leasehold.model.budget import Budget
+from leasehold.model.default_properties import DefaultProperties
 from leasehold.model.errors import InUseError, NotEnoughError, TakesTooLongError
+from leasehold.model.lead import Lead
+from leasehold.model.margins import NO_MARGINS, Margins
 from leasehold.model.refusal import NoWindow
 from leasehold.model.resource import FLOATING_IP_POOL, HOST_POOL, Resource
 from leasehold.model.windows import Window, from_seconds, to_seconds
@@ -79,6 +82,13 @@ CONDITIONS = st.sampled_from(["", '["==", "$kind", "large"]', '["==", "$kind", "
 
 @st.composite
 def requests(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a reservation, with `default_properties` that operators prefer for it, or None."""
+    preferred = draw(st.sampled_from([None, None, '["==", "$kind", "large"]', '["==", "$kind", "unknown"]']))
+    return {**draw(reservations()), "default_properties": preferred}
+
+
+@st.composite
+def reservations(draw: st.DrawFn) -> dict[str, Any]:
     kind = draw(st.sampled_from(["hosts", "instances", "instances", "addresses"]))
     if kind == "hosts":
         least = draw(st.integers(1, 3))
@@ -96,8 +106,9 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def asked_of(raw: Mapping[str, Any], place: int) -> Asked:
-    kind = TYPES.get(raw["resource_type"]).kind
-    return Asked(kind, kind.parse(raw), place=f"reservations[{place}]")
+    kind, preferred = TYPES.get(raw["resource_type"]).kind, raw.get("default_properties")
+    default = None if preferred is None else DefaultProperties(preferred)
+    return Asked(kind, kind.parse(raw), place=f"reservations[{place}]", default=default)
 
 
 def snapshots_of(db: Mapping[str, tuple[Sequence[Resource], Sequence[Row]]], now: datetime) -> dict[str, Snapshot]:
@@ -136,6 +147,8 @@ def endless() -> Budget:
     parts=st.lists(requests(), min_size=1, max_size=3),
     window=SPANS,
     margin=st.sampled_from([0, 0, 2]),
+    of_addresses=st.sampled_from([None, 0, 3]),
+    lead=st.sampled_from([0, 0, 1, 4]),
     seconds=st.sampled_from([0, 30]),
 )
 @pytest.mark.slow
@@ -145,6 +158,8 @@ def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
     parts: list[dict[str, Any]],
     window: tuple[int, int],
     margin: int,
+    of_addresses: int | None,
+    lead: int,
     seconds: int,
 ) -> None:
     now = DAY + timedelta(seconds=seconds)
@@ -153,7 +168,9 @@ def test_the_offer_of_any_refusal_is_granted_and_no_earlier_window_is(
     start, end = max(from_seconds(window[0]), now), from_seconds(window[1])
     asked = [asked_of(raw, place) for place, raw in enumerate(parts)]
     length = end - from_seconds(window[0])
-    terms = Terms(Window(start, max(start, end)), length, timedelta(minutes=margin), endless())
+    by_pool = {} if of_addresses is None else {FLOATING_IP_POOL: timedelta(minutes=of_addresses)}
+    margins = Margins(timedelta(minutes=margin), by_pool)
+    terms = Terms(Window(start, max(start, end)), length, margins, endless(), lead=Lead(timedelta(minutes=lead), now))
     refusal = offer_of(Offering(snapshots, asked, terms, lambda _: True, 1.0))
     if refusal is None:
         return
@@ -194,7 +211,7 @@ def test_the_most_that_is_available_is_granted_and_nothing_more(
     db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
     snapshots, part = snapshots_of(db, DAY), asked_of(raw, 0)
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, timedelta(0), endless())
+    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
 
     def is_granted(amount: int) -> bool:
         request = part.kind.exactly(part.request, amount)
@@ -294,32 +311,44 @@ def test_a_lease_that_has_started_is_offered_no_other_window(world: World) -> No
 @settings(max_examples=100)
 @given(
     on_hosts=promises([1, 2, 3], shared=True),
-    raw=requests().filter(lambda each: each["resource_type"] != "virtual:floatingip"),
+    on_addresses=promises([1, 2], shared=False),
+    parts=st.lists(requests(), min_size=1, max_size=3),
     window=SPANS,
     longer=st.integers(1, 12),
     firm=st.booleans(),
 )
 def test_a_shorter_extension_is_offered_that_is_granted_and_none_longer_is(
-    on_hosts: list[Row], raw: dict[str, Any], window: tuple[int, int], longer: int, *, firm: bool
+    on_hosts: list[Row],
+    on_addresses: list[Row],
+    parts: list[dict[str, Any]],
+    window: tuple[int, int],
+    longer: int,
+    *,
+    firm: bool,
 ) -> None:
-    snapshots, part = snapshots_of({HOST_POOL: (HOSTS, on_hosts)}, DAY), asked_of(raw, 0)
+    """For the whole lease, whichever types its reservations have."""
+    db = {HOST_POOL: (HOSTS, on_hosts), FLOATING_IP_POOL: (ADDRESSES, on_addresses)}
+    snapshots, asked = snapshots_of(db, DAY), [asked_of(raw, place) for place, raw in enumerate(parts)]
     start, end = max(from_seconds(window[0]), DAY), from_seconds(window[1])
-    terms = Terms(Window(start, end), end - start, timedelta(0), endless())
+    terms = Terms(Window(start, end), end - start, NO_MARGINS, endless())
     try:
-        (held,) = decide(snapshots, [part], terms)
+        held = decide(snapshots, asked, terms)
     except RefusedError:
         return
-    kept = replace(part, held=tuple(held), firm=firm, before=part.request)
+    kept = [
+        replace(part, held=tuple(picks), firm=firm, before=part.request)
+        for part, picks in zip(asked, held, strict=True)
+    ]
     asked_end = end + timedelta(minutes=longer, seconds=20)
 
     def is_granted(until: datetime) -> bool:
         try:
-            return fits(snapshots, [kept], replace(terms, window=Window(start, until), length=until - start))
+            return fits(snapshots, kept, replace(terms, window=Window(start, until), length=until - start))
         except InUseError:
             return False
 
     wanted = replace(terms, window=Window(start, asked_end), length=asked_end - start)
-    offering = Offering(snapshots, [kept], wanted, lambda _: True, 1.0, movable=False, extended=end)
+    offering = Offering(snapshots, kept, wanted, lambda _: True, 1.0, movable=False, extended=end)
     try:
         offering.decide()
     except NotEnoughError as error:

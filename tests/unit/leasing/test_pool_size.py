@@ -11,9 +11,11 @@ from sqlalchemy import update
 
 from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.pool_size import follow, planned
+from leasehold.leasing.resource import change
 from leasehold.manager.pool_size import PoolSizer
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.pool_size import Size
+from leasehold.model.resource import HOST
 from tests.factory import AT_ONCE, hosts, instances, make_service, run_for
 from tests.stateful.audit import audit, audit_cloud, dump
 
@@ -56,7 +58,8 @@ def test_hosts_are_drawn_for_a_lease_that_waits_and_given_back_after_it(world: W
     lease = wait_for(world, hosts(3), end=1)
     found = planned(world.service)
     assert [each.label for each in found.draw] == ["cmp-02", "cmp-06"]
-    assert "lack 2 hosts" in found.why[0]
+    assert found.why[0].startswith("Leases that wait: 1; what 0 of them ask for")
+    assert set(found.reasons.values()) == {f"Lease {lease.id} waits for it"}
     follow(world.service)
     run_for(world, seconds=30)
     assert (world.status(lease), pooled(world)) == ("ACTIVE", {"cmp-01", "cmp-02", "cmp-06"})
@@ -88,6 +91,10 @@ def test_a_host_is_drawn_first_whose_servers_stay_because_they_are_preemptible(w
     wait_for(world, hosts(2))
     assert [each.label for each in planned(world.service).draw] == ["cmp-02"]
     world.execute(update(servers).values(preemptible=True))
+    # None would move, but a lease there would end one.
+    assert [each.label for each in planned(world.service).draw] == ["cmp-02"]
+    for label in ("cmp-02", "cmp-06"):
+        world.disable(label)
     (found,) = planned(world.service).draw
     assert (found.label, found.servers) == ("cmp-09", 0)
 
@@ -97,6 +104,45 @@ def test_slots_that_wait_count_as_one_host(world: World) -> None:
     assert planned(world.service).draw == ()
     world.active(hosts(1), end=8)
     assert [each.label for each in planned(world.service).draw] == ["cmp-02"]
+
+
+def test_hosts_are_drawn_that_have_what_the_lease_asks_for(world: World) -> None:
+    change(world.service, HOST, world.host("cmp-09").id, {"rack": "b2"})
+    asked: dict[str, Any] = {
+        "resource_properties": '["==", "$rack", "b2"]',
+        "hypervisor_properties": '["==", "$reservable", "True"]',
+    }
+    lease = wait_for(world, hosts(1, **asked), end=1)
+    found = follow(world.service)
+    assert ([each.label for each in found.draw], [each.label for each in found.give_back]) == (["cmp-09"], ["cmp-01"])
+    run_for(world, minutes=2)
+    assert (world.status(lease), pooled(world)) == ("ACTIVE", {"cmp-09"})
+    audit(world)
+    audit_cloud(world)
+
+
+def test_no_host_is_drawn_that_is_for_other_projects(world: World) -> None:
+    world.restrict({"others"}, "cmp-02")
+    wait_for(world, hosts(2))
+    assert [each.label for each in planned(world.service).draw] == ["cmp-06"]
+
+
+def test_nothing_is_drawn_in_vain(world: World) -> None:
+    change(world.service, HOST, world.host("cmp-09").id, {"rack": "b2"})
+    lease = wait_for(world, hosts(2, resource_properties='["==", "$rack", "b2"]'))
+    found = planned(world.service)
+    assert found.draw == ()
+    assert f"Nothing is drawn for lease {lease.id}: it needs 2" in found.why[-1]
+
+
+def test_a_host_makes_room_below_the_ceiling_unless_something_is_promised_on_it(world: World) -> None:
+    change(world.service, HOST, world.host("cmp-09").id, {"rack": "b2"})
+    small = world.with_settings(manager=sized(ceiling=1).manager)
+    wait_for(small, hosts(1, resource_properties='["==", "$rack", "b2"]'))
+    assert [each.label for each in planned(small.service).draw] == ["cmp-09"]
+    world.lease(hosts(1), start=100, end=101)
+    assert (planned(small.service).draw, planned(small.service).give_back) == ((), ())
+    assert pooled(world) == {"cmp-01"}
 
 
 def test_a_host_that_could_not_be_emptied_is_not_drawn_again_at_once(world: World) -> None:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from sqlalchemy import update
 
-from leasehold.cloud.sandbox.tables import servers
 from leasehold.leasing.event_log import read_events, sequence_events
 from leasehold.leasing.preemption import warn_preemptibles
 from leasehold.manager.preemption import PreemptionWatcher
 from leasehold.model.errors import NotEnoughError
 from leasehold.model.event_log import EventFilter, ServerNews
+from leasehold.model.resource import HOST
 from leasehold.resource_types.displacement import CLOSING
 from tests.factory import Clock, hosts, instances, make_service, run_for, run_until
 from tests.unit.leasing.looking import findings
@@ -37,10 +36,11 @@ CMP_01 = '["==", "$hypervisor_hostname", "cmp-01"]'
 CMP_02 = '["==", "$hypervisor_hostname", "cmp-02"]'
 
 
-def with_grace(world: World, grace: timedelta = GRACE, **more: Any) -> World:
-    """Return the world with preemptible servers and a grace period."""
+def with_grace(world: World, grace: timedelta = GRACE, lead: timedelta = timedelta(0), **more: Any) -> World:
+    """Return the world with preemptible servers, a grace period, and a lead of hosts."""
     settings = replace(world.service.settings.cloud, preemptible_grace=grace, **more)
-    return world.with_settings(cloud=settings).with_preemptibles()
+    leases = replace(world.service.settings.leases, lead_time_by_type={HOST: lead} if lead else {})
+    return world.with_settings(cloud=settings, leases=leases).with_preemptibles()
 
 
 @pytest.fixture
@@ -317,7 +317,7 @@ LEAD = timedelta(minutes=10)
 @pytest.fixture
 def leading(world: World) -> World:
     """Return the world with a lead of ten minutes, no grace period, and servers that take eight minutes to go."""
-    world = with_grace(world, timedelta(0), start_lead=LEAD)
+    world = with_grace(world, timedelta(0), lead=LEAD)
     world.cloud.servers.take_to_delete(480)
     return world
 
@@ -329,10 +329,8 @@ def test_what_has_to_go_is_ended_so_early_that_the_lease_is_ready_at_its_start(
     fill(leading, "m1.large")
     lease = leading.lease(wanted, start=2, end=3)
     before(leading, 2, 11)
-    warn_preemptibles(leading.service)
     assert {each.status for each in on(leading, "cmp-01")} == {"ACTIVE"}
     before(leading, 2, 10)
-    warn_preemptibles(leading.service)
     doomed = [each for each in on(leading, "cmp-01") if each.status == "DELETING"]
     assert doomed
     assert {each.status for each in on(leading, "cmp-02")} == {"ACTIVE"}
@@ -351,7 +349,7 @@ def test_without_a_lead_the_lease_waits_for_the_servers(leading: World) -> None:
 
 
 def test_the_grace_period_is_over_when_the_work_of_the_start_begins(leading: World) -> None:
-    world = with_grace(leading, GRACE, start_lead=LEAD)
+    world = with_grace(leading, GRACE, lead=LEAD)
     fill(world, "m1.large")
     world.lease(hosts(resource_properties=CMP_01), start=2, end=3)
     before(world, 2, 19)
@@ -366,40 +364,29 @@ def test_the_grace_period_is_over_when_the_work_of_the_start_begins(leading: Wor
     assert {each for each, _ in told(world)} == {"server.ends_soon"}
 
 
-def test_servers_of_a_lease_that_runs_are_not_ended_for_the_next_one(leading: World) -> None:
-    running = leading.active(hosts(resource_properties=CMP_01), end=2)
-    server = leading.boot(running)
-    leading.execute(update(servers).where(servers.c.id == server.id).values(preemptible=True))
-    leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
-    before(leading, 2, 5)
-    warn_preemptibles(leading.service)
-    assert [each.status for each in on(leading, "cmp-01")] == ["ACTIVE"]
-
-
-def test_a_server_that_cannot_be_ended_early_is_ended_by_the_start(leading: World) -> None:
+def test_a_server_that_cannot_be_ended_at_once_is_tried_again_within_the_lead(leading: World) -> None:
     leading.cloud.servers.take_to_delete(0)
     fill(leading, "m1.large")
     lease = leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
     leading.break_down("servers.delete")
-    before(leading, 2, 9)
-    warn_preemptibles(leading.service)
-    assert on(leading, "cmp-01")
+    before(leading, 2, 5)
+    assert (leading.status(lease), bool(on(leading, "cmp-01"))) == ("STARTING", True)
     leading.cloud.faults.clear()
-    run_until(leading, leading.hour(2) + timedelta(minutes=1))
+    run_until(leading, leading.hour(2))
     assert (leading.status(lease), on(leading, "cmp-01")) == ("ACTIVE", [])
 
 
-@pytest.mark.parametrize(("minutes", "moves"), [(11, True), (9, False)])
+@pytest.mark.parametrize(("minutes", "moves"), [(16, True), (14, False)])
 def test_a_lease_whose_start_is_prepared_stays_on_its_host(
     leading: World,
     minutes: float,
     moves: bool,  # noqa: FBT001 - a case
 ) -> None:
-    """Late binding leaves alone what begins within the lead: servers were ended there for it."""
+    """Late binding leaves alone the leases of which the work of the start has begun, or is about to."""
     blocker = leading.lease(hosts(resource_properties=CMP_01), start=1, end=2)
     first = leading.lease(hosts(), start=1, end=2)
     leading.delete(blocker)
-    leading.lease(hosts(resource_properties=CMP_01), start=2, end=3)
+    leading.lease(hosts(resource_properties=CMP_01), start=2.5, end=3)
     assert set(leading.holds(first)) == {"cmp-02"}
     leading.clock.set(leading.hour(1) - timedelta(minutes=minutes))
     with nullcontext() if moves else pytest.raises(NotEnoughError):

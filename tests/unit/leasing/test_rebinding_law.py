@@ -19,6 +19,7 @@ from leasehold.leasing.decide import Asked, RefusedError, Terms, decide
 from leasehold.leasing.rebinding_search import Movable, Room, make_room
 from leasehold.model.allocation import Allocation
 from leasehold.model.budget import Budget
+from leasehold.model.margins import Margins
 from leasehold.model.resource import HOST_POOL
 from leasehold.resource_types.host.kind import HostKind
 from leasehold.resource_types.instance.kind import InstanceKind
@@ -187,7 +188,7 @@ def searched(case: Case) -> Room | None:
     snapshots = {HOST_POOL: calendar.snapshot(hours(0, 1).start)}
     window = hours(case.asked.start, case.asked.end)
     asked = [Asked(case.asked.kind, case.asked.kind.parse(case.asked.request))]
-    terms = Terms(window, window.duration, timedelta(hours=case.margin), Budget(60, lambda: 0.0))
+    terms = Terms(window, window.duration, Margins(timedelta(hours=case.margin)), Budget(60, lambda: 0.0))
     with pytest.raises(RefusedError):
         decide(snapshots, asked, terms)
     return make_room(snapshots, asked, terms, HOST_POOL, movable)

@@ -21,7 +21,7 @@ from leasehold.model.end_action import EndAction
 from leasehold.model.errors import InvalidInputError
 from leasehold.resource_types.image_results import NOT_HANDED_OVER
 from leasehold.resource_types.shelving import LATE, NOT_SHELVED
-from tests.factory import Killed, at_call, flavors, hosts, instances, run_for, run_manager, run_until
+from tests.factory import at_call, dies_at, flavors, hosts, instances, run_for, run_manager, run_until
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ OFFLOADED = "SHELVED_OFFLOADED"
 
 @pytest.fixture
 def world(world: World) -> World:
-    """Return the world with a manager that waits half an hour for servers."""
-    return world.with_settings(cloud=replace(world.service.settings.cloud, snapshot_wait=WAIT))
+    """Return the world with a manager that waits half an hour for servers to be shelved."""
+    return world.with_settings(cloud=replace(world.service.settings.cloud, shelve_wait=WAIT))
 
 
 def shelving(world: World, least: int = 1, **more: Any) -> Lease:
@@ -245,13 +245,7 @@ def test_no_server_is_lost_when_a_manager_dies(world: World, number: int) -> Non
     world.boot(lease)
     run_until(world, world.hour(2.9))
 
-    def die() -> None:
-        raise Killed
-
-    try:
-        at_call(world, number, lambda: run_until(world, world.hour(3.05)), die)
-    except Killed:
-        run_until(world, world.hour(3.4))
+    dies_at(world, number, lambda: run_until(world, world.hour(3.05)))
     run_until(world, world.hour(3.4))
     assert (there(world), shown(world, lease)) == ({"server": (OFFLOADED, False)}, [("server", "done", None)])
     check_over(world, lease)

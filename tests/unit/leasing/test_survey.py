@@ -214,6 +214,24 @@ def test_a_zone_that_was_asked_for_is_compared_and_no_other(site: Site) -> None:
     assert (site.world.holds(plain), flags(site.world, asked)) == ({name: 1}, WHOLE)
 
 
+def test_the_zone_of_a_lease_is_not_that_of_its_host(site: Site) -> None:
+    """Nova shows the zone of the aggregate that a host is in; while it is leased, that is the reservation's."""
+    zone = site.host("cmp-01").attributes["availability_zone"]
+    of_zone = hosts(resource_properties=f'["=", "$availability_zone", "{zone}"]')
+    running = site.world.active(of_zone, end=2)
+    (name,) = site.world.holds(running)
+    later = site.world.lease(of_zone, start=3, end=4)
+    assert site.world.holds(later) == {name: 1}
+    (part,) = running.reservations
+    site.set_hypervisor(name, zone=f"blazar_{part.id}")
+    site.check(3)
+    assert site.host(name).attributes["availability_zone"] == zone
+    assert (site.world.holds(later), flags(site.world, running)) == ({name: 1}, WHOLE)
+    site.set_hypervisor(name, zone="elsewhere")
+    site.check(3)
+    assert site.host(name).attributes["availability_zone"] == "elsewhere"
+
+
 TRAITED = "m1.avx2"
 
 

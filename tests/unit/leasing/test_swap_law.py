@@ -124,7 +124,7 @@ class History:
                 self._forget(lease)
             part = lease.reservations[0]
             mine = {each.resource_number for each in live(lease, part)}
-            swapped = {each.resource_number for each in part.allocations if each.swapped and each.released_at is None}
+            swapped = {each.resource_number for each in part.allocations if each.given_up and each.released_at is None}
             assert mine.isdisjoint(swapped)
             assert len(swapped) <= 1
             assert self.given_up.get(lease.id, set()).isdisjoint(self.world.holds(lease))

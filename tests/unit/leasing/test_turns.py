@@ -7,10 +7,24 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from leasehold.leasing.lifecycle import Outcome, Result, begin
+from leasehold.leasing.outcome import complete
 from leasehold.model.errors import NotEnoughError
-from tests.factory import ALT, floating_ips, hosts, instances, killed_in_a_step, run_for, run_manager, run_until
+from tests.factory import (
+    ALT,
+    claim_one,
+    floating_ips,
+    hosts,
+    instances,
+    killed_in_a_step,
+    run_for,
+    run_manager,
+    run_until,
+)
 
 if TYPE_CHECKING:
+    from leasehold.db.task import Claim
+    from leasehold.leasing.lifecycle import Step
     from tests.factory import World
 
 pytestmark = pytest.mark.slow
@@ -134,3 +148,41 @@ def test_servers_are_removed_from_all_hosts_at_the_same_time(world: World) -> No
     world.cloud.servers.take_to_delete(300)
     run_until(world, world.hour(1) + timedelta(minutes=7))
     assert world.status(lease) == "TERMINATED"
+
+
+def begun(world: World) -> tuple[Claim, Step]:
+    """Begin the start of a lease, as a worker does; nothing is written of its success."""
+    world.lease(hosts(1), start=0, end=2)
+    claim = claim_one(world)
+    assert claim is not None
+    step = begin(world.service, claim)
+    assert step is not None
+    return claim, step
+
+
+def succeeded(step: Step) -> list[Outcome]:
+    return [Outcome(job.name, Result.DONE) for job in step.jobs]
+
+
+def test_a_start_whose_lease_was_deleted_meanwhile_is_looked_at_again(world: World) -> None:
+    claim, step = begun(world)
+    world.delete(step.lease)
+    assert complete(world.service, claim, step, succeeded(step))
+    assert world.status(step.lease) == "DELETING"
+    assert run_manager(world)
+    assert not world.exists(step.lease)
+
+
+def test_a_start_whose_claim_was_lost_records_nothing(world: World) -> None:
+    claim, step = begun(world)
+    world.clock.advance(seconds=world.service.settings.manager.claim_seconds + 1)
+    another = claim_one(world)
+    assert another is not None
+    before = world.get(step.lease)
+    assert not complete(world.service, claim, step, succeeded(step))
+    assert world.get(step.lease) == before
+    again = begin(world.service, another)
+    assert again is not None
+    assert complete(world.service, another, again, succeeded(again))
+    assert not complete(world.service, claim, step, succeeded(step))
+    assert begin(world.service, claim) is None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import Select, event, select
+from sqlalchemy import Select, Update, event, select
 
-from leasehold.db.tables import allocations, segments
+from leasehold.db.tables import allocations, pools, segments
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.windows import to_seconds
 from tests.factory import ALT, hosts
@@ -29,12 +29,16 @@ def wait_at_pools(world: World, seconds: float = SECONDS) -> None:
     @event.listens_for(world.engine, "before_cursor_execute")
     def wait(_connection: Any, _cursor: Any, _statement: str, _parameters: Any, context: Any, _many: bool) -> None:  # noqa: FBT001 - SQLAlchemy's signature
         element = None if context.compiled is None else context.compiled.statement
-        if isinstance(element, Select) and element._for_update_arg is not None and "pools" in _tables(element):
+        if _locks_a_pool(element):
             world.clock.advance(seconds=seconds)
 
 
-def _tables(element: Select[Any]) -> set[str]:
-    return {getattr(each, "name", "") for each in element.get_final_froms()}
+def _locks_a_pool(element: Any) -> bool:
+    """Say whether a statement locks a pool: it selects its row for update, or moves it and returns it."""
+    if isinstance(element, Select):
+        tables = {getattr(each, "name", "") for each in element.get_final_froms()}
+        return element._for_update_arg is not None and "pools" in tables
+    return isinstance(element, Update) and element.table is pools and bool(element._returning)
 
 
 def create(world: World, _lease: Lease) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leasehold.leasing.draw_order import FewestServers, in_order
+from leasehold.model.displacement import FewestServers
 from leasehold.model.draw import Drawable, Guest, Room, first_enough, first_without_place
+from leasehold.resource_types.strategy import ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,8 +57,8 @@ def test_no_other_choice_disturbs_fewer_servers(
         memory = sum((each.size or {})["MEMORY_MB"] for each in moving)
         return len(moving), len(there) - len(moving), memory, len(numbers)
 
-    ranked = [each.number for each in in_order(FewestServers(), list(found.values()))]
-    chosen = first_enough(ranked, enough)
+    order = [each.number for each in ranked(FewestServers(), list(found.values()))]
+    chosen = first_enough(order, enough)
     possible = [each for each in subsets(found) if enough(each)]
     if not possible:
         assert chosen is None

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from itertools import combinations, product
+from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leasehold.model.membership import Membership
-from leasehold.model.pool_size import NO_SIZE, Candidate, Need, Plan, Size, plan
+from leasehold.model.pool_size import NO_SIZE, Candidate, Need, Part, Plan, Size
+from leasehold.model.pool_size import plan as planned
 from leasehold.model.windows import Window
 from tests.db.examples import NOW, hour
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
 LEAD = timedelta(hours=1)
 INSIDE, SHARED, DRAWING = Membership.RESERVATION, Membership.SHARED, Membership.DRAWING
@@ -30,10 +38,13 @@ HOSTS = st.lists(
     ).map(lambda each: each if each.membership is INSIDE else replace(each, promised=None)),
     max_size=8,
 ).map(lambda found: [replace(each, number=number) for number, each in enumerate(found, 1)])
+PARTS = st.lists(
+    st.builds(Part, st.integers(1, 3), st.frozensets(st.integers(1, 8), min_size=1)), min_size=1, max_size=2
+).map(tuple)
 NEEDS = st.lists(
     st.builds(
-        lambda hosts, start, length: Need("lease", hosts, Window(hour(start), hour(start + length))),
-        st.integers(1, 4),
+        lambda parts, start, length: Need("lease", parts, Window(hour(start), hour(start + length))),
+        PARTS,
         st.integers(0, 4),
         st.integers(1, 4),
     ),
@@ -50,8 +61,14 @@ def host(number: int, membership: Membership = INSIDE, **more: object) -> Candid
     return replace(Candidate(number, f"cmp-{number}", membership, usable=True), **more)  # type: ignore[arg-type]  # names
 
 
-def need(hosts: int, start: float = 0, end: float = 1) -> Need:
-    return Need("lease", hosts, Window(hour(start), hour(end)))
+def need(hosts: int, start: float = 0, end: float = 1, of: Iterable[int] = range(1, 10)) -> Need:
+    return Need("lease", (Part(hosts, frozenset(of)),), Window(hour(start), hour(end)))
+
+
+def plan(hosts: Sequence[Candidate], needs: Sequence[Need], size: Size, now: datetime) -> Plan:
+    """Return the plan that draws those hosts first from which the fewest servers have to move."""
+    ranked = [each.number for each in sorted(hosts, key=lambda each: (each.servers, each.number))]
+    return planned(hosts, needs, size, ranked, now)
 
 
 def drawn(found: Plan) -> list[int]:
@@ -67,9 +84,9 @@ def test_nothing_moves_without_a_need_and_a_surplus() -> None:
         (),
         (),
         (
-            "Leases that wait: 0; they lack 0 hosts.",
+            "Leases that wait: 0; what 0 of them ask for is not there or to be drawn.",
             "Hosts beside those with nothing promised within 3600 s: 0; the floor is 0.",
-            "Hosts of the reservation pool: 1, 0 of them on their way; the ceiling is not set.",
+            "Hosts of the reservation pool: 1, 0 are on their way; the ceiling is not set.",
         ),
     )
 
@@ -101,7 +118,7 @@ def test_the_floor_is_kept_beside_what_leases_need() -> None:
 
 def test_hosts_that_failed_or_do_not_work_are_not_drawn() -> None:
     hosts = [host(1, SHARED, failed=True), host(2, SHARED, usable=False), host(3, SHARED)]
-    assert drawn(plan(hosts, [need(3)], NO_SIZE, NOW)) == [3]
+    assert drawn(plan(hosts, [need(1)], NO_SIZE, NOW)) == [3]
 
 
 def test_hosts_with_nothing_promised_are_given_back_down_to_the_floor() -> None:
@@ -120,21 +137,140 @@ def test_what_is_beyond_the_ceiling_is_given_back_when_nothing_is_promised_on_it
     assert given_back(plan(hosts, [], Size(1, 2, LEAD), NOW)) == [1]
 
 
+def test_hosts_are_drawn_that_the_lease_asks_for_and_others_given_back() -> None:
+    hosts = [host(1), host(2, SHARED), host(3, SHARED, servers=2), host(4, SHARED, servers=1)]
+    found = plan(hosts, [need(1, of=[3, 4])], NO_SIZE, NOW)
+    assert (drawn(found), given_back(found)) == ([4], [1])
+    assert found.reasons == {
+        1: "Nothing is promised on it, and no lease that waits needs it",
+        4: "Lease lease waits for it",
+    }
+
+
+def test_a_host_that_two_leases_ask_for_serves_the_one_with_no_other() -> None:
+    hosts = [host(1, SHARED), host(2, SHARED)]
+    assert sorted(drawn(plan(hosts, [need(1, of=[1, 2]), need(1, of=[1])], NO_SIZE, NOW))) == [1, 2]
+
+
+def test_nothing_is_drawn_for_a_lease_that_could_not_begin_with_it() -> None:
+    found = plan([host(1), host(2, SHARED), host(3, SHARED)], [need(3, of=[1, 2])], NO_SIZE, NOW)
+    assert (drawn(found), given_back(found)) == ([], [])
+    assert found.reasons == {1: "Lease lease waits for it"}
+    assert "Nothing is drawn for lease lease: it needs 3" in found.why[-1]
+
+
+def test_a_host_that_nobody_needs_makes_room_below_the_ceiling() -> None:
+    found = plan([host(1), host(2, SHARED)], [need(1, of=[2])], Size(0, 1, LEAD), NOW)
+    assert (drawn(found), given_back(found)) == ([2], [1])
+
+
 @given(HOSTS, NEEDS, SIZES)
 def test_a_plan_moves_only_what_may_move_and_keeps_to_its_bounds(
     hosts: list[Candidate], needs: list[Need], size: Size
 ) -> None:
     found = plan(hosts, needs, size, NOW)
-    assert not (found.draw and found.give_back)
     assert all(each.membership is SHARED and each.usable and not each.failed for each in found.draw)
     assert all(each.membership is INSIDE and each.promised is None for each in found.give_back)
     inside = sum(each.membership in (INSIDE, DRAWING) for each in hosts)
     if size.ceiling is not None and found.draw:
-        assert inside + len(found.draw) <= size.ceiling
-    free = sum(each.free(NOW + LEAD) for each in hosts)
-    beyond = 0 if size.ceiling is None else inside - size.ceiling
-    if len(found.give_back) > max(0, beyond):
-        assert free - len(found.give_back) >= size.floor
+        assert inside + len(found.draw) - len(found.give_back) <= size.ceiling
+    assert {each.number for each in (*found.draw, *found.give_back, *found.idle)} <= found.reasons.keys()
+
+
+Result = tuple[tuple[int, ...], int, int, tuple[int, ...], int, int]
+
+
+def best(hosts: list[Candidate], needs: list[Need], size: Size) -> Result:
+    """Return the best that any choice of moves can do, by trying all of them.
+
+    What is best comes first: which needs are met, in their order; the floor; few draws; what is kept for needs that
+    cannot be met; few hosts kept; few servers moved.
+    """
+    soon = [each for each in needs if each.window.start <= NOW + LEAD]
+    moving = [each for each in hosts if each.drawable or each.may_leave(NOW - LEAD)]
+    lasting = [each for each in hosts if each.membership in (INSIDE, DRAWING) and each not in moving]
+    found = []
+    for count in range(len(moving) + 1):
+        for chosen in combinations(moving, count):
+            if size.ceiling is None or len(lasting) + len(chosen) <= size.ceiling or not chosen:
+                draws = [each for each in chosen if each.drawable]
+                for met, floor, kept in outcomes([*lasting, *chosen], soon, size.floor):
+                    servers = sum(each.servers for each in draws)
+                    found.append((met, floor, -len(draws), kept, -len(chosen), -servers))
+    return max(found)
+
+
+def outcomes(
+    pool: list[Candidate], needs: list[Need], floor: int
+) -> Iterator[tuple[tuple[int, ...], int, tuple[int, ...]]]:
+    """Yield for each way to share out a pool which needs are met, how much of the floor is, and how much is kept."""
+    parts = [(need, part) for need in needs for part in need.parts]
+    usable = [each for each in pool if each.free(NOW) or each.comes or each.drawable]
+    choices = [
+        [
+            None,
+            *(
+                place
+                for place, (need, part) in enumerate(parts)
+                if each.number in part.fitting and (not each.free(NOW) or each.free(need.window.end))
+            ),
+            *([len(parts)] if not each.free(NOW) or each.free(NOW + LEAD) else []),
+        ]
+        for each in usable
+    ]
+    for assigned in {tuple(sorted(Counter(each).items(), key=str)) for each in product(*choices)}:
+        has = Counter(dict(assigned))
+        got = [min(has[place], part.hosts) for place, (_, part) in enumerate(parts)]
+        full = [
+            all(got[place] == part.hosts for place, (one, part) in enumerate(parts) if one is need) for need in needs
+        ]
+        kept = tuple(
+            got[place] for place, (one, _) in enumerate(parts) if not full[[need is one for need in needs].index(True)]
+        )
+        yield tuple(map(int, full)), min(has[len(parts)], floor), kept
+
+
+SOME = st.lists(
+    st.builds(
+        lambda membership, since, promised, servers, usable: host(
+            1,
+            membership,
+            since=since and hour(since),
+            promised=hour(promised) if promised and membership is INSIDE else None,
+            servers=servers,
+            usable=usable < 9,
+        ),
+        st.sampled_from([INSIDE, INSIDE, SHARED, SHARED, SHARED, DRAWING]),
+        st.sampled_from([None, None, -3, -0.5]),
+        st.sampled_from([None, None, -1, 2, 5]),
+        st.integers(0, 3),
+        st.integers(0, 9),
+    ),
+    min_size=2,
+    max_size=5,
+)
+SOON = st.lists(
+    st.builds(
+        lambda parts, length: Need("lease", tuple(parts), Window(hour(0), hour(length))),
+        st.lists(st.builds(Part, st.integers(1, 2), st.frozensets(st.integers(1, 5), min_size=1)), max_size=2),
+        st.integers(1, 4),
+    ),
+    max_size=2,
+)
+
+
+@given(SOME, SOON, SIZES.map(lambda size: replace(size, floor=min(size.floor, 2))))
+@settings(max_examples=150)
+def test_no_other_moves_do_better(some: list[Candidate], needs: list[Need], size: Size) -> None:
+    hosts = [replace(each, number=number) for number, each in enumerate(some, 1)]
+    found = plan(hosts, needs, size, NOW)
+    stay = [each for each in hosts if each not in found.give_back and not each.drawable]
+    done = best([*stay, *found.draw], needs, replace(size, ceiling=None))
+    every = best(hosts, needs, size)
+    kept = [each for each in stay if each.may_leave(NOW - LEAD)]
+    servers = sum(each.servers for each in found.draw)
+    mine = (*done[:2], -len(found.draw), done[3], -len(kept) - len(found.draw), -servers)
+    assert mine == every
 
 
 @given(HOSTS, NEEDS, SIZES)

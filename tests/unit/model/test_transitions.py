@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 DAY = datetime(2031, 5, 1, tzinfo=UTC)
 PARTS = ("a", "b")
 OF_WAITING = (Trigger.GRANTED, Trigger.GAVE_UP, Trigger.TIMED_OUT)
+OF_OFFERS = (Trigger.ACCEPTED, Trigger.LAPSED)
+UNBEGUN = (LeaseStatus.IN_PROGRESS, LeaseStatus.OFFERED)
+"""The statuses, beside PENDING, in which a lease may be made."""
 CHOICES: tuple[tuple[str, ...], ...] = ((), ("a",), ("a", "b"))
 
 
@@ -53,7 +56,7 @@ def steps(before: Lease) -> Iterator[Lease]:
 def walk(follow: Callable[[Lease], Iterator[Lease]]) -> list[tuple[Lease, set[str]]]:
     """Return every combination of statuses that `follow` leads to, with the states that follow it at once."""
     found: dict[tuple[object, ...], tuple[Lease, set[str]]] = {}
-    ahead = [lease(), lease(0), replace(lease(), status=LeaseStatus.IN_PROGRESS)]
+    ahead = [lease(), lease(0), *(replace(lease(), status=each) for each in UNBEGUN)]
     while ahead:
         here = ahead.pop()
         events, parts = (tuple(each.status for each in some) for some in (here.events, here.reservations))
@@ -136,10 +139,10 @@ def status(here: Lease, kind: EventType) -> EventStatus:
 def worked(here: Lease) -> Iterator[Lease]:
     """Yield what follows a lease when workers, its owner and the clock act in a possible order."""
     start, end = status(here, EventType.START), status(here, EventType.END)
-    for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED, *OF_WAITING):
+    for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED, *OF_WAITING, *OF_OFFERS):
         if can(here.status, trigger):
             yield move(here, trigger)
-    if here.status in (LeaseStatus.DELETING, LeaseStatus.IN_PROGRESS) or end is EventStatus.DONE:
+    if here.status in (LeaseStatus.DELETING, *UNBEGUN) or end is EventStatus.DONE:
         return
     if start is not EventStatus.DONE and end is EventStatus.UNDONE:
         begun = move(here, Trigger.START_DUE)

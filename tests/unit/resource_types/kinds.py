@@ -98,6 +98,7 @@ def filled(number: int, window: Window) -> Row:
 OF_HOSTS = {"whole": booked, "slots": filled}
 OBJECTS = {"flavor_id": OURS, "server_group_id": None, "aggregate_id": 7}
 texts, amounts, sizes = st.text(), st.integers(1, MOST), st.integers(0, MOST)
+layouts = st.none() | st.text(min_size=1)
 
 # ---------------------------------------------------------------- whole hosts
 
@@ -118,7 +119,9 @@ HOSTS = Example(
     picky=HostRequest(2, 4, LARGE, ""),
     misfit=host(4, vcpus=4),
     busy=OF_HOSTS,
-    requests=st.builds(HostRequest, amounts, amounts, texts, texts, st.sampled_from(["", "snapshot", "default"])),
+    requests=st.builds(
+        HostRequest, amounts, amounts, texts, texts, st.sampled_from(["", "snapshot", "default"]), layouts, layouts
+    ),
 )
 
 # ---------------------------------------------------------------- slots
@@ -158,6 +161,8 @@ INSTANCES = Example(
         affinity=st.sampled_from([None, True, False]),
         resource_properties=texts,
         server_group_id=st.none() | st.uuids().map(str),
+        together=layouts,
+        apart=layouts,
     ),
 )
 
@@ -223,6 +228,8 @@ FLAVORS = replace(
         required=traits,
         forbidden=traits,
         captured=st.none() | texts,
+        together=layouts,
+        apart=layouts,
     ),
 )
 

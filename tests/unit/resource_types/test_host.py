@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.conf.settings import CloudSettings
-from leasehold.model.end_action import DEFAULT, EndAction
+from leasehold.model.end_action import CHAINS, DEFAULT, EndAction, as_text
 from leasehold.model.errors import InUseError, InvalidInputError
-from leasehold.resource_types.end_actions import ACTIONS, action_of
+from leasehold.resource_types.end_actions import ACTIONS, chain_of
 from leasehold.resource_types.host.kind import HostKind, HostRequest
 from tests.unit.resource_types.kinds import HOSTS
 from tests.unit.resource_types.pool import host, hours, numbers, pool_of, search
@@ -76,7 +77,18 @@ def test_a_host_that_does_not_match_the_new_properties_is_exchanged_only_while_p
 def test_a_request_takes_the_words_and_no_other() -> None:
     for word in (*EndAction, DEFAULT):
         assert request(before_end=word).before_end == word
-    for wrong in ("freeze", None, 1):
+    for wrong in (
+        "freeze",
+        None,
+        1,
+        "suspend,shelve",
+        "snapshot,",
+        ["freeze"],
+        [DEFAULT],
+        [""],
+        [None],
+        [["snapshot"]],
+    ):
         with pytest.raises(InvalidInputError) as caught:
             request(before_end=wrong)
         assert caught.value.field == "before_end"
@@ -84,18 +96,38 @@ def test_a_request_takes_the_words_and_no_other() -> None:
         request(before_end="freeze")
 
 
-def test_every_word_has_an_entry_and_only_nothing_does_nothing() -> None:
-    assert set(ACTIONS) == set(EndAction)
-    assert [word for word, action in ACTIONS.items() if action is None] == [EndAction.NOTHING]
+ANY = [list(each) for number in range(5) for each in product([word for word in EndAction if word], repeat=number)]
 
 
-@pytest.mark.parametrize("word", EndAction)
-def test_default_is_what_the_operator_has_configured(word: EndAction) -> None:
-    assert action_of(word, CloudSettings()) is ACTIONS[word]
-    assert action_of(DEFAULT, CloudSettings(default_before_end=word)) is ACTIONS[word]
+@pytest.mark.parametrize("asked", ANY, ids=" ".join)
+def test_a_list_names_actions_that_go_together_once_each_in_any_order(asked: list[EndAction]) -> None:
+    if frozenset(asked) in map(frozenset, CHAINS) and len(set(asked)) == len(asked):
+        chain = next(each for each in CHAINS if set(each) == set(asked))
+        assert request(before_end=asked).before_end == as_text(chain)
+        # It is stored as text, and an amendment of something else reads the text.
+        assert request(before_end=as_text(chain)).before_end == as_text(chain)
+    else:
+        with pytest.raises(InvalidInputError) as caught:
+            request(before_end=asked)
+        assert caught.value.field == "before_end"
+
+
+def test_every_word_has_an_entry_in_its_order_and_only_nothing_does_nothing() -> None:
+    assert [EndAction.NOTHING, *ACTIONS] == list(EndAction)
+
+
+@pytest.mark.parametrize("words", CHAINS, ids=as_text)
+def test_default_is_what_the_operator_has_configured(words: tuple[EndAction, ...]) -> None:
+    for chain in (
+        chain_of(as_text(words), CloudSettings()),
+        chain_of(DEFAULT, CloudSettings(default_before_end=as_text(words))),
+    ):
+        assert chain.actions == tuple(ACTIONS[word] for word in words)
+        assert bool(chain) == bool(words)
 
 
 def test_a_word_of_a_newer_version_is_left_to_its_manager() -> None:
     """An unknown word must not mean NOTHING: the servers would be deleted without the requested action."""
-    with pytest.raises(CloudTransientError, match="'freeze'"):
-        action_of("freeze", CloudSettings())
+    for words in ("freeze", "snapshot,freeze"):
+        with pytest.raises(CloudTransientError, match="'freeze'"):
+            chain_of(words, CloudSettings())

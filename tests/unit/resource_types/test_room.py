@@ -69,14 +69,14 @@ def test_the_newest_preemptible_servers_go_as_far_as_needed(scene: Scene, there:
 
 
 @pytest.mark.parametrize(
-    ("order", "stay"), [("fewest_servers", ["small-0", "small-1"]), ("newest_first", ["large"])], ids=str
+    ("strategy", "stay"), [("fewest_servers", ["small-0", "small-1"]), ("newest_first", ["large"])], ids=str
 )
-def test_the_operators_choose_which_servers_go(scene: Scene, order: str, stay: list[str]) -> None:
+def test_the_operators_choose_which_servers_go(scene: Scene, strategy: str, stay: list[str]) -> None:
     """The slot needs the room of the large server, or of several small ones, which are newer."""
     for name, flavor in (("large", "m1.large"), ("small-0", "m1.medium"), ("small-1", "m1.medium")):
         scene.clock.advance(seconds=1)
         scene.cloud.servers.boot(name, "alt", flavor, preemptible=True)
-    wanted = slots(3, settings=CloudSettings(preemption_order=order))
+    wanted = slots(3, settings=CloudSettings(displacement_strategy=strategy))
     INSTANCES.driver.converge(scene.cloud, wanted, ACTIVE)
     assert names_on(scene) == stay
 

@@ -16,7 +16,8 @@ from leasehold.model.allocation import Pick
 from leasehold.model.errors import InUseError
 from leasehold.model.windows import EPOCH, Window, from_seconds
 from leasehold.resource_types.kind import Search
-from leasehold.resource_types.slots.placing import explain, place
+from leasehold.resource_types.layout import Layout
+from leasehold.resource_types.slots.placing import Way, explain, place
 from tests.unit.calendar.oracle import Oracle, latest
 from tests.unit.calendar.strategies import allocations, demands, moments, pools
 from tests.unit.resource_types.pool import host, placed, pool_of, search
@@ -76,9 +77,13 @@ class Case:
             min(count, MOST if each.bookable else own) for each, count, own in zip(pool, free, self.mine, strict=True)
         ]
 
+    @property
+    def way(self) -> Way:
+        return Way("virtual:instance", self.demand, self.spread, Layout())
+
     def places(self) -> list[int] | None:
         """Return the slots placed on each host, or None when they cannot be placed."""
-        found = place(self.demand, self.amount, self.spread, self.search, self.search.snapshot.enrolled())
+        found = place(self.way, self.amount, self.search, self.search.snapshot.enrolled())
         if found is None:
             return None
         assert all(pick.demand == self.demand and pick.slots > 0 for pick in found)
@@ -104,7 +109,7 @@ def test_slots_are_placed_exactly_when_there_is_a_way(data: st.DataObject, most_
     assert (slots is not None) == (case.amount in ways)
     if slots is None:
         mask = case.search.snapshot.enrolled()
-        refusal = explain("virtual:instance", case.demand, case.amount, case.spread, case.search, mask)
+        refusal = explain(case.way, case.amount, case.search, mask)
         assert refusal.largest == max(ways)
     else:
         assert sum(slots) == case.amount
@@ -125,7 +130,7 @@ def test_a_host_that_stays_keeps_what_it_has_and_gets_no_more(
     pool = pool_of([host(number, vcpus=size) for number, size in enumerate(sizes, 1)])
     mask = np.array([matches, *([True] * len(others))])
     there = search(pool, held=(Pick(1, held, {"VCPU": 1}),), firm=True, staying=frozenset({1}))
-    found = place({"VCPU": 1}, held + more, Spread.ANY, there, mask)
+    found = place(Way("virtual:instance", {"VCPU": 1}, Spread.ANY, Layout()), held + more, there, mask)
     assert (found is not None) == (sum(others) >= more)
     if found is not None:
         assert placed(found)[1] == held

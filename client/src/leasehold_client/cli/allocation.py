@@ -1,12 +1,13 @@
-"""`allocation list` and `allocation show`: which reservations hosts are promised to."""
+"""`allocation list` and `allocation show`: which reservations hosts and other resources are promised to."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli.base import TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.base import TalkingLister, TalkingShow, fields
 from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.part import add_part, asked_part, rows_of
 
 if TYPE_CHECKING:
     import argparse
@@ -20,6 +21,8 @@ def _reservations(each: Allocation) -> Shown:
     return Shown(found, "\n".join(json.dumps(one) for one in found))
 
 
+_PATH = "/os-hosts/allocations"
+"""Those of every other type have the same options."""
 _CELLS: Mapping[str, Callable[[Allocation], object]] = {
     "resource_id": lambda each: each.host_id,
     "reservations": _reservations,
@@ -32,12 +35,14 @@ class ListAllocations(TalkingLister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         _add_filters(parser)
-        add_sorting(parser, ("resource_id",), "resource_id")
+        add_part(parser, self.clock, _PATH, ("resource_id",), "resource_id")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        found = self.client.allocations.list(lease_id=parsed_args.lease_id, reservation_id=parsed_args.reservation_id)
-        return sorted_rows(found, _CELLS, parsed_args.sort_by)
+        named = {"lease_id": parsed_args.lease_id, "reservation_id": parsed_args.reservation_id}
+        part = asked_part(parsed_args, _PATH)
+        found = self.client.allocations.list(parsed_args.resource_type, **named, part=part)
+        return rows_of(found, _CELLS, parsed_args, part)
 
 
 class ShowAllocations(TalkingShow):
@@ -50,8 +55,10 @@ class ShowAllocations(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        kind, word = parsed_args.resource_type, parsed_args.resource
         found = self.client.allocations.get(
-            self.client.hosts.find(parsed_args.resource).id,
+            (self.client.hosts.find(word) if kind is None else self.client.resources.find(kind, word)).id,
+            kind,
             lease_id=parsed_args.lease_id,
             reservation_id=parsed_args.reservation_id,
         )
@@ -59,6 +66,11 @@ class ShowAllocations(TalkingShow):
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("resource_type", choices=["host"], help="Show allocations for a resource type")
+    parser.add_argument(
+        "resource_type",
+        type=lambda word: None if word == "host" else word,
+        metavar="RESOURCE_TYPE",
+        help="Show allocations for a resource type: host, or one of resource type list",
+    )
     parser.add_argument("--reservation-id", help="Show only allocations with specific reservation_id")
     parser.add_argument("--lease-id", help="Show only allocations with specific lease_id")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingLister
 from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.lease_options import add_properties, properties
 from leasehold_client.cli.shown import show_span
 from leasehold_client.cli.times import DURATIONS, MOMENTS
 from leasehold_client.errors import ClientError
@@ -15,11 +16,12 @@ from leasehold_client.lease import HOST
 
 if TYPE_CHECKING:
     import argparse
+    from datetime import datetime
 
     from leasehold_client.availability import Availability, Step
 
 WEEK = timedelta(days=7)
-_TITLES = ("from", "until", "lasts", "free", "reserved")
+TITLES = ("from", "until", "lasts", "free", "reserved")
 
 
 class ShowAvailability(TalkingLister):
@@ -34,7 +36,7 @@ class ShowAvailability(TalkingLister):
         end.add_argument(
             "--for", dest="lasts", type=typed.duration, metavar="<duration>", help=f"how long, {DURATIONS} (default 7d)"
         )
-        parser.add_argument("--properties", metavar="<expression>", help="of hosts with these properties")
+        add_properties(parser, "only of hosts for which this holds")
         parser.add_argument(
             "--reservation",
             type=typed.reservation,
@@ -45,24 +47,29 @@ class ShowAvailability(TalkingLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        reservation = dict(parsed_args.reservation)
-        if parsed_args.properties is not None:
-            reservation["resource_properties"] = parsed_args.properties
-        start = max(parsed_args.start or self.clock.now(), self.clock.now())
-        end = parsed_args.end or start + (parsed_args.lasts or WEEK)
+        found = self.client.availability.show(*self.asked(parsed_args))
+        self.tell(summary(found))
+        return TITLES, [self.row(step) for step in found.steps]
+
+    def asked(self, options: argparse.Namespace) -> tuple[dict[str, Any], datetime, datetime]:
+        """Return the reservation that is asked about, and the window; raises ClientError for one that is over."""
+        reservation = dict(options.reservation)
+        if options.conditions:
+            reservation["resource_properties"] = properties(options)
+        start = max(options.start or self.clock.now(), self.clock.now())
+        end = options.end or start + (options.lasts or WEEK)
         if end <= start:
             raise ClientError("The time ends before it begins, or is over. Write a later --until.")
-        found = self.client.availability.show(reservation, start, end)
-        self.tell(_summary(found))
-        return _TITLES, [self._row(step) for step in found.steps]
+        return reservation, start, end
 
-    def _row(self, step: Step) -> tuple[object, ...]:
+    def row(self, step: Step) -> tuple[object, ...]:
+        """Return the cells of a step."""
         lasts = step.end - step.start
         span = Shown(int(lasts.total_seconds()), show_span(lasts))
         return self.moment(step.start), self.moment(step.end), span, step.free, step.reserved
 
 
-def _summary(found: Availability) -> str:
+def summary(found: Availability) -> str:
     """Return what one lease would get, and what nobody gets now, in a sentence."""
     whole = "" if found.throughout is None else f"; one lease of all of this time would get {found.throughout}"
     back = f", of which {found.held_back} cannot be leased now" if found.held_back else ""

@@ -55,9 +55,23 @@ class Talking(Command):
 class TalkingLister(Talking, Lister):
     """A command that prints a table."""
 
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the options of every table; on a terminal it is no wider than that."""
+        return _fitting(self, super().get_parser(prog_name))
+
 
 class TalkingShow(Talking, ShowOne):
     """A command that prints one thing."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the options of every table; on a terminal it is no wider than that."""
+        return _fitting(self, super().get_parser(prog_name))
+
+
+def _fitting(command: Talking, parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    # Elsewhere, as in a file or a pipe, nothing is broken into several lines.
+    parser.set_defaults(fit_width=command.app.stdout.isatty())
+    return parser
 
 
 def add_sorting(parser: argparse.ArgumentParser, columns: Iterable[str], default: str) -> None:
@@ -72,11 +86,16 @@ def add_sorting(parser: argparse.ArgumentParser, columns: Iterable[str], default
 
 
 def sorted_rows(
-    values: Iterable[Any], cells: Mapping[str, Callable[[Any], object]], by: str
+    values: Iterable[Any], cells: Mapping[str, Callable[[Any], object]], by: str | None
 ) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """Return titles and rows of a table, in the order of one column's cells; `cells` makes a cell of each value."""
-    title = list(cells).index(by)
+    """Return titles and rows of a table, in the order of one column's cells, or None: as they come.
+
+    `cells` makes a cell of each value.
+    """
     rows = [tuple(make(each) for make in cells.values()) for each in values]
+    if by is None:
+        return tuple(cells), rows
+    title = list(cells).index(by)
     return tuple(cells), sorted(rows, key=lambda row: _order(row[title]))
 
 

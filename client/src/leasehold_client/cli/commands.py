@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli import allocation, floating_ip, host, host_property, lease_change, lease_list
+from leasehold_client.cli import (
+    alarm,
+    allocation,
+    feed,
+    floating_ip,
+    host,
+    host_property,
+    lease_change,
+    lease_list,
+    maintenance,
+    offer,
+    region,
+    resource,
+    series,
+    subscription,
+    template,
+)
 from leasehold_client.cli.availability import ShowAvailability
 from leasehold_client.cli.calendar import ShowCalendar
 from leasehold_client.cli.events import ListEvents
 from leasehold_client.cli.lease_create import CreateLease
+from leasehold_client.cli.lease_history import ShowHistory
+from leasehold_client.cli.lease_resources import ListHoldings
 
 if TYPE_CHECKING:
     from cliff.command import Command
@@ -38,8 +56,57 @@ BLAZARS: dict[str, type[Command]] = {
 OURS: dict[str, type[Command]] = {
     "lease extend": lease_change.ExtendLease,
     "lease swap": lease_change.SwapHost,
+    "lease heal": lease_change.HealLease,
+    "lease drop": lease_change.DropReservation,
+    "lease resources": ListHoldings,
     "lease events": ListEvents,
+    "lease history": ShowHistory,
+    "offer list": offer.ListOffers,
+    "offer show": offer.ShowOffer,
+    "offer create": offer.CreateOffer,
+    "offer accept": offer.AcceptOffer,
+    "offer delete": offer.DeleteOffer,
+    "series list": series.ListSeries,
+    "series show": series.ShowSeries,
+    "series create": series.CreateSeries,
+    "series set": series.SetSeries,
+    "series delete": series.DeleteSeries,
+    "alarm list": alarm.ListAlarms,
+    "alarm show": alarm.ShowAlarm,
+    "alarm create": alarm.CreateAlarm,
+    "alarm delete": alarm.DeleteAlarm,
+    "subscription list": subscription.ListSubscriptions,
+    "subscription show": subscription.ShowSubscription,
+    "subscription create": subscription.CreateSubscription,
+    "subscription replay": subscription.ReplaySubscription,
+    "subscription delete": subscription.DeleteSubscription,
+    "subscription dead letter list": subscription.ListDeadLetters,
+    "feed list": feed.ListFeeds,
+    "feed show": feed.ShowFeed,
+    "feed create": feed.CreateFeed,
+    "feed delete": feed.DeleteFeed,
+    "template list": template.ListTemplates,
+    "template show": template.ShowTemplate,
+    "template create": template.CreateTemplate,
+    "template set": template.SetTemplate,
+    "template delete": template.DeleteTemplate,
+    "maintenance list": maintenance.ListMaintenances,
+    "maintenance show": maintenance.ShowMaintenance,
+    "maintenance create": maintenance.CreateMaintenance,
+    "maintenance delete": maintenance.DeleteMaintenance,
+    "resource type list": resource.ListTypes,
+    "resource list": resource.ListResources,
+    "resource show": resource.ShowResource,
+    "resource create": resource.CreateResource,
+    "resource set": resource.SetResource,
+    "resource unset": resource.UnsetResource,
+    "resource delete": resource.DeleteResource,
+    "resource property list": host_property.ListTypesProperties,
+    "resource property set": host_property.SetTypesProperty,
     "calendar": ShowCalendar,
     "availability": ShowAvailability,
+    "region list": region.ListRegions,
+    "region availability": region.ShowInRegions,
+    "region search": region.SearchRegions,
 }
 COMMANDS = {**BLAZARS, **OURS}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.base import Talking
+from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.shown import show_moment
 from leasehold_client.event import LATEST
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from leasehold_client.event import Event, Events
+    from leasehold_client.event import Event, EventPage
 
 _WIDEST_TYPE = 24
 
@@ -26,6 +28,8 @@ class ListEvents(Talking):
         parser.add_argument("lease", metavar="LEASE", nargs="?", help="ID or name of lease (default: all leases)")
         parser.add_argument("--follow", action="store_true", help="go on with what happens, until Ctrl-C")
         parser.add_argument("--new", action="store_true", help="leave out what has happened already; with --follow")
+        types = "only events of this type, such as lease.event.start_lease"
+        add_repeated(parser, "--type", "types", str, "<type>", types)
         parser.add_argument("--json", action="store_true", help="print each event as a line of JSON")
         return parser
 
@@ -33,8 +37,9 @@ class ListEvents(Talking):
         named = parsed_args.lease
         lease_id = None if named is None else self.client.leases.find(named).id
         after = LATEST if parsed_args.new else None
-        events = self.client.events
-        found = events.follow(after=after, lease_id=lease_id) if parsed_args.follow else _past(events, after, lease_id)
+        ask = partial(self.client.events.page, lease_id=lease_id, types=parsed_args.types)
+        follow = partial(self.client.events.follow, lease_id=lease_id, types=parsed_args.types)
+        found = follow(after=after) if parsed_args.follow else _past(ask, after)
         for event in found:
             line = json.dumps(event.values) if parsed_args.json else self._line(event)
             self.app.stdout.write(f"{line}\n")
@@ -48,8 +53,8 @@ class ListEvents(Talking):
         )
 
 
-def _past(events: Events, after: str | None, lease_id: str | None) -> Iterator[Event]:
-    page = events.page(after=after, lease_id=lease_id)
+def _past(ask: Callable[..., EventPage], after: str | None) -> Iterator[Event]:
+    page = ask(after=after)
     while page.events:
         yield from page.events
-        page = events.page(after=page.next, lease_id=lease_id)
+        page = ask(after=page.next)

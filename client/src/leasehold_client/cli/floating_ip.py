@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
+from leasehold_client.cli.host import add_projects
+from leasehold_client.cli.part import add_part, asked_part, rows_of
 
 if TYPE_CHECKING:
     import argparse
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
 
     from leasehold_client.floating_ip import FloatingIp
 
+_PATH = "/floatingips"
 _CELLS: Mapping[str, Callable[[FloatingIp], object]] = {
     "id": lambda each: each.id,
     "floating_ip_address": lambda each: each.address,
@@ -24,11 +27,12 @@ class ListFloatingIps(TalkingLister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_sorting(parser, _CELLS, "id")
+        add_part(parser, self.clock, _PATH, _CELLS, "id")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        return sorted_rows(self.client.floating_ips.list(), _CELLS, parsed_args.sort_by)
+        part = asked_part(parsed_args, _PATH)
+        return rows_of(self.client.floating_ips.list(part), _CELLS, parsed_args, part)
 
 
 class ShowFloatingIp(TalkingShow):
@@ -50,10 +54,12 @@ class CreateFloatingIp(TalkingShow):
         parser = super().get_parser(prog_name)
         parser.add_argument("network", metavar="NETWORK_ID", help="External network ID to which the address belongs")
         parser.add_argument("address", metavar="FLOATING_IP_ADDRESS", help="Floating IP address to add")
+        add_projects(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(_shown(self.client.floating_ips.create(parsed_args.network, parsed_args.address)))
+        made = self.client.floating_ips.create(parsed_args.network, parsed_args.address, parsed_args.projects)
+        return fields(_shown(made))
 
 
 class DeleteFloatingIp(Talking):

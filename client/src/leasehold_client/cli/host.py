@@ -5,15 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
+from leasehold_client.cli.lease_options import add_repeated
+from leasehold_client.cli.part import add_part, asked_part, rows_of
 from leasehold_client.errors import ClientError
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
+    from leasehold_client.cli.lease_options import Adds
     from leasehold_client.host import Host
 
+_PATH = "/os-hosts"
+CHANGES = "--disable REASON, --enable, --pool, --project or --all-projects"
+"""The options of what may change of every resource, for a message."""
 _CELLS: Mapping[str, Callable[[Host], object]] = {
     "id": lambda host: host.id,
     "hypervisor_hostname": lambda host: host.name,
@@ -29,11 +35,12 @@ class ListHosts(TalkingLister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_sorting(parser, _CELLS, "hypervisor_hostname")
+        add_part(parser, self.clock, _PATH, _CELLS, "hypervisor_hostname")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        return sorted_rows(self.client.hosts.list(), _CELLS, parsed_args.sort_by)
+        part = asked_part(parsed_args, _PATH)
+        return rows_of(self.client.hosts.list(part), _CELLS, parsed_args, part)
 
 
 class ShowHost(TalkingShow):
@@ -55,10 +62,14 @@ class CreateHost(TalkingShow):
         parser = super().get_parser(prog_name)
         _add_host(parser, "Name of the host to add")
         _add_extra(parser, "Extra capabilities key/value pairs to add for the host; may be repeated")
+        add_pool(parser, "the pool that it is in; a host of the shared one may have servers (default: reservation)")
+        add_projects(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(_shown(self.client.hosts.create(parsed_args.host, dict(parsed_args.extra))))
+        values = dict(parsed_args.extra) | ({} if parsed_args.pool is None else {"pool": parsed_args.pool})
+        values |= {"projects": parsed_args.projects} if parsed_args.projects else {}
+        return fields(_shown(self.client.hosts.create(parsed_args.host, values)))
 
 
 class SetHost(Talking):
@@ -68,19 +79,15 @@ class SetHost(Talking):
         parser = super().get_parser(prog_name)
         _add_host(parser, "ID or name of host to update")
         _add_extra(parser, "Extra capabilities key/value pairs to update for the host; may be repeated")
-        service = parser.add_mutually_exclusive_group()
-        service.add_argument("--disable", metavar="<reason>", help="lease it to nobody but administrators")
-        service.add_argument("--enable", action="store_true", help="lease it again")
+        add_service(parser)
+        add_pool(parser, "draw it into the reservation pool, or give it back to the shared one")
+        add_restriction(parser)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        values: dict[str, Any] = dict(parsed_args.extra)
-        if parsed_args.disable is not None:
-            values |= {"disabled": True, "disabled_reason": parsed_args.disable}
-        if parsed_args.enable:
-            values |= {"disabled": False, "disabled_reason": ""}
+        values = dict(parsed_args.extra) | asked_changes(parsed_args)
         if not values:
-            raise ClientError("Say what to set: --extra KEY=VALUE, --disable REASON or --enable.")
+            raise ClientError(f"Say what to set: --extra KEY=VALUE, {CHANGES}.")
         self.client.hosts.change(self.client.hosts.find(parsed_args.host).id, values)
         self.app.stdout.write(f"Updated host: {parsed_args.host}\n")
 
@@ -112,6 +119,43 @@ class DeleteHost(Talking):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.client.hosts.delete(self.client.hosts.find(parsed_args.host).id)
         self.app.stdout.write(f"Deleted host: {parsed_args.host}\n")
+
+
+def add_service(parser: argparse.ArgumentParser) -> None:
+    """Add the options that take a host or other resource out of service, and put it back."""
+    service = parser.add_mutually_exclusive_group()
+    service.add_argument("--disable", metavar="<reason>", help="lease it to nobody but administrators")
+    service.add_argument("--enable", action="store_true", help="lease it again")
+
+
+def add_pool(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option that names a pool."""
+    parser.add_argument("--pool", choices=["reservation", "shared"], help=text)
+
+
+def add_projects(parser: Adds) -> None:
+    """Add the option that names the projects that alone may use a resource."""
+    text = "a project, by ID, that alone may lease it; of several name all"
+    add_repeated(parser, "--project", "projects", str, "<project>", text)
+
+
+def add_restriction(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which projects may use a resource from now on."""
+    which = parser.add_mutually_exclusive_group()
+    add_projects(which)
+    which.add_argument("--all-projects", action="store_true", help="every project may lease it again")
+
+
+def asked_changes(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keys of the API that `add_service`, `add_pool` and `add_restriction` ask for."""
+    values: dict[str, Any] = {} if options.pool is None else {"pool": options.pool}
+    if options.projects or options.all_projects:
+        values["projects"] = options.projects or None
+    if options.disable is not None:
+        values |= {"disabled": True, "disabled_reason": options.disable}
+    if options.enable:
+        values |= {"disabled": False, "disabled_reason": ""}
+    return values
 
 
 def _shown(host: Host) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""`host property list`, `host property show` and `host property set`."""
+"""`host property list`, `show` and `set`, and `resource property list` and `set` for any type."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
 from leasehold_client.cli.columns import Shown
+from leasehold_client.cli.resource import add_type
 from leasehold_client.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -38,8 +39,18 @@ class ListProperties(TalkingLister):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        found = self.client.properties.list(detail=parsed_args.detail, private=parsed_args.all)
+        kind = getattr(parsed_args, "resource_type", None)
+        found = self.client.properties.list(kind, detail=parsed_args.detail, private=parsed_args.all)
         return sorted_rows(found, _FULL if parsed_args.detail else _BRIEF, parsed_args.sort_by)
+
+
+class ListTypesProperties(ListProperties):
+    """List the properties by which leases choose resources of a type."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_type(parser)
+        return parser
 
 
 class ShowProperty(TalkingShow):
@@ -70,8 +81,18 @@ class SetProperty(Talking):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        self.client.properties.set_private(parsed_args.property_name, private=parsed_args.private)
-        self.app.stdout.write(f"Updated host property: {parsed_args.property_name}\n")
+        name, kind = parsed_args.property_name, getattr(parsed_args, "resource_type", None)
+        self.client.properties.set_private(name, kind, private=parsed_args.private)
+        self.app.stdout.write(f"Updated {'host' if kind is None else 'resource'} property: {name}\n")
+
+
+class SetTypesProperty(SetProperty):
+    """Say who sees a property of the resources of a type."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_type(parser)
+        return parser
 
 
 def _add_property(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`lease set`, `lease extend`, `lease swap` and `lease delete`."""
+"""`lease set`, `lease extend`, `lease swap`, `lease heal`, `lease drop` and `lease delete`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import Talking, TalkingShow, fields
 from leasehold_client.cli.lease_list import add_lease, lease_fields
+from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.offers import offers_for_end
 from leasehold_client.cli.times import DURATIONS, MOMENTS
 from leasehold_client.errors import ClientError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from datetime import datetime, timedelta
 
     from leasehold_client.lease import Lease
@@ -26,31 +28,36 @@ class SetLease(Talking):
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of lease to update")
         parser.add_argument("--name", help="New name for the lease")
-        parser.add_argument(
-            "--reservation",
-            dest="reservations",
-            action="append",
-            default=[],
-            type=typed.change,
-            metavar="<id=…,key=value,…>",
-            help="Reservation values to update; may be repeated",
-        )
+        changes = "Reservation values to update; its id is that, or its number as in lease show, or its type"
+        add_repeated(parser, "--reservation", "reservations", typed.change, "<id=…,key=value,…>", changes)
         utc, duration = typed.utc_of(self.clock), typed.duration
         end, start = parser.add_mutually_exclusive_group(), parser.add_mutually_exclusive_group()
         end.add_argument("--prolong-for", type=duration, metavar="<duration>", help=f"end so much later, {DURATIONS}")
         end.add_argument("--reduce-by", type=duration, metavar="<duration>", help="end so much earlier")
         end.add_argument("--end-date", type=utc, metavar="<time>", help="new end, YYYY-MM-DD HH:MM in UTC")
+        end.add_argument("--open-ended", action="store_true", help="no end: it goes on until it gets one or is deleted")
         start.add_argument("--defer-by", type=duration, metavar="<duration>", help="start so much later")
         start.add_argument("--advance-by", type=duration, metavar="<duration>", help="start so much earlier")
         start.add_argument("--start-date", type=utc, metavar="<time>", help="new start, YYYY-MM-DD HH:MM in UTC")
+        project, its = "<project>", "a project, by ID, whose servers may"
+        add_repeated(parser, "--share-with", "shared", str, project, f"{its} use the lease too")
+        add_repeated(parser, "--unshare-with", "unshared", str, project, f"{its} not use it any more")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease = self.client.leases.find(parsed_args.lease)
         end = _moved(parsed_args.end_date, parsed_args.prolong_for, parsed_args.reduce_by)
         start = _moved(parsed_args.start_date, parsed_args.defer_by, parsed_args.advance_by)
-        changes: dict[str, Any] = {"name": parsed_args.name, "start": start, "reservations": parsed_args.reservations}
-        if end is None and not any(changes.values()):
+        asked = {
+            "name": parsed_args.name,
+            "start": start,
+            "reservations": [each | {"id": lease.reservation(each["id"]).id} for each in parsed_args.reservations]
+            or None,
+            "open_ended": parsed_args.open_ended or None,
+            "shared_with": _shared(lease, parsed_args.shared, parsed_args.unshared),
+        }
+        changes = {key: value for key, value in asked.items() if value is not None}
+        if end is None and not changes:
             raise ClientError("Say what to change: --name, --reservation, or a date such as --prolong-for 2h.")
         change_end(self, lease, end, **changes)
         self.app.stdout.write(f"Updated lease: {parsed_args.lease}\n")
@@ -73,7 +80,7 @@ class ExtendLease(TalkingShow):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         lease = self.client.leases.find(parsed_args.lease)
         until, more = parsed_args.until, parsed_args.more
-        if until is not None and until <= lease.end:
+        if until is not None and until <= lease.end and not lease.open_ended:
             raise ClientError("That is no later than the lease ends already. To end it earlier: lease set --reduce-by.")
         return fields(lease_fields(self, change_end(self, lease, more or until)))
 
@@ -104,6 +111,40 @@ class SwapHost(TalkingShow):
         return fields(lease_fields(self, swapped))
 
 
+class HealLease(TalkingShow):
+    """Have what has failed in a lease replaced, and what it misses given to it, as far as others are free."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of lease to heal")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        lease = self.client.leases.find(parsed_args.lease)
+        return fields(lease_fields(self, self.client.leases.heal(lease.id)))
+
+
+class DropReservation(Talking):
+    """Drop one reservation of a lease, whose servers are deleted at once, or one resource of it that nothing uses."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_lease(parser, "ID or name of lease")
+        parser.add_argument(
+            "reservation", metavar="RESERVATION", help="its number or ID, as in lease show, or its type"
+        )
+        parser.add_argument(
+            "--resource", metavar="<id>", help="only this host or address of it, by ID, as in lease resources"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        lease, resource = self.client.leases.find(parsed_args.lease), parsed_args.resource
+        part = lease.reservation(parsed_args.reservation).id
+        self.client.leases.drop(lease.id, part, resource)
+        self.app.stdout.write(f"Dropped {f'reservation: {part}' if resource is None else f'resource: {resource}'}\n")
+
+
 class DeleteLease(Talking):
     """Delete a lease; one that runs is ended first."""
 
@@ -119,7 +160,7 @@ class DeleteLease(Talking):
 
 def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None, **changes: Any) -> Lease:
     """Change the lease; where a later end is refused, an earlier one may be offered."""
-    if end is None or any(changes.values()):
+    if end is None or changes:
         # What else is changed would not be in a command that extends, so then nothing is offered.
         return command.client.leases.change(lease.id, end=end, **changes)
     return ask_for(
@@ -128,6 +169,11 @@ def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None,
         lambda wish: command.client.leases.change(lease.id, end=wish),
         lambda error, _: offers_for_end(error, lease, command.clock.zone),
     )
+
+
+def _shared(lease: Lease, more: Sequence[str], less: Sequence[str]) -> list[str] | None:
+    """Return all projects that the lease is shared with after a change; None if nothing is to change."""
+    return sorted({*lease.shared_with, *more} - set(less)) if more or less else None
 
 
 def _moved(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, add_sorting, fields, sorted_rows
+from leasehold_client.cli import typed
+from leasehold_client.cli.base import Talking, TalkingLister, TalkingShow, fields
 from leasehold_client.cli.columns import Shown
-from leasehold_client.cli.shown import how_long, show_moment, what, what_of
+from leasehold_client.cli.part import add_part, asked_part, rows_of
+from leasehold_client.cli.shown import NO_END, how_long, show_moment, what, what_of
+from leasehold_client.cli.times import PAST_MOMENTS
 from leasehold_client.wire import read_time
 
 if TYPE_CHECKING:
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 
     from leasehold_client.lease import Lease, Reservation
 
+_TIMES = frozenset({"created_at", "updated_at", "deadline"})
+_PATH = "/leases"
 COLUMNS = ("id", "name", "status", "what", "start_date", "end_date", "how_long")
 
 
@@ -26,11 +32,12 @@ class ListLeases(TalkingLister):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        add_sorting(parser, COLUMNS, "start_date")
+        add_part(parser, self.clock, _PATH, COLUMNS, "start_date")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        return sorted_rows(self.client.leases.list(), self._cells(), parsed_args.sort_by)
+        part = asked_part(parsed_args, _PATH)
+        return rows_of(self.client.leases.list(part), self._cells(), parsed_args, part)
 
     def _cells(self) -> Mapping[str, Callable[[Lease], object]]:
         return {
@@ -39,7 +46,7 @@ class ListLeases(TalkingLister):
             "status": lambda lease: lease.status,
             "what": what,
             "start_date": lambda lease: self.moment(lease.start),
-            "end_date": lambda lease: self.moment(lease.end),
+            "end_date": partial(end_of, self),
             "how_long": partial(time_left, now=self.clock.now()),
         }
 
@@ -50,10 +57,18 @@ class ShowLease(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of lease to look up")
+        parser.add_argument(
+            "--as-of",
+            type=typed.past_of(self.clock),
+            metavar="<time>",
+            help=f"show it as it was then, also if it was deleted since; {PAST_MOMENTS}",
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
-        return fields(lease_fields(self, self.client.leases.find(parsed_args.lease)))
+        leases, named, moment = self.client.leases, parsed_args.lease, parsed_args.as_of
+        found = leases.find(named) if moment is None else leases.get(leases.id_of_any(named), moment)
+        return fields(lease_fields(self, found))
 
 
 def add_lease(parser: argparse.ArgumentParser, text: str) -> None:
@@ -64,7 +79,14 @@ def add_lease(parser: argparse.ArgumentParser, text: str) -> None:
 def time_left(lease: Lease, now: datetime) -> Shown:
     """Return the cell that says how long still; for programs the seconds until the end, and none when it is over."""
     text = how_long(lease, now)
-    return Shown(int((lease.end - now).total_seconds()) if text else None, text)
+    return Shown(int((lease.end - now).total_seconds()) if text and not lease.open_ended else None, text)
+
+
+def end_of(command: Talking, lease: Lease, *, distance: bool = False) -> Shown:
+    """Return the cell of the end of a lease, with `distance` also how far away it is; none if it is open-ended."""
+    if lease.open_ended:
+        return Shown(None, NO_END)
+    return command.moment_and_distance(lease.end) if distance else command.moment(lease.end)
 
 
 def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
@@ -76,24 +98,27 @@ def lease_fields(command: Talking, lease: Lease) -> dict[str, object]:
         "status_reason": lease.status_reason,
         "what": what(lease),
         "start_date": command.moment_and_distance(lease.start),
-        "end_date": command.moment_and_distance(lease.end),
+        "end_date": end_of(command, lease, distance=True),
         "how_long": time_left(lease, command.clock.now()),
-        "reservations": Shown(lease.values["reservations"], "\n".join(map(_reservation, lease.reservations))),
+        "reservations": Shown(lease.values["reservations"], "\n".join(map(_reservation, count(1), lease.reservations))),
         "events": Shown(lease.values["events"], "\n".join(_event(command, each) for each in lease.values["events"])),
     }
     shown = {key: value for key, value in first.items() if value not in (None, "")}
     rest = {key: value for key, value in sorted(lease.values.items()) if key not in first and value is not None}
-    return shown | {key: _plain(value) for key, value in rest.items()}
+    return shown | {key: _plain(command, key, value) for key, value in rest.items()}
 
 
-def _plain(value: Any) -> object:
+def _plain(command: Talking, key: str, value: Any) -> object:
+    if key in _TIMES:
+        return command.moment_and_distance(read_time(value))
     return Shown(value, json.dumps(value)) if isinstance(value, list | dict) else value
 
 
-def _reservation(part: Reservation) -> str:
-    """Return a reservation for people: what it asks for, its id and how it is."""
+def _reservation(number: int, part: Reservation) -> str:
+    """Return a reservation for people: its number and id, what it asks for and how it is."""
     missing = ", resources are missing" if part.values.get("missing_resources") else ""
-    return f"{part.id}  {what_of(part)}, {part.status}{missing}"
+    default = "" if part.without_defaults is None else f", not all with the default properties {part.without_defaults}"
+    return f"{number}  {part.id}  {what_of(part)}, {part.status}{missing}{default}"
 
 
 def _event(command: Talking, values: Mapping[str, Any]) -> str:

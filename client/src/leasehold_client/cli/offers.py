@@ -49,8 +49,9 @@ def _later(error: ApiError, request: LeaseRequest, zone: tzinfo) -> Iterator[Off
     nearest = error.details.get("nearest")
     if nearest:
         start, end = read_time(nearest["start"]), read_time(nearest["end"])
-        moved = replace(request, start=start, end=end, before_end=None)
-        sentence = f"All of it is free from {show_moment(start, zone)} until {show_moment(end, zone)}."
+        moved = replace(request, start=start, end=None if request.end is None else end, before_end=None)
+        until = "" if moved.end is None else f" until {show_moment(moved.end, zone)}"
+        sentence = f"All of it is free from {show_moment(start, zone)}{until}."
         yield Offer(sentence, moved, _create_words(moved, zone))
 
 
@@ -77,7 +78,12 @@ def _create_words(request: LeaseRequest, zone: tzinfo) -> tuple[str, ...]:
     start = () if request.start is None else ("--from", moment_word(request.start, zone))
     parts = [word for each in request.reservations for word in ("--reservation", write_reservation(each))]
     more = [word for key, value in request.more.items() for word in (f"--{key.replace('_', '-')}", str(value))]
-    return ("lease", "create", request.name, *start, "--until", moment_word(request.end, zone), *parts, *more)
+    template = () if request.template is None else ("--template", request.template)
+    if request.end is not None:
+        end: tuple[str, ...] = ("--until", moment_word(request.end, zone))
+    else:
+        end = () if request.template else ("--open-ended",)
+    return ("lease", "create", request.name, *start, *end, *template, *parts, *more)
 
 
 def moment_word(moment: datetime, zone: tzinfo) -> str:

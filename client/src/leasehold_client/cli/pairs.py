@@ -30,7 +30,7 @@ class BadPairsError(ValueError):
 
 def read_reservation(text: str) -> dict[str, Any]:
     """Return a reservation to ask for, complete with defaults. Raises BadPairsError."""
-    found = _values(text)
+    found = read_values(text)
     kind = found.get("resource_type")
     if not isinstance(kind, str):
         raise BadPairsError(f"{text!r} names no resource_type. Write a reservation {_EXAMPLE}.")
@@ -40,6 +40,11 @@ def read_reservation(text: str) -> dict[str, Any]:
     return {**DEFAULTS.get(kind, {}), **found}
 
 
+def read_values(text: str) -> dict[str, Any]:
+    """Return keys and values, those of digits as numbers. Raises BadPairsError."""
+    return {key: _value(key, value) for key, value in _pairs(text)}
+
+
 def read_hosts(text: str) -> dict[str, Any]:
     """Return a reservation of hosts from its keys without the type, as Blazar's `--physical-reservation` takes it."""
     return read_reservation(f"resource_type={HOST},{text}")
@@ -47,7 +52,7 @@ def read_hosts(text: str) -> dict[str, Any]:
 
 def read_change(text: str) -> dict[str, Any]:
     """Return a change of a reservation, which has to name the `id`. Raises BadPairsError."""
-    found = _values(text)
+    found = read_values(text)
     if "id" not in found:
         raise BadPairsError(f"{text!r} names no id. Write a change such as id=RESERVATION_ID,min=2,max=2.")
     return found | {"id": str(found["id"])}
@@ -81,10 +86,6 @@ def write_reservation(values: Mapping[str, Any]) -> str:
 
 def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list) else str(value)
-
-
-def _values(text: str) -> dict[str, Any]:
-    return {key: _value(key, value) for key, value in _pairs(text)}
 
 
 def _value(key: str, text: str) -> Any:

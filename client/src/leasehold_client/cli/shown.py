@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from leasehold_client.lease import Lease, Reservation
 
+NO_END = "no end"
+"""What is shown of a lease that goes on until it is deleted or gets an end."""
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -51,6 +53,8 @@ def show_both(moment: datetime, now: datetime, zone: tzinfo) -> str:
 
 def how_long(lease: Lease, now: datetime) -> str:
     """Return how long the lease lasts still, or when it starts; empty for one that is over."""
+    if lease.open_ended and lease.status not in ENDED and lease.start <= now:
+        return NO_END
     if lease.status in ENDED or lease.end <= now:
         return ""
     return f"{show_span(lease.end - now)} left" if lease.start <= now else f"starts in {show_span(lease.start - now)}"
@@ -59,6 +63,16 @@ def how_long(lease: Lease, now: datetime) -> str:
 def what(lease: Lease) -> str:
     """Return what a lease is of, such as `2 hosts, 1 floating IP`."""
     return ", ".join(map(what_of, lease.reservations))
+
+
+def others_taken(lease: Lease) -> list[str]:
+    """Return a sentence for each reservation that got others than those that the operators prefer."""
+    return [
+        f"Not enough was free with the default properties {part.without_defaults} for {what_of(part)}; "
+        "others were taken."
+        for part in lease.reservations
+        if part.without_defaults is not None
+    ]
 
 
 def what_of(part: Reservation) -> str:

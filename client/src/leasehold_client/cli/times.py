@@ -19,6 +19,7 @@ _WORDS = {
 }
 _PART = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]+)", re.ASCII)
 _DURATION = re.compile(rf"(?:{_PART.pattern}[\s,]*)+", re.ASCII)
+_NEAR = {"yesterday": -1, "today": 0, "tomorrow": 1}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MOMENT = re.compile(
     r"(?P<day>\d{4}-\d{1,2}-\d{1,2}|[a-z]+)?(?:(?:^|\s+|(?<=\d)t)(?P<time>\d{1,2}:\d{2}(?::\d{2})?))?"
@@ -28,6 +29,8 @@ _MOMENT = re.compile(
 _UTC_FORM = re.compile(r"\d{4}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}", re.ASCII)
 DURATIONS = "such as 90m, 3h, 2d or 1w 2d"
 MOMENTS = "such as now, 'in 2 h', 14:00, 'tomorrow 14:00', 'monday 9:00', '2031-05-01 14:00' or 2031-05-01T14:00Z"
+
+PAST_MOMENTS = "such as '2 h ago', 14:00, 'yesterday 14:00', 'monday 9:00', '2031-05-01 14:00' or 2031-05-01T14:00Z"
 
 
 class BadTimeError(ValueError):
@@ -70,6 +73,23 @@ def read_moment(text: str, now: datetime, zone: tzinfo) -> datetime:
     return _in_zone(datetime.combine(day, clock), its_zone, text)
 
 
+def read_past(text: str, now: datetime, zone: tzinfo) -> datetime:
+    """Return a time that is over, aware and in UTC, as `read_moment` does, and `yesterday 14:00`, `2 h ago`.
+
+    A time of day alone is the last such time, a weekday the last such day before today. Raises BadTimeError.
+    """
+    lowered = " ".join(text.lower().split())
+    if lowered.endswith(" ago"):
+        return now.astimezone(UTC).replace(microsecond=0) - read_duration(lowered.removesuffix(" ago"))
+    moment = read_moment(lowered, now, zone)
+    if moment <= now:
+        return moment
+    # A weekday and a time of day alone mean the next ones.
+    weekday, time_alone = lowered.split()[0] in _DAYS, lowered[:1].isdigit() and "-" not in lowered
+    back = timedelta(days=7 if weekday else 1 if time_alone else 0)
+    return (moment.astimezone(zone) - back).astimezone(UTC)
+
+
 def read_utc(text: str) -> datetime | None:
     """Return a time as Blazar's options take it: `now`, which is None, or `YYYY-MM-DD HH:MM` in UTC, or with a zone.
 
@@ -104,8 +124,8 @@ def _day(text: str | None, here: datetime, clock: time) -> date:
     today = here.date()
     if text is None:
         return today if clock > here.time() else today + timedelta(days=1)
-    if text in ("today", "tomorrow"):
-        return today + timedelta(days=text == "tomorrow")
+    if text in _NEAR:
+        return today + timedelta(days=_NEAR[text])
     if text in _DAYS:
         return today + timedelta(days=(_DAYS.index(text) - today.weekday() - 1) % 7 + 1)
     try:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, TypeVar
 
+from leasehold_client.cli.conditions import read_condition
 from leasehold_client.cli.pairs import BadPairsError
 from leasehold_client.cli.pairs import read_change as _read_change
 from leasehold_client.cli.pairs import read_event as _read_event
 from leasehold_client.cli.pairs import read_hosts as _read_hosts
 from leasehold_client.cli.pairs import read_property as _read_property
 from leasehold_client.cli.pairs import read_reservation as _read_reservation
-from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_utc
+from leasehold_client.cli.pairs import read_values as _read_values
+from leasehold_client.cli.times import BadTimeError, read_duration, read_moment, read_past, read_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,11 @@ def moment_of(clock: Clock) -> Callable[[str], datetime]:
     return _typed(lambda text: read_moment(text, clock.now(), clock.zone))
 
 
+def past_of(clock: Clock) -> Callable[[str], datetime]:
+    """Return the type of a time that is over, as people write it, in the user's zone."""
+    return _typed(lambda text: read_past(text, clock.now(), clock.zone))
+
+
 def utc_of(clock: Clock) -> Callable[[str], datetime]:
     """Return the type of a time in Blazar's form, in UTC; `now` is the current time."""
     return _typed(lambda text: read_utc(text) or clock.now())
@@ -46,5 +53,7 @@ duration = _typed(read_duration)
 reservation = _typed(_read_reservation)
 hosts = _typed(_read_hosts)
 change = _typed(_read_change)
+condition = _typed(read_condition)
 event = _typed(_read_event)
+values = _typed(_read_values)
 key_value = _typed(_read_property)

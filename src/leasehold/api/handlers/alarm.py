@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import strict
 from leasehold.api.call import Reply
+from leasehold.api.paging import Choice
 from leasehold.api.views.alarm import show_alarm
 from leasehold.cloud.asked_once import asked_once
 from leasehold.leasing import alarm as alarms
 from leasehold.model.alarm import AlarmDraft
+
+LISTED = Choice(texts=("name", "state"), sorts=("created_at", "name", "state", "changed_at", "checked_at"))
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -20,9 +23,13 @@ if TYPE_CHECKING:
 
 
 def list_alarms(call: Call) -> Reply:
-    """Show the capacity alarms of the caller's project; an administrator may ask for those of `all_projects`."""
+    """Show the capacity alarms of the caller's project; an administrator may ask for those of `all_projects`.
+
+    From 1.3 on in pages, by name and state, and sorted.
+    """
     project = None if call.query_all_projects() else call.caller.project_id
-    return Reply({"alarms": list(map(show_alarm, alarms.list_alarms(call.service, project)))})
+    found = map(show_alarm, alarms.list_alarms(call.service, project))
+    return Reply({"alarms": list(LISTED.of(call, found))})
 
 
 def create(call: Call, body: AlarmCreation) -> Reply:
@@ -32,7 +39,8 @@ def create(call: Call, body: AlarmCreation) -> Reply:
     not count. The events are `capacity.low` and `capacity.restored`, once for each crossing.
     """
     wanted = body.reservation
-    strict.check_reservation(wanted, (alarms.PLACE,), call.service.types.installed(wanted.resource_type))
+    type_ = call.service.types.installed(wanted.resource_type)
+    strict.check_reservation(wanted, (alarms.PLACE,), type_, version=call.version)
     draft = AlarmDraft(wanted.model_dump(), body.below, body.duration, body.name)
     waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
     with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:

@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING
 from leasehold.api.call import Reply
 from leasehold.api.handlers.resource import known
 from leasehold.api.listing import Listing
+from leasehold.api.paging import Choice
 from leasehold.api.views.allocation import show_allocations
 from leasehold.leasing import queries
 from leasehold.model.resource import HOST
+
+LISTED = Choice(ident="resource_id")
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
 
 
 def list_allocations(call: Call, resource_type: str = HOST) -> Reply:
-    """Show the allocations of every resource; `lease_id` and `reservation_id` filter the allocations only."""
+    """Show the allocations of every resource; `lease_id` and `reservation_id` filter the allocations only.
+
+    From 1.3 on in pages; the marker is the `resource_id` of the last resource of the page before.
+    """
     found = queries.each_allocation(
         call.service,
         known(call, resource_type).name,
         lease_id=call.query_id("lease_id"),
         reservation_id=call.query_id("reservation_id"),
     )
-    return Reply(Listing("allocations", (show_allocations(each, allocations) for each, allocations in found)))
+    shown = (show_allocations(each, allocations) for each, allocations in found)
+    return Reply(Listing("allocations", LISTED.of(call, shown)))
 
 
 def show(call: Call, resource_id: str, resource_type: str = HOST) -> Reply:

@@ -17,10 +17,11 @@ from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds, to_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from leasehold.api.call import Call
-    from leasehold.api.models.availability import WindowSearch
+    from leasehold.api.models.availability import OneAvailability, WindowSearch
 
 QUERY: Final = ("resource_type", "from", "to", "resource_id")
 """The query keys besides those of the resource type."""
@@ -37,22 +38,26 @@ def show(call: Call) -> Reply:
     moment can be leased then. More may be granted where leases that have not started make room; the limits of the
     project do not count. `resource_id` asks about one resource, for callers who may list them.
     """
-    sent = {key: call.query(key) for key in call.request.params}
-    name = sent.pop("resource_type", None) or HOST
+    return Reply(show_here(call))
+
+
+def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
+    """Return how much is free in this region; `also` names the query keys that say something else."""
+    name = call.query("resource_type") or HOST
     kind = call.service.types.offered(name).kind
-    strict.check_query(sent, (*QUERY, *kind.schema.model_fields))
+    strict.check_query(call.request.params, (*QUERY, *also, *kind.schema.model_fields))
     now = from_seconds(to_seconds(call.service.now()))
-    start, end = (
-        dates.parse_optional(sent.pop(key, None), version=call.version, now=now, field=key) for key in ("from", "to")
+    asked_start, asked_end = (
+        dates.parse_optional(call.query(key), version=call.version, now=now, field=key) for key in ("from", "to")
     )
-    start = start or now
-    ident = call.query_id("resource_id")
-    sent.pop("resource_id", None)
+    start = now if asked_start is None else asked_start
+    end = start + USUAL if asked_end is None else asked_end
+    sent = {key: call.query(key) for key in call.request.params if key not in (*QUERY, *also)}
     reservation = {"resource_type": name, **{key: value for key, value in sent.items() if value is not None}}
-    question = Question(reservation, start, end or start + USUAL, ident)
+    question = Question(reservation, start, end, call.query_id("resource_id"))
     with asking_once(call) as service:
         found = availability_of(service, call.caller, question, call.sight)
-    return Reply({"availability": show_availability(found)})
+    return {"availability": show_availability(found)}
 
 
 def search(call: Call, body: WindowSearch) -> Reply:
@@ -64,12 +69,12 @@ def search(call: Call, body: WindowSearch) -> Reply:
     if (body.reservations is None) == (body.alternatives is None):
         message = "Ask for either reservations or alternatives."
         raise InvalidInputError(message, field="reservations")
-    sent = [body.reservations] if body.alternatives is None else body.alternatives
-    for number, parts in enumerate(sent or ()):
-        for position, part in enumerate(parts or ()):
+    sent = [body.reservations or []] if body.alternatives is None else body.alternatives
+    for number, parts in enumerate(sent):
+        for position, part in enumerate(parts):
             place = ("reservations", position) if body.alternatives is None else ("alternatives", number, position)
             strict.check_reservation(part, place, call.service.types.installed(part.resource_type), also=strict.KEYS)
-    wish = _wish(call, body, [[part.model_dump() for part in parts or ()] for parts in sent or ()])
+    wish = _wish(call, body, [[part.model_dump() for part in parts] for parts in sent])
     check_giving_back(call, call.caller, (part for parts in wish.alternatives for part in parts))
     path = in_alternatives if body.alternatives is not None else lambda _, position: place_of(position)
     with asking_once(call) as service:

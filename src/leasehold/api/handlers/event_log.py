@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.event_waits import Waiter
+from leasehold.api.paging import LONGEST_PAGE, asked_words
 from leasehold.api.parking import parking_of
+from leasehold.api.versions import FILTERS
 from leasehold.api.views.event_log import show_page
 from leasehold.leasing.event_log import latest, read_events
 from leasehold.model.event_log import BEGINNING, EventFilter, read_cursor
+from leasehold.model.subscription import EVENT_TYPES
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.model.event_log import Cursor
 
-LONGEST_PAGE = 1_000
 PAGE = 100
 LONGEST_WAIT = 60
 LATEST = "latest"
@@ -31,10 +33,12 @@ def list_events(call: Call) -> Reply:
     A cursor is the `id` of an event or the `next` of an answer; `after=latest` begins with what happens from now on.
     With `wait` an empty list is answered only after so many seconds without an event. `next` is the cursor for the next
     request, also of an empty list. An administrator who asks for `all_projects` reads the events of all projects, and
-    those of resources. A reader who has missed events, because they were purged or the database went back, gets 410.
+    those of resources. From 1.3 on only those of one `type`, or of several by commas. A reader who has missed events,
+    because they were purged or the database went back, gets 410.
     """
     project = None if call.query_all_projects() else call.caller.project_id
-    wanted = EventFilter(project, call.query_id("lease_id"))
+    types = asked_words(call, "type", sorted(EVENT_TYPES), "type of an event") if call.version >= FILTERS else ()
+    wanted = EventFilter(project, call.query_id("lease_id"), tuple(sorted(types)))
     limit = call.query_number("limit", 1, LONGEST_PAGE) or PAGE
     place = _place(call)
     while True:

@@ -6,35 +6,56 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.handlers.resource import RESTRICTION_KEYS, asked_restriction
 from leasehold.api.listing import Listing
+from leasehold.api.paging import Choice
 from leasehold.api.views.floatingip import show_floating_ip, show_new_floating_ip
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.leasing.enrol import enrol
+from leasehold.model.errors import NotFoundError
 from leasehold.model.resource import FLOATING_IP
+
+LISTED = Choice(
+    texts=("floating_ip_address", "floating_network_id", "subnet_id"),
+    switches=("reservable", "disabled"),
+    sorts=("created_at", "floating_ip_address", "updated_at"),
+)
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
     from leasehold.api.models.floatingip import FloatingIpCreation
+    from leasehold.model.resource import Resource
 
 
 def list_floating_ips(call: Call) -> Reply:
-    """Show all floating IPs."""
-    show_one = partial(show_floating_ip, disabled=call.shows_disabled)
-    return Reply(Listing("floatingips", map(show_one, queries.list_resources(call.service, FLOATING_IP))))
+    """Show all floating IPs; from 1.3 on in pages, by address, network and flags, and sorted."""
+    show_one = partial(show_floating_ip, disabled=call.shows_disabled, projects=call.shows_projects)
+    found = (each for each in queries.list_resources(call.service, FLOATING_IP) if _seen(call, each))
+    return Reply(Listing("floatingips", LISTED.of(call, map(show_one, found))))
+
+
+def _seen(call: Call, address: Resource) -> bool:
+    """Say whether the caller may know of an address: it is not for other projects, or they may list hosts."""
+    return address.projects is None or call.closed_to is None or address.open_to(call.closed_to)
 
 
 def show(call: Call, floatingip_id: str) -> Reply:
     """Show one floating IP."""
     found = queries.get_resource(call.service, FLOATING_IP, floatingip_id)
-    return Reply({"floatingip": show_floating_ip(found, disabled=call.shows_disabled)})
+    if not _seen(call, found):
+        raise NotFoundError(call.service.types.get(FLOATING_IP).kind.id_name, floatingip_id)
+    shown = show_floating_ip(found, disabled=call.shows_disabled, projects=call.shows_projects)
+    return Reply({"floatingip": shown})
 
 
 def create(call: Call, body: FloatingIpCreation) -> Reply:
-    """Enrol a floating IP."""
+    """Enrol a floating IP; from 1.3 on `projects` are those that alone may use it."""
     where = {"floating_network_id": body.floating_network_id, "floating_ip_address": body.floating_ip_address}
-    enrolled = enrol(call.service, FLOATING_IP, where)
-    return Reply({"floatingip": show_new_floating_ip(enrolled, disabled=call.shows_disabled)})
+    restriction = asked_restriction(call, body.model_dump(include=set(RESTRICTION_KEYS), exclude_unset=True))
+    enrolled = enrol(call.service, FLOATING_IP, where, restriction=restriction)
+    shown = show_new_floating_ip(enrolled, disabled=call.shows_disabled, projects=call.shows_projects)
+    return Reply({"floatingip": shown})
 
 
 def delete(call: Call, floatingip_id: str) -> Reply:

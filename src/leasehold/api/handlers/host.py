@@ -6,12 +6,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api.call import Reply
-from leasehold.api.handlers.resource import DISABLING_KEYS, POOL_KEYS, asked_disabling, asked_pool
+from leasehold.api.handlers.resource import (
+    DISABLING_KEYS,
+    POOL_KEYS,
+    RESTRICTION_KEYS,
+    asked_disabling,
+    asked_pool,
+    asked_restriction,
+)
 from leasehold.api.listing import Listing
 from leasehold.api.models.host import HostAnswer
 from leasehold.api.models.property import check_reserved, checked_changes, checked_properties
 from leasehold.api.models.resource import PoolAnswer
-from leasehold.api.versions import DISABLING
+from leasehold.api.paging import Choice
+from leasehold.api.versions import DISABLING, RESTRICTIONS
 from leasehold.api.views.host import show_host
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
@@ -25,16 +33,23 @@ if TYPE_CHECKING:
     from leasehold.api.models.host import HostChange, HostCreation
     from leasehold.model.resource import Resource
 
+LISTED = Choice(
+    texts=("hypervisor_hostname", "hypervisor_type", "availability_zone", "pool"),
+    switches=("reservable", "disabled"),
+    sorts=("created_at", "hypervisor_hostname", "vcpus", "memory_mb", "local_gb", "updated_at"),
+)
 SINCE_1_2 = frozenset({*DISABLING_KEYS, *PoolAnswer.__annotations__})
 """The keys of an answer that it has from 1.2 on; before, they are names of properties like any other."""
-DISCOVERED = frozenset(HostAnswer.__annotations__) - SINCE_1_2
+SINCE_1_3 = RESTRICTION_KEYS
+"""Those that it has from 1.3 on."""
+DISCOVERED = frozenset(HostAnswer.__annotations__) - SINCE_1_2 - SINCE_1_3
 """The keys of an answer that are not properties; no property may have one of these names."""
 
 
 def list_hosts(call: Call) -> Reply:
-    """Show all hosts."""
-    show_one = partial(show_host, disabled=call.shows_disabled)
-    return Reply(Listing("hosts", map(show_one, queries.list_resources(call.service, HOST))))
+    """Show all hosts; from 1.3 on in pages, by name, zone and flags, and sorted."""
+    show_one = partial(show_host, disabled=call.shows_disabled, projects=call.shows_projects)
+    return Reply(Listing("hosts", LISTED.of(call, map(show_one, queries.list_resources(call.service, HOST)))))
 
 
 def show(call: Call, host_id: str) -> Reply:
@@ -43,28 +58,35 @@ def show(call: Call, host_id: str) -> Reply:
 
 
 def create(call: Call, body: HostCreation) -> Reply:
-    """Enrol a host; keys named like a discovered field are dropped, as v1 does, and refused from 1.2 on."""
+    """Enrol a host; keys named like a discovered field are dropped, as v1 does, and refused from 1.2 on.
+
+    From 1.3 on `projects` are those that alone may use it.
+    """
     reference = body.name if body.id is None else str(body.id)
     if not reference:
         message = "Name the host to enrol: `name` is its hypervisor's name in the cloud, `id` its hypervisor's id."
         raise ForbiddenError(message, field="name")
     own = {key: value for key, value in (body.model_extra or {}).items() if call.strict or key not in DISCOVERED}
     pool = asked_pool(call, _taken(call, POOL_KEYS, own)) or Membership.RESERVATION
+    restriction = asked_restriction(call, _taken(call, RESTRICTION_KEYS, own))
     check_reserved(own, _reserved(call))
-    return _reply(call, enrol(call.service, HOST, {"name": reference, "pool": pool}, checked_properties(own)))
+    description = {"name": reference, "pool": pool}
+    return _reply(call, enrol(call.service, HOST, description, checked_properties(own), restriction))
 
 
 def change(call: Call, host_id: str, body: HostChange) -> Reply:
     """Set properties of a host, all of them or none; null removes a property, as `blazar host-unset` requests.
 
     From 1.2 on `disabled` takes the host out of service, with a `disabled_reason`, or puts it back, and `pool` begins
-    to move it into that pool.
+    to move it into that pool. From 1.3 on `projects` are those that alone may use it.
     """
     sent = dict(body.model_extra or {})
     disabling = asked_disabling(call, _taken(call, DISABLING_KEYS, sent))
     pool = asked_pool(call, _taken(call, POOL_KEYS, sent))
-    wanted = {} if (disabling or pool) and not sent else checked_changes(sent, reserved=_reserved(call) | {"name"})
-    return _reply(call, resources.change(call.service, HOST, host_id, wanted, disabling, pool))
+    restriction = asked_restriction(call, _taken(call, RESTRICTION_KEYS, sent))
+    alone = (disabling or pool or restriction) and not sent
+    wanted = {} if alone else checked_changes(sent, reserved=_reserved(call) | {"name"})
+    return _reply(call, resources.change(call.service, HOST, host_id, wanted, disabling, pool, restriction))
 
 
 def _taken(call: Call, keys: frozenset[str], sent: dict[str, Any]) -> dict[str, Any]:
@@ -73,11 +95,12 @@ def _taken(call: Call, keys: frozenset[str], sent: dict[str, Any]) -> dict[str, 
 
 
 def _reserved(call: Call) -> frozenset[str]:
-    return DISCOVERED | SINCE_1_2 if call.version >= DISABLING else DISCOVERED
+    found = DISCOVERED | SINCE_1_2 if call.version >= DISABLING else DISCOVERED
+    return found | SINCE_1_3 if call.version >= RESTRICTIONS else found
 
 
 def _reply(call: Call, host: Resource) -> Reply:
-    return Reply({"host": show_host(host, disabled=call.shows_disabled)})
+    return Reply({"host": show_host(host, disabled=call.shows_disabled, projects=call.shows_projects)})
 
 
 def delete(call: Call, host_id: str) -> Reply:

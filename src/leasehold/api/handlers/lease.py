@@ -12,16 +12,27 @@ from typing import TYPE_CHECKING
 
 from leasehold.api import dates
 from leasehold.api.admission_control import MESSAGE
+from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
-from leasehold.api.lease_filter import wanted_leases
+from leasehold.api.handlers.lease_history import AS_OF, show_then
+from leasehold.api.lease_filter import asked_part
 from leasehold.api.listing import Listing
 from leasehold.api.once import IF_MATCH, amending_once, check_once, fingerprint, idempotency_key
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
-from leasehold.api.spans import OF_END, OF_START, ending_as_sent, named_as_sent, parse_shift, parse_window, sent_for
-from leasehold.api.strict import KEYS, check_reservations
-from leasehold.api.versions import ENDINGS, ETAGS, FILTERS, PAGES
+from leasehold.api.spans import (
+    OF_END,
+    OF_START,
+    asks_open_end,
+    ending_as_sent,
+    named_as_sent,
+    parse_creation,
+    parse_shift,
+    sent_for,
+)
+from leasehold.api.strict import KEYS, check_reservations, later_keys
+from leasehold.api.versions import ENDINGS, ETAGS, PAST, SHRINKING
 from leasehold.api.views.holding import show_holdings
 from leasehold.api.views.lease import show_lease
 from leasehold.cloud.asked_once import asked_once
@@ -36,45 +47,45 @@ from leasehold.leasing.holding import list_holdings
 from leasehold.leasing.requests import place_of
 from leasehold.leasing.swap import swap_resource
 from leasehold.model.draft import LeaseChanges, LeaseDraft, SwapWish
-from leasehold.model.end_action import EndAction
 from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidInputError, MissingParameterError, OverloadedError, StaleError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.lease_type import LeaseType
+from leasehold.model.windows import OPEN_END
+from leasehold.resource_types.slots.names import RESERVATION_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from datetime import datetime
     from typing import Any
 
     from leasehold.api.call import Call
+    from leasehold.api.models.held_offer import OfferCreation
     from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, ReservationChange, SwapRequest
     from leasehold.api.policies.enforcer import Owned
     from leasehold.leasing.service import Service
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceType
 
-LONGEST_PAGE = 1_000
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
 def list_leases(call: Call) -> Reply:
     """Show the leases of the caller's project, to administrators those of all; from 1.1 on in pages on request.
 
-    From 1.3 on by `name`, `status` and time: `ends_after` and `starts_before` together give what lies in a window.
+    From 1.3 on by `name`, `status` and time: `ends_after` and `starts_before` together give what lies in a window; and
+    sorted, as by `sort=end_date:desc`. With `deleted` those that were deleted and are not purged.
     """
     project = None if call.is_admin else call.caller.project_id
-    page = _page(call) if call.version >= PAGES else {}
-    if call.version >= FILTERS:
-        page["wanted"] = wanted_leases(call)
-    leases = queries.each_lease(call.service, project, **page)
+    leases = queries.each_lease(call.service, project, **asked_part(call))
     sight = call.sight
     return Reply(Listing("leases", (show_lease(each, call.service.types, call.version, sight) for each in leases)))
 
 
 def show(call: Call, lease: Lease) -> Reply:
-    """Show one lease."""
-    return _reply(call, lease)
+    """Show one lease; from 1.3 on as it was at a moment (`as_of`), also one that was deleted since."""
+    return _reply(call, lease) if call.version < PAST or call.query(AS_OF) is None else show_then(call, lease)
 
 
 def create(call: Call, body: LeaseCreation) -> Reply:
@@ -84,9 +95,12 @@ def create(call: Call, body: LeaseCreation) -> Reply:
     nothing.
     """
     if call.strict:
-        check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
+        types = call.service.types
+        check_reservations(body.reservations, lambda each: types.installed(each.resource_type), call.version)
     draft, key = _draft(call, body), idempotency_key(call)
     check_giving_back(call, call.caller, draft.reservations)
+    if draft.open_ended:
+        call.api.policies.require(lease_rules.OPEN_ENDED, call.caller, call.caller)
     if draft.type is LeaseType.BEST_EFFORT:
         call.api.policies.require(lease_rules.BEST_EFFORT, call.caller, call.caller)
     owner = call.caller
@@ -108,9 +122,15 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
     _check_maintenance(call, lease)
     once, generation = amending_once(call, body, lease), _etag(call)
     if call.strict:
-        of_part = {part.id: part.resource_type for part in lease.reservations}
-        check_reservations(body.reservations, lambda each: call.service.types.installed(of_part.get(each.id or "", "")))
+        types, of_part = call.service.types, {part.id: part.resource_type for part in lease.reservations}
+        check_reservations(
+            body.reservations, lambda each: types.installed(of_part.get(each.id or "", "")), call.version
+        )
     changes = _changes(call, body, lease)
+    if changes.open_ended:
+        call.api.policies.require(lease_rules.OPEN_ENDED, call.caller, lease)
+    if changes.shared_with is not None:
+        call.api.policies.require(lease_rules.SHARE, call.caller, lease)
     if not body.dry_run:
         check_once(changes, once, generation)
     giving = [part.id for part in lease.reservations if part.ending.gives_back]
@@ -135,10 +155,31 @@ def drop(call: Call, lease: Lease, reservation_id: str) -> Reply:
     return Reply()
 
 
+def vacate(call: Call, lease: Lease, reservation_id: str, resource_id: str) -> Reply:
+    """Take one resource out of a reservation, if nothing uses it; the reservation then asks for so much less.
+
+    A resource that it no longer has is a success. Only who may list hosts names one; everybody names addresses.
+    """
+    _check_maintenance(call, lease)
+    part = next((each for each in lease.reservations if each.id == reservation_id), None)
+    type_ = None if part is None else call.service.types.find(part.resource_type)
+    if type_ is not None and not type_.kind.public:
+        call.api.policies.require(host_rules.GET, call.caller, call.caller)
+    changes = LeaseChanges(vacates=(reservation_id, resource_id))
+    with asking_once(call) as service:
+        amend_lease(service, lease.id, changes, _etag(call), call.sight)
+    return Reply()
+
+
 def check_giving_back(call: Call, owner: Owned, asked: Iterable[Mapping[str, Any]]) -> None:
     """Raise ForbiddenError if a reservation is to give its hosts back at its end, unless the caller may do so."""
     if any(each.get("on_end") == OnEnd.GIVE_BACK for each in asked):
         call.api.policies.require(lease_rules.GIVE_BACK, call.caller, owner)
+
+
+def reply_in_callers_name(call: Call, service: Service, lease: Lease) -> Reply:
+    """Answer with a lease that was just made, with its server groups."""
+    return _reply(call, _in_callers_name(call, service, lease))
 
 
 def _in_callers_name(call: Call, service: Service, lease: Lease) -> Lease:
@@ -154,13 +195,13 @@ def asking_once(call: Call) -> Iterator[Service]:
     The request releases its permit during each call, and while the external service is asked.
     """
     waiting = partial(call.api.cloud_waits.call, call.permit, call.caller.project_id)
-    enforcement = replace(call.service.enforcement, around=partial(_approving, waiting))
+    enforcement = replace(call.service.enforcement, around=partial(waiting_outside, waiting))
     with asked_once(call.service.cloud, call.api.settings.cloud_seconds, around=waiting) as cloud:
         yield replace(call.service, cloud=cloud, enforcement=enforcement)
 
 
 @contextmanager
-def _approving(waiting: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+def waiting_outside(waiting: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
     """Do what `waiting` does; raises OverloadedError (503) when too many requests wait already."""
     with ExitStack() as stack:
         try:
@@ -214,11 +255,6 @@ def _check_maintenance(call: Call, lease: Lease) -> None:
         call.api.policies.require(maintenance_rules.DELETE, call.caller, call.caller)
 
 
-def _page(call: Call) -> dict[str, Any]:
-    """Return the requested part of the list; raises InvalidInputError (400) for an invalid limit or marker."""
-    return {"limit": call.query_number("limit", 1, LONGEST_PAGE), "marker": call.query_id("marker")}
-
-
 def _reply(call: Call, lease: Lease) -> Reply:
     headers = {"ETag": f'"{lease.generation}"'} if call.version >= ETAGS else {}
     return Reply({"lease": show_lease(lease, call.service.types, call.version, call.sight)}, headers)
@@ -231,10 +267,11 @@ def _would_be(call: Call, lease: Lease) -> Reply:
     return Reply({"lease": shown, "reservations": found}, status=HTTPStatus.OK)
 
 
-def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
-    """Return the requested lease, with parsed dates."""
-    now = call.service.now()
-    start, end = parse_window(body, version=call.version, now=now)
+def draft_of(
+    call: Call, body: LeaseCreation | OfferCreation, dates_of: tuple[datetime, datetime], now: datetime
+) -> LeaseDraft:
+    """Return what leases and offers are both asked for with; `dates_of` are its start and its end, parsed at `now`."""
+    start, end = dates_of
     before_end = dates.parse_optional(body.before_end_date, version=call.version, now=now, field="before_end_date")
     return LeaseDraft(
         name=body.name,
@@ -249,16 +286,25 @@ def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
         fingerprint=fingerprint(body),
         heal_policy=chosen(body.heal_policy),
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else None,
-        type=LeaseType(body.type or LeaseType.SCHEDULED),
         use_disabled=call.may_use_disabled(call.caller),
+    )
+
+
+def _draft(call: Call, body: LeaseCreation) -> LeaseDraft:
+    """Return the requested lease, with how it waits."""
+    now = call.service.now()
+    return replace(
+        draft_of(call, body, parse_creation(body, version=call.version, now=now), now),
+        type=LeaseType(body.type or LeaseType.SCHEDULED),
         retries=body.retries,
         retry_pause=None if body.retry_seconds is None else timedelta(seconds=body.retry_seconds),
         deadline=dates.parse_optional(body.deadline, version=call.version, now=now, field="deadline"),
+        open_ended=bool(body.open_ended),
     )
 
 
 def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
-    now = call.service.now()
+    now, open_ended = call.service.now(), asks_open_end(body)
 
     def moment(name: str, text: str | None) -> Any:
         return dates.parse_optional(text, version=call.version, now=now, field=name)
@@ -266,7 +312,8 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
     return LeaseChanges(
         name=body.name,
         start=moment("start_date", body.start_date),
-        end=moment("end_date", body.end_date),
+        end=OPEN_END if open_ended else moment("end_date", body.end_date),
+        open_ended=open_ended,
         start_by=parse_shift(body, OF_START),
         end_by=parse_shift(body, OF_END),
         before_end=moment("before_end_date", body.before_end_date),
@@ -275,8 +322,19 @@ def _changes(call: Call, body: LeaseAmendment, lease: Lease) -> LeaseChanges:
         else tuple(_raw_change(call, lease, each, place_of(n)) for n, each in enumerate(body.reservations)),
         heal_policy=body.heal_policy,
         reminders=tuple(body.reminder_seconds) if isinstance(body.reminder_seconds, list) else body.reminder_seconds,
+        shared_with=None if body.shared_with is None else _others(lease, body.shared_with),
         use_disabled=call.may_use_disabled(lease),
+        shrinks=call.version >= SHRINKING,
     )
+
+
+def _others(lease: Lease, projects: Sequence[str]) -> tuple[str, ...]:
+    """Return these projects; raises InvalidInputError for the lease's own, and for a word that means something else."""
+    for each in projects:
+        if each in (lease.project_id, RESERVATION_KEY):
+            message = f"{each!r} is no other project; leave it out of `shared_with`."
+            raise InvalidInputError(message, field="shared_with")
+    return tuple(sorted(set(projects)))
 
 
 def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None, place: str) -> Mapping[str, Any]:
@@ -285,12 +343,12 @@ def known(call: Call, reservation: Mapping[str, Any], type_: ResourceType | None
     `type_` is the type whose own keys it has in every version; None for one that a use case refuses. Raises
     InvalidInputError for a value that its version does not have; `place` is its path in the request.
     """
-    if call.version >= ENDINGS or type_ is None:
+    if type_ is None:
         return reservation
-    newer = KEYS.difference(type_.kind.schema.model_fields)
-    if "before_end" not in newer and reservation.get("before_end") == EndAction.SHELVE:
-        message = "'shelve' needs microversion 1.2: ask for that, or for 'snapshot'."
-        raise InvalidInputError(message, field=f"{place}.before_end")
+    newer = later_keys(type_, call.version)
+    newer |= KEYS.difference(type_.kind.schema.model_fields) if call.version < ENDINGS else frozenset()
+    if "before_end" not in newer:
+        check_before_end(call.version, reservation, place)
     return {key: value for key, value in reservation.items() if key not in newer}
 
 

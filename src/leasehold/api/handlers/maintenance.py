@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.lease_filter import asked_part
+from leasehold.api.listing import Listing
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
+from leasehold.api.versions import FILTERS
 from leasehold.api.views.maintenance import show_maintenance
 from leasehold.leasing import maintenance as windows
+from leasehold.leasing import queries
 from leasehold.model.maintenance import MaintenanceDraft, OnConflict
+from leasehold.model.resource import MAINTENANCE
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -16,8 +21,10 @@ if TYPE_CHECKING:
 
 
 def list_maintenances(call: Call) -> Reply:
-    """Show all maintenance windows."""
-    return Reply({"maintenances": [show_maintenance(each) for each in windows.list_maintenances(call.service)]})
+    """Show all maintenance windows; from 1.3 on in pages, by name, status and time, and sorted, as leases are."""
+    part = asked_part(call) if call.version >= FILTERS else {}
+    found = queries.each_lease(call.service, None, resource_type=MAINTENANCE, **part)
+    return Reply(Listing("maintenances", map(show_maintenance, found)))
 
 
 def show(call: Call, maintenance_id: str) -> Reply:

@@ -20,7 +20,9 @@ def list_properties(call: Call, resource_type: str = HOST) -> Reply:
     """Show the properties that resources have; any value of `all` shows administrators the private ones as well."""
     include_private = call.query("all") is not None and call.is_admin
     detail = call.query("detail") is not None
-    found = queries.list_properties(call.service, known(call, resource_type).name, include_private=include_private)
+    found = queries.list_properties(
+        call.service, known(call, resource_type).name, call.closed_to, include_private=include_private
+    )
     return Reply({"resource_properties": [show_property(values, detail=detail) for values in found]})
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
 from leasehold.api.listing import Listing
 from leasehold.api.models.base import read as read_body
 from leasehold.api.models.property import checked_changes, checked_properties
-from leasehold.api.models.resource import DisablingChange, PoolChange
+from leasehold.api.models.resource import DisablingChange, PoolChange, RestrictionChange
+from leasehold.api.paging import Choice
+from leasehold.api.versions import RESTRICTIONS
 from leasehold.api.views.resource import show_resource, show_type
 from leasehold.leasing import queries
 from leasehold.leasing import resource as resources
 from leasehold.leasing.enrol import enrol
 from leasehold.model.errors import InvalidInputError, MissingParameterError, NotFoundError
 from leasehold.model.membership import Membership
-from leasehold.model.resource import ALWAYS_KNOWN, Disabling
+from leasehold.model.resource import ALWAYS_KNOWN, Disabling, Restriction
 from leasehold.resource_types.fields import read
 from leasehold.resource_types.unknown_keys import refuse_unknown
 
@@ -25,13 +28,21 @@ if TYPE_CHECKING:
 
     from leasehold.api.call import Call
     from leasehold.api.models.resource import ResourceChange, ResourceCreation
+    from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 
 
+LISTED = Choice(
+    texts=("name", "health", "pool"),
+    switches=("reservable", "disabled"),
+    sorts=("created_at", "name", "health", "updated_at"),
+)
 DISABLING_KEYS = frozenset(DisablingChange.model_fields)
 """The keys of a PUT that disable or enable a resource."""
 POOL_KEYS = frozenset(PoolChange.model_fields)
 """The keys of a PUT that move a resource between the pools."""
+RESTRICTION_KEYS = frozenset(RestrictionChange.model_fields)
+"""The keys of a PUT that say which projects may use a resource."""
 
 
 def known(call: Call, resource_type: str) -> ResourceType:
@@ -48,34 +59,44 @@ def list_types(call: Call) -> Reply:
 
 
 def list_resources(call: Call, resource_type: str) -> Reply:
-    """Show all resources of a type."""
+    """Show all resources of a type; from 1.3 on in pages, by what they are and how they fare, and sorted."""
     found = queries.list_resources(call.service, known(call, resource_type).name)
-    return Reply(Listing("resources", map(show_resource, found)))
+    show_one = partial(show_resource, projects=call.shows_projects)
+    return Reply(Listing("resources", LISTED.of(call, map(show_one, found))))
 
 
 def show(call: Call, resource_type: str, resource_id: str) -> Reply:
     """Show one resource."""
     name = known(call, resource_type).name
-    return Reply({"resource": show_resource(queries.get_resource(call.service, name, resource_id))})
+    return _reply(call, queries.get_resource(call.service, name, resource_id))
 
 
 def create(call: Call, resource_type: str, body: ResourceCreation) -> Reply:
-    """Enrol a resource."""
+    """Enrol a resource; from 1.3 on `projects` are those that alone may use it."""
     type_ = known(call, resource_type)
     shape = type_.driver.description
     if shape is None:
         message = f"Nothing is enrolled as {type_.name}; its reservations use resources of {type_.kind.resources}."
         raise InvalidInputError(message, field="resource_type")
-    refuse_unknown(shape, body.model_extra, also=type(body).model_fields)
-    description = read(shape, body.model_extra or {}).model_dump()
+    sent = dict(body.model_extra or {})
+    # Before 1.3 it is a key that the type knows, or nobody.
+    own = RESTRICTION_KEYS if call.version >= RESTRICTIONS else frozenset()
+    restriction = asked_restriction(call, {key: sent.pop(key) for key in own & sent.keys()})
+    refuse_unknown(shape, sent, also=own | type(body).model_fields.keys())
+    description = read(shape, sent).model_dump()
     properties = checked_properties(body.properties)
-    return Reply({"resource": show_resource(enrol(call.service, type_.name, description, properties))})
+    return _reply(call, enrol(call.service, type_.name, description, properties, restriction))
+
+
+def _reply(call: Call, resource: Resource) -> Reply:
+    return Reply({"resource": show_resource(resource, projects=call.shows_projects)})
 
 
 def change(call: Call, resource_type: str, resource_id: str, body: ResourceChange) -> Reply:
     """Set properties of a resource, all of them or none; null removes a property.
 
-    `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back; `pool` begins to move it.
+    `disabled` takes the resource out of service, with a `disabled_reason`, or puts it back; `pool` begins to move it;
+    from 1.3 on `projects` are those that alone may use it.
     """
     if not body.model_fields_set:
         missing = "properties"
@@ -85,9 +106,10 @@ def change(call: Call, resource_type: str, resource_id: str, body: ResourceChang
     disabling = asked_disabling(call, body.model_dump(include=set(DISABLING_KEYS), exclude_unset=True))
     pool = asked_pool(call, body.model_dump(include=set(POOL_KEYS), exclude_unset=True))
     properties, reserved = body.properties, ALWAYS_KNOWN | attributes.keys()
-    wanted = {} if (disabling or pool) and not properties else checked_changes(properties, reserved=reserved)
-    changed = resources.change(call.service, name, resource_id, wanted, disabling, pool)
-    return Reply({"resource": show_resource(changed)})
+    restriction = asked_restriction(call, body.model_dump(include=set(RESTRICTION_KEYS), exclude_unset=True))
+    alone = (disabling or pool or restriction) and not properties
+    wanted = {} if alone else checked_changes(properties, reserved=reserved)
+    return _reply(call, resources.change(call.service, name, resource_id, wanted, disabling, pool, restriction))
 
 
 def asked_disabling(call: Call, sent: Mapping[str, Any]) -> Disabling | None:
@@ -107,6 +129,17 @@ def asked_disabling(call: Call, sent: Mapping[str, Any]) -> Disabling | None:
 def asked_pool(call: Call, sent: Mapping[str, Any]) -> Membership | None:
     """Return the pool that this key of a request names; None without the key. Raises InvalidInputError."""
     return Membership(read_body(PoolChange, dict(sent), call.version).pool) if sent else None
+
+
+def asked_restriction(call: Call, sent: Mapping[str, Any]) -> Restriction | None:
+    """Return which projects alone may use a resource by this key of a request; None without it.
+
+    Raises InvalidInputError.
+    """
+    if not sent:
+        return None
+    projects = read_body(RestrictionChange, dict(sent), call.version).projects
+    return Restriction(None if projects is None else frozenset(projects))
 
 
 def delete(call: Call, resource_type: str, resource_id: str) -> Reply:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api import dates
+from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, check_giving_back
 from leasehold.api.once import fingerprint, idempotency_key
+from leasehold.api.paging import Choice
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
 from leasehold.api.strict import KEYS, check_reservation, check_reservations
 from leasehold.api.views.series import show_series
 from leasehold.leasing import series as many
 from leasehold.leasing.callers_name import act_in_callers_name
+from leasehold.leasing.requests import place_of
 from leasehold.model.ending import OnEnd
 from leasehold.model.errors import InvalidDateError
 from leasehold.model.heal_policy import chosen
 from leasehold.model.series import SeriesChanges, SeriesDraft
 from leasehold.model.windows import Window
+
+LISTED = Choice(texts=("name",), sorts=("created_at", "name", "updated_at"))
 
 if TYPE_CHECKING:
     from leasehold.api.call import Call
@@ -27,11 +32,14 @@ if TYPE_CHECKING:
 
 
 def list_series(call: Call) -> Reply:
-    """Show the series of the caller's project; an administrator may ask for those of `all_projects`."""
+    """Show the series of the caller's project; an administrator may ask for those of `all_projects`.
+
+    From 1.3 on in pages, by name, and sorted.
+    """
     project = None if call.query_all_projects() else call.caller.project_id
     found = many.list_series(call.service, project)
     statuses = many.statuses_of(call.service, found)
-    return Reply({"series": [show_series(each, statuses) for each in found]})
+    return Reply({"series": list(LISTED.of(call, (show_series(each, statuses) for each in found)))})
 
 
 def create(call: Call, body: SeriesCreation) -> Reply:
@@ -39,7 +47,9 @@ def create(call: Call, body: SeriesCreation) -> Reply:
 
     With the same `Idempotency-Key` again, what was not decided is decided.
     """
-    check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type))
+    check_reservations(body.reservations, lambda each: call.service.types.installed(each.resource_type), call.version)
+    for position, each in enumerate(body.reservations or ()):
+        check_before_end(call.version, each.model_dump(), place_of(position))
     now = call.service.now()
     start, end = parse_window(body, version=call.version, now=now)
     if end <= start:
@@ -74,7 +84,8 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
     """
     types = [each["resource_type"] for each in series.draft["reservations"]]
     for position, (sent, type_) in enumerate(zip(body.reservations or (), types, strict=False)):
-        check_reservation(sent, ("reservations", position), call.service.types.installed(type_), also=KEYS)
+        check_reservation(sent, ("reservations", position), call.service.types.installed(type_), KEYS, call.version)
+        check_before_end(call.version, sent.model_dump(), place_of(position))
     now = call.service.now()
     changes = SeriesChanges(
         name=body.name,

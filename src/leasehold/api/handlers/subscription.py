@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold.api.call import Reply
+from leasehold.api.paging import LONGEST_PAGE, Choice
 from leasehold.api.views.subscription import show_dead_letter, show_new, show_subscription
 from leasehold.leasing import subscription as subscriptions
 from leasehold.model.event_log import BEGINNING, read_cursor, read_event_id
@@ -15,17 +16,24 @@ if TYPE_CHECKING:
     from leasehold.api.models.subscription import Replay, SubscriptionCreation
     from leasehold.model.subscription import Subscription
 
-LONGEST_PAGE = 1_000
+LISTED = Choice(
+    texts=("channel", "target", "status", "lease_id"),
+    switches=("own",),
+    sorts=("created_at", "channel", "target", "status", "position"),
+)
 PAGE = 100
 
 
 def list_subscriptions(call: Call) -> Reply:
-    """Show the subscriptions of the caller's project; an administrator may ask for those of `all_projects`."""
+    """Show the subscriptions of the caller's project; an administrator may ask for those of `all_projects`.
+
+    From 1.3 on in pages, by channel, target, status and lease, and sorted.
+    """
     project = None if call.query_all_projects() else call.caller.project_id
     found = subscriptions.list_subscriptions(call.service, project)
     if not call.is_admin:
         found = [each for each in found if not each.all_projects]
-    return Reply({"subscriptions": list(map(show_subscription, found))})
+    return Reply({"subscriptions": list(LISTED.of(call, map(show_subscription, found)))})
 
 
 def create(call: Call, body: SubscriptionCreation) -> Reply:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.alarm import TEN_YEARS
 from leasehold.api.models.base import RequestModel
+from leasehold.api.models.from_template import OF_SEARCH, Template
 from leasehold.api.models.lease import MOST_RESERVATIONS, Date, OptionalDate, ReservationRequest
 
 StepsAnswer = TypedDict("StepsAnswer", {"from": list[str], "free": list[int], "reserved": list[int]})
@@ -49,14 +50,19 @@ Seconds = Annotated[int, Field(ge=1, le=TEN_YEARS)]
 Reservations = Annotated[list[ReservationRequest], Field(min_length=1, max_length=MOST_RESERVATIONS)]
 
 
+def _without_duration(schema: dict[str, Any]) -> None:
+    schema["required"].remove("duration_seconds")
+
+
 class WindowSearch(RequestModel):
     """The body of POST /v1/availability/search: which lease, and when.
 
     Either `reservations`, or `alternatives`, of which one is enough: both as in POST /v1/leases. It starts from
     `start_date` to `latest_start_date`, and ends at `end_date` or before. It lasts `duration_seconds`; if it cannot,
-    as long as possible, but at least `shortest_seconds`.
+    as long as possible, but at least `shortest_seconds`. A `template` may give the reservations and the duration.
     """
 
+    model_config = ConfigDict(json_schema_extra=_without_duration)
     reservations: Reservations | None = None
     alternatives: Annotated[list[Reservations] | None, Field(min_length=1, max_length=MOST_ALTERNATIVES)] = None
     duration_seconds: Seconds
@@ -65,6 +71,9 @@ class WindowSearch(RequestModel):
     latest_start_date: OptionalDate = None
     end_date: OptionalDate = None
     limit: Annotated[int, Field(ge=1, le=MOST_WINDOWS, description="At most so many windows")] = 3
+    template: Template = None
+
+    templated = OF_SEARCH
 
 
 class FoundReservation(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from leasehold.api.versions import Version
 from leasehold.resource_types.fields import as_input_error
@@ -16,28 +16,54 @@ class RequestModel(BaseModel):
     """The body of a request. Values are not converted between JSON types: "1" is not a number and 1 is not text.
 
     `since` says from which microversion on a key is read; before, it is ignored or refused like an unknown one.
-    `instead` says by a required key which other one may take its place; it is read as empty text then.
+    `instead` says by a required key which others may take its place; it is read as empty text then. `templated` are the
+    keys that a template may add, each with those that displace it; `added` are those that one has added.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
     since: ClassVar[Mapping[str, Version]] = {}
-    instead: ClassVar[Mapping[str, str]] = {}
+    instead: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    templated: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    _added: frozenset[str] = PrivateAttr(default=frozenset())
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Keep the names of the keys that a template has added."""
+        self._added = frozenset(context or ())
+
+    @property
+    def added(self) -> frozenset[str]:
+        """The keys that are not the client's own."""
+        return self._added
+
+
+def _takes(value: object) -> bool:
+    """Say whether the value of a key takes the place of another key."""
+    return value is not None and value is not False
 
 
 Model = TypeVar("Model", bound=RequestModel)
 
 
-def read(model: type[Model], body: dict[str, Any], version: Version, *, strict: bool = False) -> Model:
+def read(
+    model: type[Model],
+    body: dict[str, Any],
+    version: Version,
+    *,
+    strict: bool = False,
+    added: Mapping[str, Any] | None = None,
+) -> Model:
     """Return `body` as `model`; raises `MissingParameterError` for all absent keys, else `InvalidInputError`.
 
-    `strict` refuses unknown keys first, with `UnknownKeysError`; without it they are ignored.
+    `strict` refuses unknown keys first, with `UnknownKeysError`; without it they are ignored. `added` are keys that a
+    template adds to the body.
     """
+    body = {**body, **(added or {})}
     newer = {key for key, since in model.since.items() if since > version}
     if strict:
         refuse_unknown(model, body, without=newer)
     known = {key: value for key, value in body.items() if key not in newer}
-    known = {key: "" for key, other in model.instead.items() if known.get(other) is not None} | known
+    known = {key: "" for key, others in model.instead.items() if any(_takes(known.get(one)) for one in others)} | known
     try:
-        return model.model_validate(known)
+        return model.model_validate(known, context=added)
     except ValidationError as error:
         raise as_input_error(error) from error

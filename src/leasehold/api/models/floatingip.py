@@ -8,13 +8,20 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
+from leasehold.api.models.resource import Projects, unless_absent
+from leasehold.api.versions import RESTRICTIONS
+
+_SINCE = {"projects": RESTRICTIONS}
 
 
 class FloatingIpCreation(RequestModel):
-    """The body of POST /v1/floatingips."""
+    """The body of POST /v1/floatingips; from 1.3 on `projects` are those that alone may use it, null for all."""
 
     floating_network_id: Annotated[str, Field(min_length=1, max_length=255)]
     floating_ip_address: Annotated[str, Field(min_length=1, max_length=64)]
+    projects: Projects | None = Field(default=None, json_schema_extra=unless_absent)
+
+    since = _SINCE
 
 
 class FloatingIpAnswer(TypedDict):
@@ -29,6 +36,7 @@ class FloatingIpAnswer(TypedDict):
     updated_at: str | None
     disabled: NotRequired[bool]
     disabled_reason: NotRequired[str | None]
+    projects: NotRequired[list[str] | None]
 
 
 class OneFloatingIp(TypedDict):

@@ -16,21 +16,33 @@ if TYPE_CHECKING:
 TAKES_PROPERTIES = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=PROPERTIES)
 
 
-_POOL: JsonDict = {
+_OWN: JsonDict = {
     "pool": {
         "type": ["string", "number", "boolean"],
         "description": "From 1.2 on: `reservation`, the default, or `shared`; before, a property like any other",
     },
+    "projects": {
+        "type": ["array", "boolean", "string", "number", "null"],
+        "items": {"type": "string"},
+        "description": "From 1.3 on: the projects that alone may use it, null for all; before, a property",
+    },
 }
+
+
+def _describe_creation(schema: JsonDict) -> None:
+    """Describe properties, and keys that have been properties before they were read."""
+    described = schema["properties"]
+    schema |= {**PROPERTIES, "properties": {**(described if isinstance(described, dict) else {}), **_OWN}}
 
 
 class HostCreation(RequestModel):
     """The body of POST /v1/os-hosts: the hypervisor, by id or by name; every other key becomes a property.
 
-    From 1.2 on `pool` is the pool of the host, `reservation` or `shared`; a shared one may have servers.
+    From 1.2 on `pool` is the pool of the host, `reservation` or `shared`; a shared one may have servers. From 1.3 on
+    `projects` are the ids of those that alone may use it, null for all.
     """
 
-    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**PROPERTIES, "properties": _POOL}})
+    model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": _describe_creation})
 
     id: Annotated[str, Field(max_length=255)] | int | None = None
     name: Annotated[str, Field(max_length=255)] | None = None
@@ -41,6 +53,11 @@ _DISABLING: JsonDict = {
     "disabled": {**_PROPERTY, "description": "From 1.2 on: whether only administrators may lease the host"},
     "disabled_reason": {**_PROPERTY, "description": "From 1.2 on: why it is disabled, for administrators"},
     "pool": {**_PROPERTY, "description": "From 1.2 on: the pool that it is to be in, `reservation` or `shared`"},
+    "projects": {
+        "type": ["array", "boolean", "string", "number", "null"],
+        "items": {"type": "string"},
+        "description": "From 1.3 on: the projects that alone may use it, null for all",
+    },
 }
 """Before 1.2 they are properties like any other."""
 
@@ -49,8 +66,8 @@ class HostChange(RequestModel):
     """The body of PUT /v1/os-hosts/{id}: properties by name, null for those to remove.
 
     From 1.2 on `disabled`, a boolean, takes the host out of service or puts it back, and `disabled_reason` is a text
-    that stays if it is absent, and goes if it is empty; `pool` begins to move it into that pool. Before, they are
-    properties.
+    that stays if it is absent, and goes if it is empty; `pool` begins to move it into that pool. From 1.3 on
+    `projects` are the ids of those that alone may use it, null for all. Before, they are properties.
     """
 
     model_config = ConfigDict(**{**TAKES_PROPERTIES, "json_schema_extra": {**CHANGES, "properties": _DISABLING}})
@@ -80,6 +97,7 @@ class HostAnswer(TypedDict):
     pool: NotRequired[str]
     pool_reason: NotRequired[str | None]
     held_for: NotRequired[str | None]
+    projects: NotRequired[list[str] | str | None]
 
 
 class OneHost(TypedDict):

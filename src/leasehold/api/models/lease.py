@@ -8,8 +8,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
+from leasehold.api.models.from_template import OF_LEASE, Template
 from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
-from leasehold.api.versions import DRY_RUNS, HEAL_POLICY, LEASE_TYPES, ON_BEHALF, REMINDERS, SPANS
+from leasehold.api.models.lease_history import HeldThen  # noqa: TC001 - read at run time, for the description
+from leasehold.api.versions import (
+    DRY_RUNS,
+    HEAL_POLICY,
+    LEASE_TYPES,
+    ON_BEHALF,
+    OPEN_ENDS,
+    REMINDERS,
+    SHARING,
+    SPANS,
+    TEMPLATES,
+)
 from leasehold.model.heal_policy import DEFAULT, HealPolicy
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.windows import FIRST_YEAR, LAST_YEAR
@@ -47,8 +59,9 @@ def _without_end(schema: dict[str, Any]) -> None:
 
 
 LASTING = ConfigDict(json_schema_extra=_without_end)
-INSTEAD_OF_END = {"end_date": "duration_seconds"}
+INSTEAD_OF_END = {"end_date": ("duration_seconds",)}
 SINCE_OF_WINDOW = {"duration_seconds": SPANS}
+SINCE_OF_TEMPLATE = {**SINCE_OF_WINDOW, "template": TEMPLATES}
 """What a model says of itself if a duration may take the place of its end."""
 _POLICIES = [*(each.value for each in HealPolicy), DEFAULT]
 
@@ -156,11 +169,27 @@ class EventRequest(RequestModel):
 ProjectId = Annotated[str, Field(min_length=1, max_length=LONGEST_IDENT, pattern="^[!-~]+$")]
 DryRun = Annotated[bool | None, Field(description="Answer what would happen, and do nothing")]
 
-_SINCE = {"heal_policy": HEAL_POLICY, "reminder_seconds": REMINDERS, "dry_run": DRY_RUNS}
+OpenEnded = Annotated[bool | None, Field(description="From 1.3 on, in place of an end: it goes on until it is deleted")]
+
+_SINCE = {
+    "heal_policy": HEAL_POLICY,
+    "reminder_seconds": REMINDERS,
+    "dry_run": DRY_RUNS,
+    "open_ended": OPEN_ENDS,
+}
 _WAYS = ("type", "retries", "retry_seconds", "deadline")
-_SINCE_OF_CREATION = {**_SINCE, **dict.fromkeys(_WAYS, LEASE_TYPES), "duration_seconds": SPANS, "project_id": ON_BEHALF}
+_SINCE_OF_CREATION = {
+    **_SINCE,
+    **dict.fromkeys(_WAYS, LEASE_TYPES),
+    "duration_seconds": SPANS,
+    "project_id": ON_BEHALF,
+    "template": TEMPLATES,
+}
 _SHIFTS = ("extend_seconds", "shorten_seconds", "start_later_seconds", "start_earlier_seconds")
-_SINCE_OF_AMENDMENT = {**_SINCE, **dict.fromkeys(_SHIFTS, SPANS)}
+_SINCE_OF_AMENDMENT = {**_SINCE, **dict.fromkeys(_SHIFTS, SPANS), "shared_with": SHARING}
+MOST_SHARES = 6
+"""Nova keeps the projects of an aggregate in a text of 255 characters, and their ids have up to 36."""
+OtherProject = Annotated[str, Field(min_length=1, max_length=36, pattern="^[0-9A-Za-z-]+$")]
 
 
 class LeaseCreation(RequestModel):
@@ -171,6 +200,7 @@ class LeaseCreation(RequestModel):
     start_date: Date
     end_date: Date
     duration_seconds: Duration = None
+    open_ended: OpenEnded = None
     before_end_date: OptionalDate = None
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
@@ -184,9 +214,11 @@ class LeaseCreation(RequestModel):
     project_id: Annotated[ProjectId | None, Field(description="The project that gets it, by default the caller's")] = (
         None
     )
+    template: Template = None
 
     since = _SINCE_OF_CREATION
-    instead = INSTEAD_OF_END
+    templated = OF_LEASE
+    instead = {"end_date": ("duration_seconds", "open_ended")}  # noqa: RUF012 - the base class says that it is constant
 
 
 class LeaseAmendment(RequestModel):
@@ -198,6 +230,7 @@ class LeaseAmendment(RequestModel):
     name: Name | None = None
     start_date: Date | None = None
     end_date: Date | None = None
+    open_ended: OpenEnded = None
     extend_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the end so much later")] = None
     shorten_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the end so much earlier")] = None
     start_later_seconds: Annotated[Span | None, Field(description="From 1.3 on: move the start so much later")] = None
@@ -209,6 +242,12 @@ class LeaseAmendment(RequestModel):
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
     dry_run: DryRun = None
+    shared_with: Annotated[
+        list[OtherProject] | None,
+        Field(
+            max_length=MOST_SHARES, description="From 1.3 on: the projects that may boot servers in it beside its own"
+        ),
+    ] = None
 
     since = _SINCE_OF_AMENDMENT
 
@@ -263,11 +302,20 @@ class ShelvedAnswer(TypedDict):
     reason: str | None
 
 
+class SuspendedAnswer(TypedDict):
+    """What became of a server that was to be suspended: `done`, `waiting`, or `failed`, with a reason."""
+
+    server_id: str
+    server_name: str
+    status: str
+    reason: str | None
+
+
 @with_config(ConfigDict(extra="allow"))
 class ReservationAnswer(TypedDict):
-    """The keys of every reservation, the last five from 1.2 on and where servers may outlive a lease.
+    """The keys of every reservation; from `on_end` to `suspended` where servers may outlive a lease.
 
-    Its resource type adds more.
+    Those are there from 1.2 on, `suspended` and what follows it from 1.3 on. Its resource type adds more.
     """
 
     id: str
@@ -285,10 +333,16 @@ class ReservationAnswer(TypedDict):
     recycle_seconds: NotRequired[int]
     images: NotRequired[list[ImageAnswer]]
     shelved: NotRequired[list[ShelvedAnswer]]
+    suspended: NotRequired[list[SuspendedAnswer]]
+    default_properties: NotRequired[str | None]
+    default_properties_applied: NotRequired[bool | None]
 
 
 class LeaseAnswer(TypedDict):
-    """A lease; `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on."""
+    """A lease: `status_reason` from 1.1 on, `heal_policy` and the keys below it from 1.2 on.
+
+    `open_ended` and `shared_with` come with 1.3, and `deleted_at` with deleted leases alone.
+    """
 
     id: str
     name: str
@@ -305,6 +359,9 @@ class LeaseAnswer(TypedDict):
     heal_policy: NotRequired[str]
     reminder_seconds: NotRequired[list[int] | str]
     at_risk: NotRequired[bool]
+    open_ended: NotRequired[bool]
+    shared_with: NotRequired[list[str]]
+    deleted_at: NotRequired[str]
     type: NotRequired[str]
     retries: NotRequired[int | None]
     retry_seconds: NotRequired[int | None]
@@ -315,10 +372,14 @@ class LeaseAnswer(TypedDict):
 
 
 class OneLease(TypedDict):
-    """The answer about one lease; `reservations` only after a dry run: what it would have."""
+    """The answer about one lease; `reservations` only after a dry run: what it would have.
+
+    `held` only with `as_of`: what it held then, null for callers who may not see what leases have.
+    """
 
     lease: LeaseAnswer
     reservations: NotRequired[list[HolderAnswer]]
+    held: NotRequired[list[HeldThen] | None]
 
 
 class LeaseList(TypedDict):

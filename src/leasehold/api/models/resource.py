@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
 from leasehold.api.models.property import CHANGES, PROPERTIES
+from leasehold.api.versions import RESTRICTIONS
 
 if TYPE_CHECKING:
     from pydantic.config import JsonDict
 
 
-class ResourceCreation(RequestModel):
-    """The body of POST /v1/resources/{resource_type}: what the type needs to find the resource, and its properties."""
+def _describe_projects(schema: JsonDict) -> None:
+    described = schema["properties"]
+    projects: JsonDict = {
+        "type": ["array", "null"],
+        "items": {"type": "string", "minLength": 1, "maxLength": 255},
+        "minItems": 1,
+        "maxItems": MOST_PROJECTS,
+        "description": "From 1.3 on: the projects that alone may use it, null for all",
+    }
+    schema["properties"] = {**(described if isinstance(described, dict) else {}), "projects": projects}
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+class ResourceCreation(RequestModel):
+    """The body of POST /v1/resources/{resource_type}: what the type needs to find the resource, and its properties.
+
+    From 1.3 on `projects` are those that alone may use it, null for all; before, a key like those of the type.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True, json_schema_extra=_describe_projects)
 
     properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra=PROPERTIES)
 
@@ -34,6 +50,18 @@ class DisablingChange(RequestModel):
     disabled_reason: Reason | None = None
 
 
+MOST_PROJECTS = 1000
+Projects = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=255)]], Field(min_length=1, max_length=MOST_PROJECTS)
+]
+
+
+class RestrictionChange(RequestModel):
+    """The part of a request that says which projects alone may use a resource; null: all."""
+
+    projects: Projects | None
+
+
 Pool = Literal["reservation", "shared"]
 
 
@@ -43,22 +71,35 @@ class PoolChange(RequestModel):
     pool: Pool
 
 
-def _unless_absent(schema: JsonDict) -> None:
+def unless_absent(schema: JsonDict) -> None:
     """Take the default out of the description of a field: absent means that nothing changes."""
     del schema["default"]
+
+
+_SINCE_OF_CHANGE = {"projects": RESTRICTIONS}
 
 
 class ResourceChange(RequestModel):
     """The body of PUT /v1/resources/{resource_type}/{resource_id}: properties by name, null for those to remove.
 
     `disabled` takes it out of service or puts it back; a `disabled_reason` that is absent stays, and an empty one goes.
-    `pool` begins to move a host into that pool. At least a property, `disabled` or `pool` is there.
+    `pool` begins to move a host into that pool. From 1.3 on `projects` are those that alone may use it, null for all.
+    At least a property, `disabled`, `pool` or `projects` is there.
     """
 
     properties: dict[str, Any] = Field(default_factory=dict, json_schema_extra={**_CHANGED, "minProperties": 0})
-    disabled: bool = Field(default=False, json_schema_extra=_unless_absent)
+    disabled: bool = Field(default=False, json_schema_extra=unless_absent)
     disabled_reason: Reason | None = None
-    pool: Pool = Field(default="reservation", json_schema_extra=_unless_absent)
+    pool: Pool = Field(default="reservation", json_schema_extra=unless_absent)
+    projects: Projects | None = Field(default=None, json_schema_extra=unless_absent)
+
+    since = _SINCE_OF_CHANGE
+
+
+class RestrictedAnswer(TypedDict):
+    """The projects that alone may use a resource, from 1.3 on; null: all."""
+
+    projects: list[str] | None
 
 
 class DisabledAnswer(TypedDict):
@@ -99,6 +140,7 @@ class ResourceAnswer(TypedDict):
     pool: str
     pool_reason: str | None
     held_for: str | None
+    projects: NotRequired[list[str] | None]
 
 
 class OneResource(TypedDict):

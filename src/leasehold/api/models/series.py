@@ -8,11 +8,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from leasehold.api.models.base import RequestModel
+from leasehold.api.models.from_template import OF_SERIES, Template
 from leasehold.api.models.lease import (
     INSTEAD_OF_END,
     LASTING,
     MOST_RESERVATIONS,
-    SINCE_OF_WINDOW,
+    SINCE_OF_TEMPLATE,
     Date,
     Duration,
     HealPolicyWord,
@@ -43,8 +44,10 @@ class SeriesCreation(RequestModel):
     reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
     heal_policy: HealPolicyWord | None = None
     reminder_seconds: ReminderSeconds | None = None
+    template: Template = None
 
-    since = SINCE_OF_WINDOW
+    since = SINCE_OF_TEMPLATE
+    templated = OF_SERIES
     instead = INSTEAD_OF_END
 
 

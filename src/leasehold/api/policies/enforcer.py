@@ -13,13 +13,17 @@ from leasehold.api.policies import (
     availability,
     base,
     event_log,
+    feed,
     floatingip,
+    held_offer,
     host,
     lease,
     maintenance,
+    region,
     resource,
     series,
     subscription,
+    template,
 )
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import load, unset
@@ -31,7 +35,8 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_OURS = (base, lease, host, floatingip, resource, event_log, subscription, alarm, maintenance, series, availability)
+_NEWER = (event_log, subscription, alarm, maintenance, series, availability, held_offer, feed, template, region)
+_OURS = (base, lease, host, floatingip, resource, *_NEWER)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

@@ -17,11 +17,21 @@ USE_DISABLED = "leasehold:leases:use_disabled"
 GIVE_BACK = "leasehold:leases:give_back"
 BEST_EFFORT = "leasehold:leases:best_effort"
 ON_BEHALF = "leasehold:leases:on_behalf"
+OPEN_ENDED = "leasehold:leases:open_ended"
+SHARE = "leasehold:leases:share"
+GET_HISTORY = "leasehold:leases:get_history"
+GET_DELETED = "leasehold:leases:get_deleted"
 
 RULES = [
     owned(GET, READER_OR_ADMIN, "List leases, or show one.", "GET", "/v1/leases"),
     owned(POST, MEMBER_OR_ADMIN, "Create a lease.", "POST", "/v1/leases"),
-    owned(PUT, MEMBER_OR_ADMIN, "Amend a lease, or drop one of its reservations.", "PUT", "/v1/leases/{lease_id}"),
+    owned(
+        PUT,
+        MEMBER_OR_ADMIN,
+        "Amend a lease, or drop a reservation or a resource of it.",
+        "PUT",
+        "/v1/leases/{lease_id}",
+    ),
     owned(DELETE, MEMBER_OR_ADMIN, "Delete a lease.", "DELETE", "/v1/leases/{lease_id}"),
     policy.DocumentedRuleDefault(
         GET_RESOURCES,
@@ -75,6 +85,38 @@ RULES = [
         ADMIN,
         "Create a lease for another project (`project_id`), whose members then have it and whose limits count.",
         [{"path": "/v1/leases", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        SHARE,
+        MEMBER_OR_ADMIN,
+        "Let other projects use a lease (`shared_with`).",
+        [{"path": "/v1/leases/{lease_id}", "method": "PUT"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        OPEN_ENDED,
+        ADMIN,
+        "Ask for a lease without an end (`open_ended`), where the operators have such leases.",
+        [{"path": "/v1/leases", "method": "POST"}, {"path": "/v1/leases/{lease_id}", "method": "PUT"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        GET_HISTORY,
+        READER_OR_ADMIN,
+        "Show the changes of a lease, and what it was at a moment (`as_of`); what it held then only to who may do "
+        "leasehold:leases:get_resources too.",
+        [
+            {"path": "/v1/leases/{lease_id}/history", "method": "GET"},
+            {"path": "/v1/leases/{lease_id}", "method": "GET"},
+        ],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        GET_DELETED,
+        READER_OR_ADMIN,
+        "List deleted leases (`deleted`), and show the past of one.",
+        [{"path": "/v1/leases", "method": "GET"}, {"path": "/v1/leases/{lease_id}/history", "method": "GET"}],
         scope_types=SCOPE,
     ),
 ]

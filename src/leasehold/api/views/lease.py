@@ -5,15 +5,31 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+from leasehold.api.before_end import show_before_end
 from leasehold.api.dates import to_record, to_wire, to_wire_or_none
-from leasehold.api.versions import ENDINGS, HEAL_POLICY, LEASE_TYPES, REMINDERS, STATUS_REASON, Version
+from leasehold.api.versions import (
+    CHAINS,
+    DEFAULT_PROPERTIES,
+    ENDINGS,
+    HEAL_POLICY,
+    LAYOUTS,
+    LEASE_TYPES,
+    OPEN_ENDS,
+    PAST,
+    REMINDERS,
+    SHARING,
+    STATUS_REASON,
+    Version,
+)
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.no_show import NEVER
 from leasehold.model.states import LeaseStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
+from leasehold.resource_types.layout import KEYS, LaidOut
 from leasehold.resource_types.outliving import LIVING
 from leasehold.resource_types.shelving import shown_shelved
+from leasehold.resource_types.suspending import shown_suspended
 
 if TYPE_CHECKING:
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
@@ -66,6 +82,12 @@ def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sigh
         answer["reminder_seconds"] = DEFAULT if lease.reminders is None else list(lease.reminders)
     if version >= LEASE_TYPES:
         _add_type(answer, lease)
+    if version >= OPEN_ENDS:
+        answer["open_ended"] = lease.open_ended
+    if version >= SHARING:
+        answer["shared_with"] = lease.shared_with
+    if version >= PAST and lease.deleted_at is not None:
+        answer["deleted_at"] = str(to_record(lease.deleted_at))
     return answer
 
 
@@ -98,7 +120,7 @@ def _moment(event: Event) -> tuple[datetime, str]:
 def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
     """Return the common fields of the reservation, and those of its resource type.
 
-    From 1.2 on also how it ends, and what became of its servers and their images.
+    From 1.2 on also how it ends, and what became of its servers and their images; from 1.3 on its default properties.
     """
     common: ReservationAnswer = {
         "id": reservation.id,
@@ -115,7 +137,26 @@ def show_reservation(reservation: Reservation, types: ResourceTypes, version: Ve
     if version >= ENDINGS and types.gives_up(reservation):
         no_show = NEVER if reservation.no_show is None else reservation.no_show.after
         ends["no_show_seconds"] = int(no_show.total_seconds())
-    return cast("ReservationAnswer", {**ends, **types.view(reservation), **common})
+    answer = {**ends, **_own(reservation, types, version), **common}
+    if isinstance(answer.get("before_end"), str):
+        answer["before_end"] = show_before_end(version, answer["before_end"])
+    if version >= CHAINS and ends:
+        answer["suspended"] = shown_suspended(reservation.cloud)
+    if version >= DEFAULT_PROPERTIES:
+        default = reservation.default_properties
+        answer["default_properties"] = None if default is None else default.filter
+        answer["default_properties_applied"] = None if default is None else default.applied
+    return cast("ReservationAnswer", answer)
+
+
+def _own(reservation: Reservation, types: ResourceTypes, version: Version) -> dict[str, Any]:
+    """Return the fields of a reservation's type; how its resources lie is shown from 1.3 on, null where anyhow."""
+    own, found = types.view(reservation), types.find(reservation.resource_type)
+    if found is None or not issubclass(found.kind.schema, LaidOut):
+        return own
+    if version < LAYOUTS:
+        return {key: value for key, value in own.items() if key not in KEYS}
+    return {**dict.fromkeys(sorted(KEYS)), **own}
 
 
 def show_ending(reservation: Reservation) -> dict[str, Any]:

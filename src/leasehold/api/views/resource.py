@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from leasehold.api.dates import to_record
 
 if TYPE_CHECKING:
-    from leasehold.api.models.resource import DisabledAnswer, PoolAnswer, ResourceAnswer, ResourceTypeAnswer
+    from collections.abc import Mapping
+
+    from leasehold.api.models.resource import (
+        DisabledAnswer,
+        PoolAnswer,
+        ResourceAnswer,
+        ResourceTypeAnswer,
+        RestrictedAnswer,
+    )
     from leasehold.model.resource import Resource
     from leasehold.resource_types.registry import ResourceType
 
 
-def show_resource(resource: Resource) -> ResourceAnswer:
-    """Return what the cloud, the operator and the health check know about a resource."""
+def show_resource(resource: Resource, *, projects: bool = False) -> ResourceAnswer:
+    """Return what the cloud, the operator and the health check know about a resource, and which projects may use it."""
+    since_1_3: Mapping[str, object] = show_restricted(resource) if projects else {}
+    return cast(
+        "ResourceAnswer",
+        {**_shown(resource), **show_disabled(resource), **show_pool(resource), **since_1_3},
+    )
+
+
+def _shown(resource: Resource) -> dict[str, object]:
     return {
         "id": resource.id,
         "resource_type": resource.type,
@@ -26,9 +42,12 @@ def show_resource(resource: Resource) -> ResourceAnswer:
         "health": resource.health,
         "created_at": to_record(resource.created_at),
         "updated_at": to_record(resource.updated_at),
-        **show_disabled(resource),
-        **show_pool(resource),
     }
+
+
+def show_restricted(resource: Resource) -> RestrictedAnswer:
+    """Return which projects alone may use the resource; None: all."""
+    return {"projects": None if resource.projects is None else sorted(resource.projects)}
 
 
 def show_disabled(resource: Resource) -> DisabledAnswer:

@@ -45,6 +45,7 @@ TASK = "OS-EXT-STS:task_state"
 DELETING = ("deleting", "soft-deleting")
 SHELVING = frozenset({"shelving", "shelving_image_pending_upload", "shelving_image_uploading"})
 """What Nova does until a server is SHELVED. It may go on and offload it: a further task of a SHELVED server."""
+SUSPENDING = "suspending"
 DELETED = ("DELETED", "SOFT_DELETED")
 PREEMPTIBLE = "blazar:preemptible"
 ONE_BY_ONE = 10
@@ -117,6 +118,10 @@ class OpenStackServers:
         """Request that a shelved server leaves its host; does nothing when it is gone."""
         self._act("servers.offload", server_id, "shelveOffload")
 
+    def suspend(self, server_id: str) -> None:
+        """Request that a server is suspended; does nothing when it is gone."""
+        self._act("servers.suspend", server_id, "suspend")
+
     def _act(self, call: str, server_id: str, action: str) -> None:
         path, fine = f"{PATH}/{server_id}/action", (HTTPStatus.NOT_FOUND,)
         self._nova.call(call, "POST", path, WITH_FLAVOR_ID, json={action: None}, fine=fine)
@@ -171,7 +176,9 @@ def _is_preemptible(row: Mapping[str, Any]) -> bool:
 def _status(row: Mapping[str, Any]) -> str:
     if row[TASK] in DELETING or row["status"] in DELETED:
         return "DELETING"
-    return "SHELVING" if row[TASK] in SHELVING else str(row["status"])
+    if row[TASK] in SHELVING:
+        return "SHELVING"
+    return "SUSPENDING" if row[TASK] == SUSPENDING else str(row["status"])
 
 
 def _read(row: Mapping[str, Any]) -> Server:

@@ -17,7 +17,7 @@ from leasehold.cloud.sandbox.flavors import find_flavor
 from leasehold.cloud.sandbox.hosts import read_hosts, read_providers
 from leasehold.cloud.sandbox.port import MOVING, STILL_THERE
 from leasehold.cloud.sandbox.scheduler import HostState, Needs, choose, needs_of
-from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, usages
+from leasehold.cloud.sandbox.tables import aggregates, hints, hypervisors, moves, servers, shelved, suspended, usages
 from leasehold_nova.decision import PREEMPTIBLE_KEY, FilterOptions, Request, truthy
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ FORGET_PLACE = tuple(
     delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (usages, moves)
 )
 _FORGET_REST = tuple(
-    delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True))) for table in (hints, shelved)
+    delete(table).where(table.c.server_id.in_(bindparam("numbers", expanding=True)))
+    for table in (hints, shelved, suspended)
 )
 _FORGET_SERVERS = delete(servers).where(servers.c.id.in_(bindparam("numbers", expanding=True)))
 

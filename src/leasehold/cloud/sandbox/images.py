@@ -39,6 +39,7 @@ _OF_ID = _ORDERED.where(snapshots.c.id == bindparam("number"))
 _OF_SERVER = _ORDERED.where(snapshots.c.server_id == bindparam("server"))
 _OF_RESERVATION = _ORDERED.where(snapshots.c.reservation_id == bindparam("reservation"))
 _SERVER = select(servers.c.status).where(servers.c.id == bindparam("server"), STILL_THERE)
+_COPIED = frozenset({"ACTIVE", "SUSPENDED"})
 _OF_SHELVED = _OF_SERVER.where(snapshots.c.reservation_id == "", _OWNER == SERVICE)
 """An image of a reservation names it; what shelving has made names none."""
 _FORGET = delete(snapshots).where(snapshots.c.id.in_(bindparam("numbers", expanding=True)))
@@ -63,7 +64,7 @@ class SandboxImages(Port):
             server = connection.execute(_SERVER, {"server": server_id, "now": now}).one_or_none()
             if server is None:
                 raise CloudPermanentError(f"{call}: there is no server {server_id}")
-            if server.status != "ACTIVE":
+            if server.status not in _COPIED:
                 raise CloudTransientError(f"{call}: server {server_id} is {server.status}")
             ready_at = now + timedelta(seconds=setting(connection, UPLOAD_SECONDS, 0))
             _store(connection, server_id, project_id, name, metadata, now, ready_at)

@@ -24,7 +24,8 @@ from leasehold.cloud.sandbox.port import (
     utc_now,
 )
 from leasehold.cloud.sandbox.shelving import OFFLOADED, SHELVED, offload, shelve, unshelve
-from leasehold.cloud.sandbox.tables import servers, shelved
+from leasehold.cloud.sandbox.suspending import SUSPENDED, resume, suspend
+from leasehold.cloud.sandbox.tables import servers, shelved, suspended
 from leasehold.db.engine import reading, writing
 from leasehold_nova.decision import FilterOptions
 
@@ -39,13 +40,16 @@ if TYPE_CHECKING:
 DELETE_SECONDS = "server_delete_seconds"
 MIGRATE_SECONDS = "server_migrate_seconds"
 SHELVE_SECONDS = "server_shelve_seconds"
+SUSPEND_SECONDS = "server_suspend_seconds"
 
 _SHELVING = exists().where(shelved.c.server_id == servers.c.id, shelved.c.done_at > bindparam("now"))
+_SUSPENDING = exists().where(suspended.c.server_id == servers.c.id, suspended.c.done_at > bindparam("now"))
 _SHOWN = {
     "service_host": HOST_NOW.label("service_host"),
     "status": case(
         (and_(MOVING, servers.c.status == "ACTIVE"), "MIGRATING"),
         (and_(_SHELVING, servers.c.status == SHELVED), "SHELVING"),
+        (and_(_SUSPENDING, servers.c.status == SUSPENDED), "SUSPENDING"),
         (servers.c.status == OFFLOADED, "SHELVED_OFFLOADED"),
         else_=servers.c.status,
     ).label("status"),
@@ -140,6 +144,20 @@ class SandboxServers(Port):
         with writing(self.engine) as connection:
             offload(connection, server_id, self.clock())
 
+    @verb
+    def suspend(self, server_id: str) -> None:
+        """Suspend a server: at once, or after `server_suspend_seconds` in status SUSPENDING."""
+        now = self.clock()
+        with writing(self.engine) as connection:
+            done_at = now + timedelta(seconds=setting(connection, SUSPEND_SECONDS, 0))
+            suspend(connection, server_id, now, done_at)
+
+    def resume(self, server_id: str) -> Server:
+        """Let a suspended server run again, as a user of its project does; raises CloudError as `suspending.resume`."""
+        with database_errors("servers.resume"), writing(self.engine) as connection:
+            resume(connection, server_id, self.clock())
+        return self.find(server_id)[0]
+
     def unshelve(self, server_id: str) -> Server:
         """Bring an offloaded server back, as a user of its project does; raises CloudError as `shelving.unshelve`."""
         with database_errors("servers.unshelve"), locked(self.engine, SCHEDULER) as connection:
@@ -209,6 +227,10 @@ class SandboxServers(Port):
     def take_to_shelve(self, seconds: float) -> None:
         """Make every server that is shelved from now on be SHELVING for `seconds`; 0 means at once."""
         change_setting(self.engine, SHELVE_SECONDS, seconds)
+
+    def take_to_suspend(self, seconds: float) -> None:
+        """Make every server that is suspended from now on be SUSPENDING for `seconds`; 0 means at once."""
+        change_setting(self.engine, SUSPEND_SECONDS, seconds)
 
     def _read(self, statement: Select[Any], values: Mapping[str, Any]) -> Sequence[Server]:
         with reading(self.engine) as connection:

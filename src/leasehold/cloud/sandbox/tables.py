@@ -273,6 +273,15 @@ shelved = Table(
 )
 """The servers that are shelved: from when, and what they used by resource class, which they will need again."""
 
+suspended = Table(
+    "sandbox_suspended",
+    metadata,
+    Column("server_id", ForeignKey("sandbox_servers.id", ondelete="CASCADE"), primary_key=True),
+    Column("done_at", UtcDateTime, nullable=False),
+    **EXACT,
+)
+"""The servers that are suspended, and from when."""
+
 claims = Table(
     "sandbox_claims",
     metadata,

@@ -48,7 +48,7 @@ def audit_database(connection: Connection, now: datetime) -> list[Finding]:
 def audit_leases(connection: Connection, now: datetime) -> list[Finding]:
     """Return the inconsistencies in the leases and their tasks; much faster than checking all allocations."""
     found: list[Finding] = []
-    leases = each_lease(connection, None)
+    leases = each_lease(connection, None, offered=None)
     while chunk := list(islice(leases, CHUNK)):
         work = work_for(connection, LEASE, [lease.id for lease in chunk])
         found += (finding for lease in chunk for finding in (*_statuses(lease), *_deferred(lease, work, now)))
@@ -111,7 +111,7 @@ def _statuses(lease: Lease) -> Iterator[Finding]:
             yield _disagreement(lease, f"it has no event {kind}")
         elif event.status not in allowed:
             yield _disagreement(lease, f"its event {kind} is {event.status}")
-        elif event.time != (lease.window.start if kind is EventType.START else lease.window.end):
+        elif event.time != (lease.begins if kind is EventType.START else lease.window.end):
             yield _disagreement(lease, f"its event {kind} has another time than the lease")
 
 

@@ -10,12 +10,13 @@ from leasehold.calendar.profile import Units
 from leasehold.cloud.ports import Flavor
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.use import Use
-from leasehold.resource_types.fields import Affinity, Amount, Identifier, RequestBody, known_fields, read
+from leasehold.resource_types.fields import Affinity, Amount, Identifier, known_fields, read
 from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.layout import KEYS, LaidOut, Layout
 from leasehold.resource_types.slots.changes import check_only_more
 from leasehold.resource_types.slots.hosts import OfHosts
 from leasehold.resource_types.slots.names import cloud_names
-from leasehold.resource_types.slots.placing import explain, place, spread_of
+from leasehold.resource_types.slots.placing import Way, allocate, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.kind import Search
 
 
-class FlavorBody(RequestBody):
-    """Room for `amount` instances of the flavor `flavor_id`."""
+class FlavorBody(LaidOut):
+    """Room for `amount` instances of the flavor `flavor_id`, on hosts that lie together or apart."""
 
     flavor_id: Identifier
     amount: Amount
@@ -53,6 +54,8 @@ class FlavorRequest:
     required: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     captured: str | None = None
+    together: str | None = None
+    apart: str | None = None
 
 
 class FlavorKind(OfHosts, Kind[FlavorRequest]):
@@ -70,11 +73,21 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
         if request.affinity is not None:
             message = "A flavor reservation has no affinity; leave it out or use virtual:instance."
             raise ConflictError(message, field="affinity")
+        self.layout(request).check()
         return request
+
+    def layout(self, request: FlavorRequest) -> Layout:
+        """Return how the hosts of the instances lie to each other."""
+        return Layout(request.together, request.apart)
+
+    def expressions(self, request: FlavorRequest) -> Mapping[str, str]:
+        """Return the expressions of the layout."""
+        return self.layout(request).expressions()
 
     def store(self, request: FlavorRequest) -> dict[str, Any]:
         """Return the request, and the source flavor if it is known, as JSON values."""
         stored = {"flavor_id": request.flavor_id, "amount": request.amount, "affinity": request.affinity}
+        stored |= {name: text for name, text in asdict(self.layout(request)).items() if text is not None}
         if request.source is not None:
             stored |= {
                 "flavor": _store_flavor(request.source),
@@ -97,9 +110,9 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
         """Return the request with the given keys changed; another flavor, which Blazar refuses, is resolved again."""
         before = self.load(reservation.request)
         asked = {"flavor_id": before.flavor_id, "amount": before.amount, "affinity": before.affinity}
-        request = self.parse({**asked, **raw})
+        request = self.parse({**asked, **asdict(self.layout(before)), **raw})
         if request.flavor_id == before.flavor_id:
-            request = replace(before, amount=request.amount)
+            request = replace(before, amount=request.amount, **asdict(self.layout(request)))
         check_only_more(reservation, self.store(request))
         return request
 
@@ -109,18 +122,22 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
 
     def allocate(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Sequence[Pick] | Refusal:
         """Place the slots on hosts that have the flavor's resource classes and traits."""
-        demand, amount, spread = request.demand, request.amount, spread_of(None)
-        matches = _able(request, search.snapshot)
-        picks = place(demand, amount, spread, search, matches)
-        return explain(self.name, demand, amount, spread, search, matches) if picks is None else picks
+        how = Way(self.name, request.demand, spread_of(None), self.layout(request))
+        return allocate(how, request.amount, search, self.matching(request, search))
 
     def units(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Units:
-        """Return the slots of the flavor."""
-        return Units(_able(request, search.snapshot), request.demand)
+        """Return the slots of the flavor; where they lie apart, a host counts one."""
+        return Units(self.matching(request, search), request.demand, None if request.apart is None else 1)
+
+    def matching(self, request: FlavorRequest, search: Search[FlavorRequest]) -> Mask:
+        """Return the mask of the enrolled hosts that have the flavor's traits, and a place in the layout."""
+        able = _able(request, search.snapshot)
+        return able & super().matching(request, search) if self.layout(request) else able
 
     def fits(self, request: FlavorRequest, resource: Resource) -> bool:
-        """Return whether the host has all the required traits and none of the forbidden ones."""
-        return resource.traits.issuperset(request.required) and resource.traits.isdisjoint(request.forbidden)
+        """Return whether the host has all required traits, no forbidden one, and a place in the layout."""
+        able = resource.traits.issuperset(request.required) and resource.traits.isdisjoint(request.forbidden)
+        return able and super().fits(request, resource)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the same fields as an instance reservation; the source flavor is text in `resource_properties`."""
@@ -133,6 +150,7 @@ class FlavorKind(OfHosts, Kind[FlavorRequest]):
             "disk_gb": source["disk_gb"],
             "affinity": None,
             "resource_properties": request.get("captured") or json.dumps(source, sort_keys=True),
+            **{key: request[key] for key in sorted(KEYS & request.keys())},
             **cloud_names(reservation),
         }
 

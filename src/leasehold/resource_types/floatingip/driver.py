@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import HeldError, TakenError
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, Wanted, mark_of
+from leasehold.resource_types.driver import Driver, User, Wanted, mark_of
 from leasehold.resource_types.floatingip.audit import TAG, audit_addresses, audit_ports, tagged_addresses
 from leasehold.resource_types.floatingip.enrolment import FloatingIpDescription, discover
 from leasehold.resource_types.floatingip.health import CHANGES, health_of
@@ -16,7 +16,7 @@ from leasehold.resource_types.floatingip.kind import FloatingIpRequest
 from leasehold.resource_types.floatingip.late_addresses import place_of, remove_if_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, CloudTransientError, FloatingIp
     from leasehold.conf.settings import CloudSettings
@@ -34,6 +34,7 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
     """Creates the addresses in the project at the start, and removes them at the end."""
 
     description = FloatingIpDescription
+    vacates = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:  # noqa: ARG002 - the driver's contract
         """Find the address `floating_ip_address` in the network `floating_network_id`."""
@@ -85,6 +86,16 @@ class FloatingIpDriver(Driver[FloatingIpRequest]):
             ]
         )
         return {}
+
+    def uses(self, cloud: Cloud, job: Job[FloatingIpRequest]) -> Mapping[int, Collection[User]]:
+        """Return the port that has an address, if one has it."""
+        there = {_key(found): found for found in cloud.networks.list_floating_ips(mark_of(job.name))}
+        users: dict[int, list[User]] = {}
+        for held in job.holdings:
+            found = there.get(place_of(held.resource))
+            if found is not None and found.port_id is not None:
+                users[held.allocation_id] = [User(found.port_id, found.project_id)]
+        return users
 
     def occupied(self, cloud: Cloud, job: Job[FloatingIpRequest]) -> frozenset[int]:
         """Return the allocations of addresses that failed and that the project still has."""

@@ -130,6 +130,12 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         """Return the number of named addresses."""
         return len(request.required_floatingips)
 
+    def without(self, request: FloatingIpRequest, amount: int, resource: Resource) -> FloatingIpRequest:
+        """Return the request without the address, which it may name."""
+        address = resource.attributes["floating_ip_address"]
+        named = tuple(each for each in request.required_floatingips if each != address)
+        return FloatingIpRequest(request.network_id, amount, named)
+
     def heal(
         self, request: FloatingIpRequest, amount: int, search: Search[FloatingIpRequest]
     ) -> Sequence[Pick] | Refusal:
@@ -153,7 +159,7 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         return Units(_in_network(request, search))
 
     def allocate(self, request: FloatingIpRequest, search: Search[FloatingIpRequest]) -> Sequence[Pick] | Refusal:
-        """Take the named addresses, then those held, then the lowest-numbered free ones of the network."""
+        """Take the named addresses, then those held, then free ones of the network in the weigher's order."""
         snapshot = search.snapshot
         of_network = _in_network(request, search)
         free = snapshot.free(search.padded)
@@ -167,9 +173,12 @@ class FloatingIpKind(Kind[FloatingIpRequest]):
         if int((usable & named).sum()) < len(request.required_floatingips):
             return _refusal(request, search, of_network, usable, named, held)
         order = np.lexsort((snapshot.numbers, ~held, ~named))
-        chosen = order[usable[order]][: request.amount]
+        chosen = order[usable[order]]
         if len(chosen) < request.amount:
             return _refusal(request, search, of_network, usable, named, held)
+        first = int((named | held)[chosen].sum())
+        fresh = snapshot.ordered(chosen[first:], search.padded, self.name)
+        chosen = np.concatenate([chosen[:first], fresh])[: request.amount]
         return [Pick(int(number)) for number in snapshot.numbers[chosen]]
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudTransientError, StrangersError
 from leasehold.model.membership import Membership
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, Wanted
-from leasehold.resource_types.end_actions import action_of
+from leasehold.resource_types.driver import Driver, User, Wanted, users_of
+from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.host import drawing
 from leasehold.resource_types.host.audit import TASK, audit_membership
 from leasehold.resource_types.host.enrolment import (
@@ -76,6 +76,7 @@ class HostDriver(Driver[HostRequest]):
     outlives = True
     gives_back = True
     gives_up = True
+    vacates = True
 
     def discover(self, cloud: Cloud, settings: CloudSettings, description: Mapping[str, Any]) -> Discovery:
         """Find the hypervisor with the exact hostname or id `name`, for the `pool`."""
@@ -186,7 +187,8 @@ class HostDriver(Driver[HostRequest]):
             arriving = hosts - (aggregate.hosts - on_the_way(cloud, job, aggregate))
             steps = [partial(occupy, cloud, job, host, aggregate.hosts) for host in sorted(arriving)]
             steps += [partial(leave, cloud, job, host) for host in sorted(aggregate.hosts - hosts)]
-            steps += [partial(unclaim, cloud, job, host) for host in sorted(names_of(job.former) - aggregate.hosts)]
+            gone = names_of((*job.former, *job.left)) - aggregate.hosts
+            steps += [partial(unclaim, cloud, job, host) for host in sorted(gone)]
             if job.reservation.no_show is not None and job.reservation.no_show.claims:
                 steps += [partial(unclaim, cloud, job, host) for host in sorted(hosts - arriving)]
             do_all(steps, patient=False)
@@ -221,17 +223,23 @@ class HostDriver(Driver[HostRequest]):
         held = job.holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
 
+    def uses(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[int, Collection[User]]:
+        """Return the servers on the hosts, of every project; one listing for all of them."""
+        held = (*job.holdings, *job.left)
+        there = self.guests(cloud, [each.resource for each in held])
+        return {each.allocation_id: users_of(there[each.resource.number]) for each in held}
+
     def give_up(self, cloud: Cloud, job: Job[HostRequest], holding: Holding) -> bool:
         """Move the host into the free pool, if nothing is on its way to it."""
         return give_up(cloud, job, holding.resource.attributes["service_name"])
 
     def before_end(self, cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
-        """Do the end action that the reservation asks for with the servers on its hosts."""
-        action = action_of(job.request.before_end, job.settings)
-        if action is None:
+        """Do the end actions that the reservation asks for with the servers on its hosts."""
+        chain = chain_of(job.request.before_end, job.settings)
+        if not chain:
             return {}
         aggregate = cloud.aggregates.get(job.name)
-        return action.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
+        return chain.warn(cloud, job, servers_on(cloud, aggregate.hosts if aggregate else ()))
 
 
 def _binary(payload: Mapping[str, Any]) -> Any:

@@ -67,8 +67,21 @@ def discovered(cloud: Cloud, settings: CloudSettings, resources: Sequence[Resour
         hypervisor = there.get(each.attributes["hypervisor_hostname"])
         inventories = {} if hypervisor is None else cloud.providers.inventories(hypervisor.hypervisor_hostname)
         if hypervisor is not None and inventories:
-            found[each.number] = _read(cloud, settings, hypervisor, inventories)
+            found[each.number] = _in_its_own_zone(_read(cloud, settings, hypervisor, inventories), each, settings)
     return found
+
+
+def _in_its_own_zone(found: Discovery, resource: Resource, settings: CloudSettings) -> Discovery:
+    """Return what was found with the zone as it was, where the zone is that of a lease.
+
+    While a reservation has the host, Nova shows the zone of the reservation's aggregate, which says nothing about the
+    host: others ask for the zone that it has when it is free.
+    """
+    prefix = settings.zone_prefix
+    if not prefix or not str(found.attributes["availability_zone"]).startswith(prefix):
+        return found
+    before = {"availability_zone": resource.attributes.get("availability_zone", "")}
+    return replace(found, attributes={**found.attributes, **before})
 
 
 def _read(cloud: Cloud, settings: CloudSettings, host: Hypervisor, inventories: Mapping[str, Inventory]) -> Discovery:

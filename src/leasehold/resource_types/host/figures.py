@@ -23,7 +23,10 @@ def sized(
     flavors = {each: cloud.flavors.get(each) for each in sorted(wanted)}
     sizes = {each: None if flavor is None else amounts_of(flavor) for each, flavor in flavors.items()}
     return {
-        number: [Guest(each.id, each.status, stays_on_draw(each, settings), sizes[each.flavor_id]) for each in found]
+        number: [
+            Guest(each.id, each.status, stays_on_draw(each, settings), sizes[each.flavor_id], each.created_at)
+            for each in found
+        ]
         for number, found in servers.items()
     }
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.resource_types.attempts import do_all, for_each
+from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited
 from leasehold.resource_types.driver import GUESTS, LearnedError
-from leasehold.resource_types.end_actions import action_of
+from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.host.emptying import users_of
 from leasehold.resource_types.host.moving import expel, give_back, names_of, provider_of, servers_on, unclaim
-from leasehold.resource_types.images import Awaited
-from leasehold.resource_types.outliving import CLOSED
+from leasehold.resource_types.outliving import closed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +33,7 @@ POOL_KEY = "leasehold:pool"
 def ensure_aggregate(cloud: Cloud, job: Job[HostRequest]) -> Aggregate:
     """Make the aggregate of a reservation as it is while the reservation lasts, and return it."""
     settings, owner = job.settings, {job.settings.owner_key: job.project_id}
+    owner |= {project: str(may).lower() for project, may in job.reservation.shares.items()}
     if not job.reservation.ending.gives_back:
         return cloud.aggregates.ensure(job.name, f"{settings.zone_prefix}{job.name}", owner)
     found = cloud.aggregates.get(job.name)
@@ -45,14 +46,14 @@ def ensure_aggregate(cloud: Cloud, job: Job[HostRequest]) -> Aggregate:
 def hand_over(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
     """Move all hosts of a reservation into the free pool, with their servers, and delete its aggregate.
 
-    Returns the facts of its end action.
+    Returns the facts of its end actions.
 
     Raises LearnedError with the hosts that have servers, before any is moved, and CloudTransientError while an image is
-    made or servers are being removed from a host that has no others.
+    made, or servers are being suspended, or servers are being removed from a host that has no others.
     """
-    aggregate, awaited = cloud.aggregates.get(job.name), Awaited()
+    aggregate, awaited = cloud.aggregates.get(job.name), NOTHING_AWAITED
     if aggregate is not None:
-        cloud.aggregates.ensure(job.name, aggregate.zone, {job.settings.owner_key: CLOSED})
+        cloud.aggregates.ensure(job.name, aggregate.zone, closed(job))
         awaited = _awaited(cloud, job, aggregate)
         awaited.say()
         _store_guests(cloud, job, aggregate)
@@ -64,8 +65,8 @@ def hand_over(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
 
 
 def _awaited(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> Awaited:
-    action = action_of(job.request.before_end, job.settings)
-    return Awaited() if action is None else action.awaited(cloud, job, servers_on(cloud, aggregate.hosts))
+    chain = chain_of(job.request.before_end, job.settings)
+    return chain.awaited(cloud, job, servers_on(cloud, aggregate.hosts)) if chain else NOTHING_AWAITED
 
 
 def _store_guests(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import AfterValidator, WithJsonSchema
-
-from leasehold.model.end_action import DEFAULT, EndAction
+from leasehold.model.end_action import DEFAULT, EndAction, words_of
 from leasehold.model.errors import InvalidInputError
 from leasehold.model.resource import HOST
-from leasehold.resource_types.fields import Amount, ExpressionText, RequestBody, read
+from leasehold.resource_types.ending import BeforeEndOfHosts, check_suspending
+from leasehold.resource_types.fields import Amount, ExpressionText, read
+from leasehold.resource_types.layout import LaidOut, Layout, in_store
 from leasehold.resource_types.slots.hosts import OfHosts
 from leasehold.resource_types.whole import WholeKind
 
@@ -20,25 +20,14 @@ if TYPE_CHECKING:
     from leasehold.model.ending import Ending
 
 
-def _end_action(text: str) -> str:
-    if text != DEFAULT and text not in set(EndAction):
-        message = f"it has to be {' or '.join(repr(word) for word in _END_ACTIONS)}"
-        raise ValueError(message)
-    return text
-
-
-_END_ACTIONS = [*(each.value for each in EndAction), DEFAULT]
-EndActionText = Annotated[str, AfterValidator(_end_action), WithJsonSchema({"type": "string", "enum": _END_ACTIONS})]
-
-
-class HostBody(RequestBody):
-    """Between `min` and `max` hosts that match both expressions."""
+class HostBody(LaidOut):
+    """Between `min` and `max` hosts that match both expressions, and lie together or apart."""
 
     min: Amount
     max: Amount
     hypervisor_properties: ExpressionText
     resource_properties: ExpressionText
-    before_end: EndActionText = DEFAULT
+    before_end: BeforeEndOfHosts = DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +39,8 @@ class HostRequest:
     hypervisor_properties: str
     resource_properties: str
     before_end: str = DEFAULT
+    together: str | None = None
+    apart: str | None = None
 
 
 class HostKind(OfHosts, WholeKind[HostRequest]):
@@ -71,11 +62,21 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
         if request.max < request.min:
             message = f"The value of max ({request.max}) must not be less than min ({request.min})."
             raise InvalidInputError(message, field="max")
+        self.layout(request).check()
         return request
 
+    def store(self, request: HostRequest) -> dict[str, Any]:
+        """Return the fields as JSON values; those of no layout are absent."""
+        return in_store(super().store(request))
+
+    def layout(self, request: HostRequest) -> Layout:
+        """Return how the hosts lie to each other."""
+        return Layout(request.together, request.apart)
+
     def check_ending(self, request: HostRequest, ending: Ending) -> None:
-        """Refuse to shelve servers that are to stay on their hosts."""
-        if ending.gives_back and request.before_end == EndAction.SHELVE:
+        """Refuse to shelve servers that are to stay on their hosts, and to suspend those that are deleted at once."""
+        check_suspending(request.before_end, ending)
+        if ending.gives_back and EndAction.SHELVE in words_of(request.before_end):
             message = (
                 "With on_end 'give_back' servers stay on their hosts and are not shelved: leave on_end out, or ask for "
                 "another before_end."
@@ -95,8 +96,9 @@ class HostKind(OfHosts, WholeKind[HostRequest]):
         return replace(request, min=amount, max=amount)
 
     def expressions(self, request: HostRequest) -> Mapping[str, str]:
-        """Return both expressions, which share one namespace."""
+        """Return both expressions, and those of the layout; they share one namespace."""
         return {
             "hypervisor_properties": request.hypervisor_properties,
             "resource_properties": request.resource_properties,
+            **self.layout(request).expressions(),
         }

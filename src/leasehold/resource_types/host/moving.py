@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from leasehold.cloud.ports import CloudPermanentError, CloudTransientError, StrangersError
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all, for_each
-from leasehold.resource_types.end_actions import action_of
+from leasehold.resource_types.awaiting import NOTHING_AWAITED, Awaited
+from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.host.emptying import await_end, is_unused, prove_empty
-from leasehold.resource_types.images import NOTHING_AWAITED, Awaited
-from leasehold.resource_types.outliving import CLOSED, say_living
+from leasehold.resource_types.outliving import closed, say_living
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,11 +36,11 @@ def on_the_way(cloud: Cloud, job: Job[HostRequest], aggregate: Aggregate) -> fro
 
 
 def leave(cloud: Cloud, job: Job[HostRequest], host: str) -> None:
-    """Take a host out of the reservation, unless it is a vacated host with servers."""
+    """Take a host out of the reservation, unless it is a vacated host with servers, or with some on their way to it."""
     if host not in names_of(job.left):
         _vacate(cloud, job, host)
     elif not cloud.servers.on_host(host):
-        give_back(cloud, job, host)
+        give_up(cloud, job, host)
 
 
 def occupy(cloud: Cloud, job: Job[HostRequest], host: str, members: Collection[str]) -> None:
@@ -156,20 +156,20 @@ def _remove_servers(
 
 
 def dissolve(cloud: Cloud, job: Job[HostRequest]) -> Mapping[str, Any]:
-    """Give all hosts of a reservation back and delete its aggregate; return the facts of its end action.
+    """Give all hosts of a reservation back and delete its aggregate; return the facts of its end actions.
 
     Raises CloudTransientError until that is done.
     """
     aggregate = cloud.aggregates.get(job.name)
     hosts, vacated = names_of(job.all_holdings), aggregate.hosts if aggregate else frozenset[str]()
-    action = action_of(job.request.before_end, job.settings)
-    if aggregate is not None and action is not None and action.closes:
-        cloud.aggregates.ensure(job.name, aggregate.zone, {job.settings.owner_key: CLOSED})
+    chain = chain_of(job.request.before_end, job.settings)
+    if aggregate is not None and chain.closes:
+        cloud.aggregates.ensure(job.name, aggregate.zone, closed(job))
     # The servers on a host that was put into the aggregate by hand are not the reservation's.
-    awaited = NOTHING_AWAITED if action is None else action.awaited(cloud, job, servers_on(cloud, vacated & hosts))
+    awaited = chain.awaited(cloud, job, servers_on(cloud, vacated & hosts)) if chain else NOTHING_AWAITED
     living = {} if aggregate is None else _living(cloud, job, aggregate.hosts)
     steps = [partial(_vacate, cloud, job, host, awaited) for host in sorted(vacated - living.keys())]
-    do_all([awaited.say, partial(say_living, job, sum(living.values())), *steps])
+    do_all([awaited.say, partial(say_living, job, sum(living.values()), awaited.facts), *steps])
     cloud.aggregates.delete(job.name)
     for_each(hosts - vacated, partial(unclaim, cloud, job), patient=True)
     # A boot that passed the scheduler before the claim and is slower than all of this may still land. The host is not
@@ -196,7 +196,7 @@ def _living(cloud: Cloud, job: Job[HostRequest], members: Collection[str]) -> Ma
     """Return the number of servers that live on after the end, by host; the aggregate is closed to new ones first."""
     if job.kept_until is None:
         return {}
-    cloud.aggregates.ensure(job.name, f"{job.settings.zone_prefix}{job.name}", {job.settings.owner_key: CLOSED})
+    cloud.aggregates.ensure(job.name, f"{job.settings.zone_prefix}{job.name}", closed(job))
     ours = sorted(names_of(job.all_holdings).intersection(members))
     return {host: number for host in ours if (number := len(cloud.servers.on_host(host)))}
 

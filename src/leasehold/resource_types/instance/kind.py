@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from leasehold.calendar.profile import Units
 from leasehold.model.use import Use
-from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, RequestBody, Size, read
+from leasehold.resource_types.fields import Affinity, Amount, ExpressionText, Size, read
 from leasehold.resource_types.kind import Kind
+from leasehold.resource_types.layout import LaidOut, Layout, in_store
 from leasehold.resource_types.slots.changes import check_only_more
 from leasehold.resource_types.slots.hosts import OfHosts
 from leasehold.resource_types.slots.names import SERVER_GROUP, cloud_names
-from leasehold.resource_types.slots.placing import explain, place, spread_of
+from leasehold.resource_types.slots.placing import Way, allocate, spread_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.kind import Search
 
 
-class InstanceBody(RequestBody):
-    """Room for `amount` instances of one size."""
+class InstanceBody(LaidOut):
+    """Room for `amount` instances of one size, on hosts that lie together or apart."""
 
     amount: Amount
     vcpus: Amount
@@ -48,6 +49,8 @@ class InstanceRequest:
     affinity: bool | None
     resource_properties: str
     server_group_id: str | None = None
+    together: str | None = None
+    apart: str | None = None
 
     @property
     def demand(self) -> dict[str, int]:
@@ -66,11 +69,17 @@ class InstanceKind(OfHosts, Kind[InstanceRequest]):
 
     def parse(self, raw: Mapping[str, Any]) -> InstanceRequest:
         """Read a request."""
-        return InstanceRequest(**read(InstanceBody, raw).model_dump())
+        request = InstanceRequest(**read(InstanceBody, raw).model_dump())
+        self.layout(request).check(request.affinity)
+        return request
+
+    def layout(self, request: InstanceRequest) -> Layout:
+        """Return how the hosts of the instances lie to each other."""
+        return Layout(request.together, request.apart)
 
     def store(self, request: InstanceRequest) -> dict[str, Any]:
-        """Return the fields as JSON values; without a server group, its key is absent."""
-        stored = super().store(request)
+        """Return the fields as JSON values; without a server group or a layout, their keys are absent."""
+        stored = in_store(super().store(request))
         if request.server_group_id is None:
             del stored[SERVER_GROUP]
         return stored
@@ -83,8 +92,8 @@ class InstanceKind(OfHosts, Kind[InstanceRequest]):
         return request
 
     def expressions(self, request: InstanceRequest) -> Mapping[str, str]:
-        """Return `resource_properties`."""
-        return {"resource_properties": request.resource_properties}
+        """Return `resource_properties`, and the expressions of the layout."""
+        return {"resource_properties": request.resource_properties, **self.layout(request).expressions()}
 
     def use(self, request: InstanceRequest) -> Use:
         """Return the vCPUs and the memory of all instances."""
@@ -93,13 +102,13 @@ class InstanceKind(OfHosts, Kind[InstanceRequest]):
     def allocate(self, request: InstanceRequest, search: Search[InstanceRequest]) -> Sequence[Pick] | Refusal:
         """Place the slots, keeping held slots where they are if possible."""
         matches = self.matching(request, search)
-        spread = spread_of(request.affinity)
-        picks = place(request.demand, request.amount, spread, search, matches)
-        return explain(self.name, request.demand, request.amount, spread, search, matches) if picks is None else picks
+        how = Way(self.name, request.demand, spread_of(request.affinity), self.layout(request))
+        return allocate(how, request.amount, search, matches)
 
     def units(self, request: InstanceRequest, search: Search[InstanceRequest]) -> Units:
-        """Return the slots; with `affinity: false` a host counts one."""
-        return Units(self.matching(request, search), request.demand, 1 if request.affinity is False else None)
+        """Return the slots; with `affinity: false`, and where they lie apart, a host counts one."""
+        single = request.affinity is False or request.apart is not None
+        return Units(self.matching(request, search), request.demand, 1 if single else None)
 
     def view(self, reservation: Reservation) -> dict[str, Any]:
         """Return the request, and the ids of the flavor, server group and aggregate."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold.model.errors import ConflictError, InvalidInputError
 from leasehold.model.states import ReservationStatus
+from leasehold.resource_types.layout import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,8 @@ def check_only_more(reservation: Reservation, changed: Mapping[str, Any]) -> Non
         message = "The reservation is in error and cannot be changed; delete the lease, or change only its dates."
         raise ConflictError(message)
     before = reservation.request
-    others = sorted(key for key in changed if key != "amount" and before.get(key) != changed[key])
+    keys = changed.keys() | (KEYS & before.keys())
+    others = sorted(key for key in keys if key != "amount" and before.get(key) != changed.get(key))
     if others:
         message = f"The reservation is active, so {', '.join(others)} cannot change; only amount may grow."
         raise InvalidInputError(message, field=others[0])

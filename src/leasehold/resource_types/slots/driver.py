@@ -6,7 +6,7 @@ the number of servers; no server group is needed (design §2).
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from leasehold.cloud.ports import CloudTransientError, Inventory
 from leasehold.model.states import ReservationStatus
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.driver import Driver, HostName, Wanted
-from leasehold.resource_types.end_actions import action_of
-from leasehold.resource_types.images import Awaited
+from leasehold.resource_types.awaiting import NOTHING_AWAITED
+from leasehold.resource_types.driver import Driver, HostName, User, Wanted, users_of
+from leasehold.resource_types.end_actions import chain_of
 from leasehold.resource_types.late_boots import delete_late_boots
 from leasehold.resource_types.outliving import say_living
-from leasehold.resource_types.preemption import load_preemption_order
 from leasehold.resource_types.slots.classes import remove_class
 from leasehold.resource_types.slots.names import (
     RESERVATION_KEY,
@@ -31,11 +30,13 @@ from leasehold.resource_types.slots.names import (
 )
 from leasehold.resource_types.slots.objects import objects_of_slots, remove_object, slots_in_use
 from leasehold.resource_types.slots.room import amounts_of, listed, make_room
+from leasehold.resource_types.strategy import load_strategy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from leasehold.cloud.ports import Aggregate, Cloud, Flavor, Server
+    from leasehold.resource_types.awaiting import Awaited
     from leasehold.resource_types.driver import Holding, Job
     from leasehold.resource_types.look import CloudObject, Look
     from leasehold.resource_types.records import Records
@@ -49,6 +50,7 @@ class SlotsDriver(Driver[R]):
 
     outlives = True
     gives_up = True
+    vacates = True
 
     def started(self, cloud: Cloud, job: Job[R], records: Records) -> None:
         """Delete late boots on the hosts."""
@@ -75,14 +77,22 @@ class SlotsDriver(Driver[R]):
         held = job.holdings
         return frozenset(each.allocation_id for each in held if each.resource.attributes["service_name"] in used)
 
+    def uses(self, cloud: Cloud, job: Job[R]) -> Mapping[int, Collection[User]]:
+        """Return the servers of the reservation on each host."""
+        there: dict[str | None, list[Server]] = defaultdict(list)
+        for server in _booted(cloud, job):
+            there[server.service_host].append(server)
+        held = (*job.holdings, *job.left)
+        return {each.allocation_id: users_of(there[each.resource.attributes["service_name"]]) for each in held}
+
     def give_up(self, cloud: Cloud, job: Job[R], holding: Holding) -> bool:
         """Withdraw the slots on a host, if no server has one or is to get one."""
         return give_up_slots(cloud, job, holding)
 
     def before_end(self, cloud: Cloud, job: Job[R]) -> Mapping[str, Any]:
-        """Do the end action that the reservation asks for with its servers."""
-        action = action_of(job.reservation.ending.before_end, job.settings)
-        return {} if action is None else action.warn(cloud, job, _booted(cloud, job))
+        """Do the end actions that the reservation asks for with its servers."""
+        chain = chain_of(job.reservation.ending.before_end, job.settings)
+        return chain.warn(cloud, job, _booted(cloud, job)) if chain else {}
 
     def objects(self, look: Look) -> Iterable[CloudObject]:
         """Yield aggregates, flavors, resource classes and server groups."""
@@ -106,7 +116,8 @@ def converge_slots(
     name = job.name
     cloud.providers.ensure_class(resource_class(name))
     cloud.flavors.ensure(flavor)
-    metadata = {RESERVATION_KEY: name, TENANT_KEY: job.project_id, job.settings.owner_key: job.project_id}
+    tenants = ",".join((job.project_id, *job.reservation.shared_with))
+    metadata = {RESERVATION_KEY: name, TENANT_KEY: tenants, job.settings.owner_key: job.project_id}
     metadata |= affinity_key(server_group)
     aggregate = cloud.aggregates.ensure(name, None, metadata)
     if wanted is Wanted.ACTIVE:
@@ -131,8 +142,9 @@ def _activate(cloud: Cloud, job: Job[Any], aggregate: Aggregate) -> None:
     starting = job.reservation.status is ReservationStatus.PENDING
     entering = {host: hostname for host, hostname in slots if starting or host not in aggregate.hosts}
     if entering and job.settings.expect_preemptibles:
-        make_room(cloud, entering, listed(cloud, entering), load_preemption_order(job.settings.preemption_order))
-    cloud.flavors.grant(name, job.project_id)
+        make_room(cloud, entering, listed(cloud, entering), load_strategy(job.settings.displacement_strategy))
+    for project, may in {job.project_id: True, **job.reservation.shares}.items():
+        (cloud.flavors.grant if may else cloud.flavors.revoke)(name, project)
     for holding in job.former:
         if holding.resource.attributes["service_name"] not in hosts:
             _withdraw(cloud, job, holding.resource.attributes)
@@ -242,12 +254,14 @@ def _remove_servers(cloud: Cloud, job: Job[Any], host: str | None = None, kept: 
 def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
     """Revoke access and remove the servers; once none remains, remove all other cloud objects of the reservation."""
     name = job.name
-    action = action_of(job.reservation.ending.before_end, job.settings)
-    awaited = Awaited() if action is None else action.awaited(cloud, job, _booted(cloud, job))
+    chain = chain_of(job.reservation.ending.before_end, job.settings)
+    if chain.closes:
+        _close(cloud, job)
+    awaited = chain.awaited(cloud, job, _booted(cloud, job)) if chain else NOTHING_AWAITED
     if job.kept_until is not None:
-        _let_live(cloud, job)
+        _let_live(cloud, job, awaited)
     removes = partial(_remove_servers, cloud, job, kept=awaited.servers)
-    do_all([partial(cloud.flavors.revoke, name, job.project_id), awaited.say, removes])
+    do_all([partial(_close, cloud, job), awaited.say, removes])
     aggregate = cloud.aggregates.get(name)
     members = sorted(aggregate.hosts) if aggregate else []
     names = {holding.resource.attributes["hypervisor_hostname"] for holding in job.all_holdings}
@@ -266,15 +280,21 @@ def _dissolve(cloud: Cloud, job: Job[Any]) -> Mapping[str, Any]:
     return awaited.facts
 
 
-def _let_live(cloud: Cloud, job: Job[Any]) -> None:
+def _close(cloud: Cloud, job: Job[Any]) -> None:
+    """Let no project boot servers with the reservation's flavor any more."""
+    for project in (job.project_id, *job.reservation.shares):
+        cloud.flavors.revoke(job.name, project)
+
+
+def _let_live(cloud: Cloud, job: Job[Any], awaited: Awaited) -> None:
     """Let no new servers in, withdraw from hosts without any, and raise CloudTransientError while some live on."""
-    cloud.flavors.revoke(job.name, job.project_id)
+    _close(cloud, job)
     living = Counter(server.service_host for server in _booted(cloud, job))
     if living:
         empty = [each.resource.attributes for each in job.all_holdings]
         empty = [attributes for attributes in empty if attributes["service_name"] not in living]
         steps = [partial(_withdraw, cloud, job, attributes) for attributes in empty]
-        do_all([partial(say_living, job, sum(living.values())), *steps])
+        do_all([awaited.say, partial(say_living, job, sum(living.values()), awaited.facts), *steps])
 
 
 def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
@@ -295,5 +315,5 @@ def clear_late_boots(cloud: Cloud, job: Job[Any], records: Records) -> None:
         if job.settings.expect_preemptibles:
             # Some may have passed the scheduler before the hosts were closed to them, and have landed since.
             names = (held.resource.attributes for held in job.holdings)
-            order = load_preemption_order(job.settings.preemption_order)
-            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there, order)
+            strategy = load_strategy(job.settings.displacement_strategy)
+            make_room(cloud, {each["service_name"]: each["hypervisor_hostname"] for each in names}, there, strategy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from leasehold.resource_types.kind import Explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Search
+    from leasehold.resource_types.layout import Groups, Layout
 
     Counts = NDArray[np.int64]
     Mask = NDArray[np.bool_]
@@ -29,29 +32,59 @@ def spread_of(affinity: bool | None) -> Spread:  # noqa: FBT001 - a tri-state of
     return {True: Spread.ONE_HOST, False: Spread.DISTINCT_HOSTS, None: Spread.ANY}[affinity]
 
 
-def place(
-    demand: Mapping[str, int], amount: int, spread: Spread, search: Search[Any], matches: Mask
-) -> Sequence[Pick] | None:
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How slots of one `demand` may be put on hosts: by affinity, and by the groups of the hosts."""
+
+    resource_type: str
+    demand: Mapping[str, int]
+    affinity: Spread
+    layout: Layout
+
+    @property
+    def spread(self) -> Spread:
+        """How they may be spread over hosts; slots in different groups are on different hosts."""
+        return self.affinity if self.layout.apart is None else Spread.DISTINCT_HOSTS
+
+    def groups(self, search: Search[Any], mine: Counts) -> Groups | None:
+        """Return the groups of the hosts; None without a layout."""
+        if not self.layout:
+            return None
+        stays = (mine > 0) & search.firm
+        stays[search.snapshot.rows(search.staying)] = True
+        return self.layout.of(search, stays)
+
+
+def allocate(way: Way, amount: int, search: Search[Any], matches: Mask) -> Sequence[Pick] | Refusal:
+    """Return picks for `amount` slots, or the refusal; raises InUseError as `place` does."""
+    picks = place(way, amount, search, matches)
+    return explain(way, amount, search, matches) if picks is None else picks
+
+
+def place(way: Way, amount: int, search: Search[Any], matches: Mask) -> Sequence[Pick] | None:
     """Return picks for `amount` slots, or None when they do not fit.
 
-    Held hosts come first, then hosts with other slots in this window, then empty ones, by number: packing keeps whole
-    hosts free for host leases. With `firm` every held slot stays where it is; raises InUseError if that is impossible.
+    Held hosts come first, then others in the order of the type's weigher. The default is hosts with other slots in this
+    window, then empty ones, by number: packing keeps whole hosts free for host leases. With `firm` every held slot
+    stays where it is; raises InUseError if that is impossible.
     """
-    snapshot, window = search.snapshot, search.padded
+    snapshot, window, spread = search.snapshot, search.padded, way.spread
     mine = _mine(search)
+    groups = way.groups(search, mine)
     held = np.flatnonzero(mine)
     bookable = snapshot.bookable()
     staying = np.zeros(len(mine), dtype=np.bool_)
     staying[snapshot.rows(search.staying)] = True
-    order = _order((matches & (bookable | (mine > 0))) | staying, mine, snapshot.carrying(window))
+    held_first, fresh = _order((matches & (bookable | (mine > 0))) | staying, mine, snapshot.carrying(window))
+    order = np.concatenate([held_first, snapshot.ordered(fresh, window, way.resource_type)])
 
     def usable(counts: Counts) -> Counts:
         room = _open(counts, mine, bookable, spread, search)
         if spread is Spread.DISTINCT_HOSTS:
-            return np.minimum(room, 1)
+            room = np.minimum(room, 1)
         if spread is Spread.ONE_HOST:
-            return np.where(room >= amount, amount, 0)
-        return room
+            room = np.where(room >= amount, amount, 0)
+        return room if groups is None else groups.narrowed(room, order, mine, amount)
 
     def kept(counts: Counts) -> Counts:
         return np.where(staying, mine, counts)
@@ -59,7 +92,7 @@ def place(
     def enough(counts: Counts) -> bool:
         return bool((counts[held] > 0).all() and usable(kept(counts)).sum() >= amount)
 
-    counts = kept(snapshot.slots_until(window, demand, order, enough))
+    counts = kept(snapshot.slots_until(window, way.demand, order, enough))
     if search.firm and bool((counts < mine).any()):
         message = "A host in use cannot hold its instances throughout the new window. Ask for an earlier end."
         raise InUseError(message, field="end_date")
@@ -68,7 +101,7 @@ def place(
     if spread is Spread.ONE_HOST and not search.firm:
         # An amendment may require one host for slots that are on several now.
         order = order[:1]
-    return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, demand)
+    return _fill(snapshot.numbers, order, room, mine if search.firm else np.minimum(mine, room), amount, way.demand)
 
 
 def _mine(search: Search[Any]) -> Counts:
@@ -94,12 +127,12 @@ def _reachable(mine: Counts, spread: Spread, search: Search[Any]) -> Mask:
     return mine > 0 if stays else np.ones(len(mine), dtype=np.bool_)
 
 
-def _order(candidates: Mask, mine: Counts, carrying: Mask) -> NDArray[np.intp]:
-    """Return the rows of the candidates in the order of filling."""
+def _order(candidates: Mask, mine: Counts, carrying: Mask) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of the candidates in the default order of filling: those that hold slots, and all others."""
     held = np.flatnonzero(candidates & (mine > 0))
     held = held[np.lexsort((held, ~carrying[held], -mine[held]))]
     fresh = candidates & (mine == 0)
-    return np.concatenate([held, np.flatnonzero(fresh & carrying), np.flatnonzero(fresh & ~carrying)])
+    return held, np.concatenate([np.flatnonzero(fresh & carrying), np.flatnonzero(fresh & ~carrying)])
 
 
 def _fill(
@@ -127,30 +160,23 @@ def _share(order: NDArray[np.intp], supply: Counts, amount: int, *, values: bool
     return share
 
 
-def explain(
-    resource_type: str, demand: Mapping[str, int], amount: int, spread: Spread, search: Search[Any], matches: Mask
-) -> Refusal:
+def explain(way: Way, amount: int, search: Search[Any], matches: Mask) -> Refusal:
     """Return the refusal: why the slots do not fit, the largest amount that fits, and the nearest window for all."""
     if search.explain is Explain.NOTHING:
-        return Refusal(resource_type, "instances", amount, 0, search.window)
-    snapshot = search.snapshot
+        return Refusal(way.resource_type, "instances", amount, 0, search.window)
+    snapshot, spread = search.snapshot, way.spread
     bookable, mine = snapshot.bookable(), _mine(search)
     healthy = matches & bookable
-    counts = snapshot.slots(search.padded, demand, matches & (bookable | (mine > 0)))
+    counts = snapshot.slots(search.padded, way.demand, matches & (bookable | (mine > 0)))
     counts = _open(counts, mine, bookable, spread, search)
-    largest = {
-        Spread.ANY: lambda: int(np.minimum(counts, 2**31 - 1).sum()),
-        Spread.ONE_HOST: lambda: int(counts.max(initial=0)),
-        Spread.DISTINCT_HOSTS: lambda: int((counts > 0).sum()),
-    }[spread]()
     able = (healthy | (matches & (mine > 0))) & _reachable(mine, spread, search)
     return Refusal(
-        resource_type=resource_type,
+        resource_type=way.resource_type,
         noun="instances",
         asked=amount,
-        largest=largest,
+        largest=_largest(counts, spread, way.groups(search, mine), mine),
         window=search.window,
-        nearest=_nearest(demand, amount, spread, search, able),
+        nearest=_nearest(way, amount, search, able),
         steps=(
             FilterCount("hosts enrolled", int(snapshot.enrolled().sum())),
             FilterCount("matching", int(matches.sum())),
@@ -160,10 +186,29 @@ def explain(
     )
 
 
-def _nearest(demand: Mapping[str, int], amount: int, spread: Spread, search: Search[Any], able: Mask) -> Window | None:
+def _largest(counts: Counts, spread: Spread, groups: Groups | None, mine: Counts) -> int:
+    """Return the largest amount that fits, by the slots on each host."""
+    if spread is Spread.ONE_HOST:
+        return int(counts.max(initial=0))
+    room = np.minimum(counts, 1 if spread is Spread.DISTINCT_HOSTS else 2**31 - 1)
+    if groups is not None:
+        room = groups.narrowed(room, np.flatnonzero(room), mine, int(room.sum()))
+    return int(room.sum())
+
+
+def _nearest(way: Way, amount: int, search: Search[Any], able: Mask) -> Window | None:
     if search.explain < Explain.WINDOW:
         return None
-    start, length = search.window.start, search.length
-    return earliest_slots(
-        search.snapshot, able, demand, amount, spread, start, length, margin=search.margin, check=search.check
-    )
+    snapshot, demand = search.snapshot, way.demand
+
+    def first(rows: Mask, after: datetime) -> Window | None:
+        return earliest_slots(
+            *(snapshot, rows, demand, amount, way.spread, after, search.length),
+            margin=search.margin,
+            check=search.check,
+        )
+
+    groups = way.groups(search, np.zeros(len(able), np.int64))
+    if groups is None:
+        return first(able, search.window.start)
+    return groups.earliest(search, able, amount, first, lambda window: snapshot.slots(window, demand, able))

@@ -13,15 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.cloud.ports import CloudError, CloudTransientError
+from leasehold.model.displacement import Affected, Fate
 from leasehold.resource_types.attempts import do_all
-from leasehold.resource_types.preemption import Candidate, servers_to_end
 from leasehold.resource_types.slots.names import child_provider, reservation_of, resource_class
+from leasehold.resource_types.strategy import servers_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from leasehold.cloud.ports import Cloud, Flavor, Server
-    from leasehold.resource_types.preemption import PreemptionOrder
+    from leasehold.model.displacement import Strategy
 
 log = logging.getLogger(__name__)
 
@@ -38,25 +39,25 @@ def listed(cloud: Cloud, hosts: Mapping[str, str]) -> Sequence[Server]:
         return ()
 
 
-def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server], order: PreemptionOrder) -> None:
+def make_room(cloud: Cloud, hosts: Mapping[str, str], servers: Iterable[Server], strategy: Strategy) -> None:
     """End preemptible servers where slots have less room than they were promised; raises CloudTransientError meanwhile.
 
     `hosts` are hypervisor hostnames by service host, and `servers` those that run there. Without preemptible ones
-    among them there is no call. `order` says which of them go.
+    among them there is no call. `strategy` says which of them go.
     """
     ending = defaultdict(list)
     for server in servers:
         if server.preemptible and server.service_host is not None:
             ending[server.service_host].append(server)
-    do_all(partial(_end, cloud, hosts[host], found, order) for host, found in sorted(ending.items()))
+    do_all(partial(_end, cloud, hosts[host], found, strategy) for host, found in sorted(ending.items()))
 
 
-def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], order: PreemptionOrder) -> None:
+def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], strategy: Strategy) -> None:
     """End servers of a host until there is room; those that are being deleted come first."""
     lacking = lacking_on(cloud, hostname)
     if not any(amount > 0 for amount in lacking.values()):
         return
-    doomed = servers_to_end(order, candidates_of(cloud, servers), lacking)
+    doomed = servers_to_end(strategy, affected(cloud, servers), lacking)
     for server in doomed:
         if server.status != "DELETING":
             cloud.servers.delete(server.id)
@@ -66,14 +67,14 @@ def _end(cloud: Cloud, hostname: str, servers: Sequence[Server], order: Preempti
         raise CloudTransientError(message)
 
 
-def candidates_of(cloud: Cloud, servers: Iterable[Server]) -> list[Candidate]:
-    """Return the servers with what they use of their host."""
+def affected(cloud: Cloud, servers: Iterable[Server]) -> list[Affected]:
+    """Return preemptible servers, which may be ended, with what they use of their host."""
     known: dict[str, Mapping[str, int]] = {}
     found = []
     for server in servers:
         if server.flavor_id not in known:
             known[server.flavor_id] = amounts_of(cloud.flavors.get(server.flavor_id))
-        found.append(Candidate(server.id, known[server.flavor_id], server.status, server.created_at))
+        found.append(Affected(server.id, Fate.ENDS, known[server.flavor_id], server.status, server.created_at))
     return found
 
 

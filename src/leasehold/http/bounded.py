@@ -1,4 +1,4 @@
-"""An HTTP POST that ends within a fixed time, whatever the other side sends.
+"""An HTTP request that ends within a fixed time, whatever the other side sends.
 
 The timeout of `requests` counts for each read alone, so a server that sends one byte at a time, or `100 Continue`
 without end, would hold the call for ever.
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def posted(
-    url: str, body: str, headers: Mapping[str, str], seconds: float, cafile: str | None
+def requested(
+    method: str, url: str, body: str | None, headers: Mapping[str, str], seconds: float, cafile: str | None
 ) -> Iterator[requests.Response]:
-    """POST the body and yield the answer, whose body has not been read yet.
+    """Send a request and yield the answer, whose body has not been read yet.
 
     Connecting to an address of the host may take `seconds`, and all that follows `seconds` again; then the connection
     is cut, also while the caller reads the answer. Raises requests.RequestException. Redirects are not followed.
     """
     deadline = _Deadline(seconds)
     with requests.Session() as session, closing(_Adapter(deadline)) as adapter:
-        request = session.prepare_request(requests.Request("POST", url, data=body, headers=dict(headers)))
+        request = session.prepare_request(requests.Request(method, url, data=body, headers=dict(headers)))
         # `Session.send` would read the whole body of a redirect, and parse its target, even if it is not followed.
         around: Any = session.merge_environment_settings(request.url, {}, stream=True, verify=cafile or True, cert=None)
         try:
@@ -47,6 +47,28 @@ def posted(
             raise
         finally:
             deadline.end()
+
+
+def read_at_most(answer: requests.Response, longest: int) -> bytes:
+    """Return the body of an answer; raises ValueError if it has more bytes than `longest`."""
+    content = b""
+    for part in answer.iter_content(4096):
+        content += part
+        if len(content) > longest:
+            message = "the answer is too long"
+            raise ValueError(message)
+    return content
+
+
+def cause(error: requests.RequestException) -> str:
+    """Return why there is no answer, without the URL, which may hold a password."""
+    if isinstance(error, requests.Timeout):
+        return "it did not answer in time"
+    if isinstance(error, requests.exceptions.SSLError):
+        return "its certificate is not trusted, or it does not speak TLS"
+    if isinstance(error, requests.ConnectionError):
+        return "it cannot be reached, or closed the connection"
+    return f"its answer cannot be read ({type(error).__name__})"
 
 
 class _Deadline:

@@ -1,0 +1,58 @@
+"""`feed list`, `feed show`, `feed create` and `feed delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leasehold_client.feed import Feed
+
+_KIND: Kind[Feed] = Kind(
+    "feed",
+    "/feeds",
+    lambda client: client.feeds,
+    {
+        "name": lambda _, feed: feed.name,
+        "id": lambda _, feed: feed.id,
+        "own": lambda _, feed: feed.own,
+        "user_id": lambda _, feed: feed.values["user_id"],
+    },
+)
+
+
+class ListFeeds(ListOwn):
+    """Print a list of calendar feeds, without their addresses."""
+
+    kind = _KIND
+
+
+class ShowFeed(ShowThing):
+    """Show a calendar feed, without its address."""
+
+    kind = _KIND
+
+
+class DeleteFeed(DeleteThing):
+    """Delete a calendar feed; its address answers nobody any more."""
+
+    kind = _KIND
+
+
+class CreateFeed(TalkingShow):
+    """Make an address at which calendar programs read leases, without a login. It is shown only here."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="FEED", help="Name for the feed, which calendar programs show")
+        parser.add_argument("--own", action="store_true", help="only your leases, and not all of the project")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        made = self.client.feeds.create(parsed_args.name, own=parsed_args.own)
+        self.tell("Whoever has the address reads the leases. It is shown only now.")
+        return fields(thing_fields(self, made))

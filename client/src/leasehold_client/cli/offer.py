@@ -1,0 +1,105 @@
+"""`offer list`, `offer show`, `offer create`, `offer accept` and `offer delete`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from leasehold_client.cli import typed
+from leasehold_client.cli.asking import ask_for
+from leasehold_client.cli.base import Talking, TalkingShow, fields
+from leasehold_client.cli.lease_list import lease_fields
+from leasehold_client.cli.lease_options import add_contents, add_dates, contents, window
+from leasehold_client.cli.offers import offers_for_lease
+from leasehold_client.cli.shown import what
+from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing
+from leasehold_client.cli.times import DURATIONS
+from leasehold_client.lease import LeaseRequest
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leasehold_client.offer import Offer
+
+_KIND: Kind[Offer] = Kind(
+    "offer",
+    "/offers",
+    lambda client: client.offers,
+    {
+        "expires_at": lambda command, offer: command.moment_and_distance(offer.expires),
+        "name": lambda _, offer: offer.name,
+        "id": lambda _, offer: offer.id,
+        "what": lambda _, offer: what(offer.lease),
+        "start_date": lambda command, offer: command.moment(offer.lease.start),
+        "end_date": lambda command, offer: command.moment(offer.lease.end),
+    },
+)
+
+
+class ListOffers(ListOwn):
+    """Print a list of the offers that are open."""
+
+    kind = _KIND
+
+
+class ShowOffer(ShowThing):
+    """Show an offer, and until when it is held."""
+
+    kind = _KIND
+
+    def shown(self, found: Offer) -> dict[str, object]:
+        """Return what is shown of it: until when it is held, and its lease."""
+        return offer_fields(self, found)
+
+
+class DeleteOffer(DeleteThing):
+    """Give an offer up; others may have its resources at once."""
+
+    kind = _KIND
+
+
+class CreateOffer(TalkingShow):
+    """Have a lease held for some minutes, until offer accept makes it a lease or it lapses."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="OFFER", help="Name for the lease")
+        add_dates(parser, self.clock)
+        add_contents(parser)
+        parser.add_argument("--hold", type=typed.duration, metavar="<duration>", help=f"held for so long, {DURATIONS}")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        start, now = parsed_args.start, self.clock.now()
+        request = LeaseRequest(
+            name=parsed_args.name,
+            start=None if start is None or start <= now else start,
+            end=window(parsed_args, now)[1],
+            reservations=contents(parsed_args, self.client.floating_ips),
+        )
+        made = ask_for(
+            self,
+            request,
+            lambda wish: self.client.offers.create(wish, parsed_args.hold),
+            partial(offers_for_lease, zone=self.clock.zone),
+        )
+        return fields(offer_fields(self, made))
+
+
+class AcceptOffer(TalkingShow):
+    """Make an offer a lease, with the dates and the resources that it has held."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        _KIND.add_one(parser, "the offer to accept")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        calls = self.client.offers
+        return fields(lease_fields(self, calls.accept(calls.find(parsed_args.thing).id)))
+
+
+def offer_fields(command: Talking, offer: Offer) -> dict[str, object]:
+    """Return what is shown of an offer."""
+    held = {"state": offer.state, "expires_at": command.moment_and_distance(offer.expires)}
+    return held | lease_fields(command, offer.lease)

@@ -1,0 +1,57 @@
+"""Maintenance windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold_client.collection import Collection, said
+from leasehold_client.wire import read_time, write_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """Hosts that nobody gets over `[start, end)`, aware and in UTC; `moved` and `warned` are ids of leases."""
+
+    id: str
+    name: str
+    start: datetime
+    end: datetime
+    status: str
+    hosts: tuple[str, ...]
+    moved: tuple[str, ...]
+    warned: tuple[str, ...]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Maintenance:
+        """Return the window of an answer."""
+        return cls(
+            id=values["id"],
+            name=values["name"],
+            start=read_time(values["start_date"]),
+            end=read_time(values["end_date"]),
+            status=values["status"],
+            hosts=tuple(values["hosts"]),
+            moved=tuple(values["moved"]),
+            warned=tuple(values["warned"]),
+            values=values,
+        )
+
+
+class Maintenances(Collection[Maintenance]):
+    """All maintenance windows; by default only administrators see and make them."""
+
+    PATH, ONE, MANY, NOUN = "/maintenances", "maintenance", "maintenances", "maintenance window"
+    THING = Maintenance
+
+    def create(
+        self, name: str, host_ids: Sequence[str], start: datetime, end: datetime, on_conflict: str | None = None
+    ) -> Maintenance:
+        """Promise these hosts to nobody else; `on_conflict` says what becomes of leases that have them."""
+        dates = {"start_date": write_time(start), "end_date": write_time(end)}
+        return self._create(said(name=name, hosts=list(host_ids), on_conflict=on_conflict, **dates))

@@ -1,0 +1,78 @@
+"""The regions of the cloud, and what is free in each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from leasehold_client.availability import Availability, FreeWindow, asked_of, search_body
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from leasehold_client.lease import LeaseRequest
+    from leasehold_client.transport import Transport
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region, and the URL at which its service takes requests; `here` is true of the one that was asked."""
+
+    name: str
+    endpoint: str
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InRegion(Generic[Found]):
+    """What the service of a region says: what it `found`, or None and the `reason`, a sentence."""
+
+    region: str
+    endpoint: str
+    found: Found | None
+    reason: str | None
+
+
+class Regions:
+    """Questions about all regions, which the service asks of its peers; every member of a project may ask."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def list(self) -> Sequence[Region]:
+        """Return the regions that the service knows, its own first."""
+        answer = self._transport.get("/regions")
+        return [Region(each["name"], each["endpoint"], each["here"]) for each in answer["regions"]]
+
+    def availability(
+        self, reservation: Mapping[str, Any], start: datetime, end: datetime, names: Iterable[str] | None = None
+    ) -> Sequence[InRegion[Availability]]:
+        """Return how much is free in the regions of these names, None for all; as `availability.show` does for one."""
+        query = asked_of(reservation, start, end) | ({} if names is None else {"region": ",".join(names)})
+        answer = self._transport.get("/regions/availability", query)
+        return [_in_region(each, each["availability"], Availability.read) for each in answer["regions"]]
+
+    def search(
+        self, request: LeaseRequest, duration: timedelta, names: Iterable[str] | None = None, *, limit: int = 1
+    ) -> Sequence[InRegion[Sequence[FreeWindow]]]:
+        """Return the first windows of this length in each region; where there is none, the reason says why."""
+        body = search_body(request, duration, limit) | ({} if names is None else {"regions": [*names]})
+        answer = self._transport.post("/regions/availability/search", body)
+        return [_in_region(_with_reason(each), each["windows"] or None, _windows) for each in answer["regions"]]
+
+
+def _in_region(each: Mapping[str, Any], values: Any, read: Callable[[Any], Found]) -> InRegion[Found]:
+    found = None if values is None else read(values)
+    return InRegion(each["region"], each["endpoint"], found, each["error_message"])
+
+
+def _with_reason(each: Mapping[str, Any]) -> Mapping[str, Any]:
+    refused = each["refused"]
+    return {**each, "error_message": each["error_message"] or (refused[0]["error_message"] if refused else None)}
+
+
+def _windows(values: Sequence[Mapping[str, Any]]) -> Sequence[FreeWindow]:
+    return [FreeWindow.read(each) for each in values]

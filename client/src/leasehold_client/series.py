@@ -1,0 +1,111 @@
+"""Series of leases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from leasehold_client.collection import OwnCollection, said
+from leasehold_client.wire import read_time, write_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One lease of a series over `[start, end)`, aware and in UTC; `refusal` is a sentence, None if it was granted."""
+
+    start: datetime
+    end: datetime
+    lease_id: str | None
+    status: str | None
+    refusal: str | None
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Occurrence:
+        """Return the occurrence of an answer."""
+        refused = values["refused"]
+        return cls(
+            start=read_time(values["start_date"]),
+            end=read_time(values["end_date"]),
+            lease_id=values["lease_id"],
+            status=values["status"],
+            refusal=None if refused is None else refused["error_message"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Leases by a recurrence rule of RFC 5545."""
+
+    id: str
+    name: str
+    rule: str
+    occurrences: tuple[Occurrence, ...]
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Series:
+        """Return the series of an answer."""
+        occurrences = tuple(map(Occurrence.read, values["occurrences"]))
+        return cls(values["id"], values["name"], values["rule"], occurrences, values)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesRequest:
+    """A series to ask for; start and end are those of the first occurrence, and `rule` says when the others are."""
+
+    name: str
+    start: datetime
+    end: datetime
+    rule: str
+    reservations: Sequence[Mapping[str, Any]]
+    time_zone: str | None = None
+    heal_policy: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """Return it as the API reads it."""
+        return said(
+            name=self.name,
+            start_date=write_time(self.start),
+            end_date=write_time(self.end),
+            rule=self.rule,
+            reservations=[dict(each) for each in self.reservations],
+            time_zone=self.time_zone,
+            heal_policy=self.heal_policy,
+        )
+
+
+class SeriesCalls(OwnCollection[Series]):
+    """The series of the caller's project."""
+
+    PATH, ONE, MANY, NOUN = "/series", "series", "series", "series"
+    THING = Series
+
+    def create(self, request: SeriesRequest) -> Series:
+        """Ask for a lease for each occurrence; those that are refused say why."""
+        return self._create(request.body(), key=str(uuid4()))
+
+    def change(
+        self,
+        ident: str,
+        *,
+        name: str | None = None,
+        start: datetime | None = None,
+        end: datetime | None = None,
+        reservations: Sequence[Mapping[str, Any]] = (),
+    ) -> Series:
+        """Change what has not begun, and ask again for what was refused; None changes nothing.
+
+        The dates are those of the first occurrence. `reservations` has what changes about each, in their order.
+        """
+        body = said(
+            name=name,
+            start_date=None if start is None else write_time(start),
+            end_date=None if end is None else write_time(end),
+            reservations=[dict(each) for each in reservations],
+        )
+        return self._one(self._transport.put(f"{self.PATH}/{ident}", body))

@@ -1,0 +1,91 @@
+"""Subscriptions: who is sent which events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from leasehold_client.collection import OwnCollection, said
+from leasehold_client.wire import read_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """Where events are sent to; `secret` is there only in the answer that made it."""
+
+    id: str
+    channel: str
+    target: str
+    status: str
+    secret: str | None
+    values: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The target, by which a person may name it."""
+        return self.target
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Subscription:
+        """Return the subscription of an answer."""
+        return cls(
+            id=values["id"],
+            channel=values["channel"],
+            target=values["target"],
+            status=values["status"],
+            secret=values.get("secret"),
+            values=values,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """An event that the receiver refused; `died_at` is aware and in UTC."""
+
+    id: str
+    type: str
+    lease_id: str | None
+    died_at: datetime
+    error: str
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> DeadLetter:
+        """Return the dead letter of an answer."""
+        died_at = read_time(values["died_at"])
+        return cls(values["id"], values["type"], values["lease_id"], died_at, values["error"])
+
+
+class Subscriptions(OwnCollection[Subscription]):
+    """The subscriptions of the caller's project."""
+
+    PATH, ONE, MANY, NOUN = "/subscriptions", "subscription", "subscriptions", "subscription"
+    THING = Subscription
+
+    def create(
+        self,
+        target: str,
+        *,
+        channel: str | None = None,
+        event_types: Sequence[str] = (),
+        lease_id: str | None = None,
+        own: bool = False,
+        all_projects: bool = False,
+    ) -> Subscription:
+        """Have events sent to this target, from now on; without types or a lease all events of the project."""
+        body = said(target=target, channel=channel, event_types=list(event_types), lease_id=lease_id)
+        return self._create(body | {"own": own, "all_projects": all_projects})
+
+    def replay(self, ident: str, event_id: str | None = None) -> Subscription:
+        """Send an event and all after it again; without one, go on where deliveries stopped."""
+        return self._one(self._transport.post(f"{self.PATH}/{ident}/replay", said(event_id=event_id)))
+
+    def dead_letters(self, ident: str) -> Iterator[DeadLetter]:
+        """Yield the events that the receiver refused, in the order of the log."""
+        query: dict[str, str] = {}
+        while found := self._transport.get(f"{self.PATH}/{ident}/dead-letters", query)["dead_letters"]:
+            yield from map(DeadLetter.read, found)
+            query = {"after": found[-1]["id"]}

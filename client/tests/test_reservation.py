@@ -1,0 +1,36 @@
+"""How a person names a reservation of a lease."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from leasehold_client.errors import NotFoundError
+from leasehold_client.lease import Lease, Reservation
+
+NOW = datetime(2031, 5, 1, tzinfo=UTC)
+TYPES = ("physical:host", "virtual:instance", "flavor:instance")
+
+
+def lease() -> Lease:
+    parts = tuple(Reservation(f"id-{place}", kind, "pending", {}) for place, kind in enumerate(TYPES))
+    return Lease("x", "mine", "PENDING", None, False, "p", NOW, NOW, False, (), parts, {})
+
+
+@pytest.mark.parametrize(
+    ("word", "place"), [("id-1", 1), ("1", 0), ("3", 2), ("host", 0), ("physical:host", 0), ("flavor:instance", 2)]
+)
+def test_by_id_number_and_type(word: str, place: int) -> None:
+    assert lease().reservation(word).id == f"id-{place}"
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [("instance", "has 2 reservations of 'instance'"), ("4", "has no reservation '4'"), ("", "has no reservation ''")],
+)
+def test_what_is_not_one_is_said_with_the_numbers(word: str, what: str) -> None:
+    numbers = "1 (physical:host), 2 (virtual:instance), 3 (flavor:instance)"
+    with pytest.raises(NotFoundError) as caught:
+        lease().reservation(word)
+    assert str(caught.value) == f"The lease mine {what}. Name one by its number: {numbers}."

@@ -1,0 +1,71 @@
+"""Calendar feeds, from 1.3 on (idea 6, decision 0076)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from leasehold.api.call import Reply, Text
+from leasehold.api.paging import Choice
+from leasehold.api.views.feed import show_feed, show_new, write_calendar
+from leasehold.leasing import feed as feeds
+from leasehold.model.caller import Caller
+from leasehold.model.errors import UnknownFeedError
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.api.models.feed import FeedCreation
+    from leasehold.model.feed import Feed
+
+LOG = logging.getLogger(__name__)
+
+LISTED = Choice(texts=("name",), switches=("own",), sorts=("created_at", "name"))
+CALENDAR_TYPE: Final = "text/calendar; charset=utf-8"
+# Neither a shared cache nor the address of a page that is reached from a calendar may give the token away.
+_PRIVATE: Final = {"Cache-Control": "private, no-store", "Referrer-Policy": "no-referrer"}
+
+
+def list_feeds(call: Call) -> Reply:
+    """Show the calendar feeds of the caller's project; an administrator may ask for those of `all_projects`.
+
+    In pages, by name and by whether they have one user's leases, and sorted.
+    """
+    project = None if call.query_all_projects() else call.caller.project_id
+    found = map(show_feed, feeds.list_feeds(call.service, project))
+    return Reply({"feeds": list(LISTED.of(call, found))})
+
+
+def create(call: Call, body: FeedCreation) -> Reply:
+    """Make a calendar feed of the leases of the caller's project, or with `own` of the caller's in it.
+
+    The answer is the only one with its `url`, which calendar programs read without a login. It shows the leases that
+    have not ended more than 30 days ago.
+    """
+    made, token = feeds.make_feed(call.service, call.caller, body.name, own=body.own)
+    return Reply({"feed": show_new(made, f"{call.request.prefix}/v1/feeds/{token}.ics")}, _PRIVATE)
+
+
+def show(call: Call, feed: Feed) -> Reply:  # noqa: ARG001 - as all handlers
+    """Show one calendar feed, without its address."""
+    return Reply({"feed": show_feed(feed)})
+
+
+def delete(call: Call, feed: Feed) -> Reply:
+    """Delete a calendar feed; its address answers nobody any more."""
+    feeds.delete_feed(call.service, feed.id)
+    return Reply()
+
+
+def read(call: Call, token: str) -> Reply:
+    """Show a calendar feed in iCalendar. The address is the permission: there is no login and no microversion.
+
+    An address that is not that of a feed counts as a failed login, and other requests count for the feed's project.
+    """
+    try:
+        with call.api.rates.login(call.request):
+            feed = feeds.open_feed(call.service, token)
+    except UnknownFeedError:
+        LOG.info("A request from %s for a calendar feed named none.", call.request.remote_addr)
+        raise
+    call.api.rates.count(call.request, Caller(user_id=feed.user_id, project_id=feed.project_id))
+    return Reply(Text(write_calendar(feed, feeds.leases_of(call.service, feed)), CALENDAR_TYPE), _PRIVATE)

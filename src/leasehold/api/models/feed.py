@@ -1,0 +1,43 @@
+"""Formats of calendar feeds, from 1.3 on."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+
+LONGEST_NAME = 80
+
+
+class FeedCreation(RequestModel):
+    """The body of POST /v1/feeds: a name for calendars to show, and whether it has only the caller's own leases."""
+
+    name: Annotated[str, Field(max_length=LONGEST_NAME)] = ""
+    own: bool = False
+
+
+class FeedAnswer(TypedDict):
+    """A calendar feed; `url` is there once, in the answer that made it."""
+
+    id: str
+    name: str
+    project_id: str
+    user_id: str
+    own: bool
+    created_at: str
+    url: NotRequired[str]
+
+
+class OneFeed(TypedDict):
+    """The answer about one feed."""
+
+    feed: FeedAnswer
+
+
+class FeedList(TypedDict):
+    """The answer about feeds."""
+
+    feeds: list[FeedAnswer]

@@ -1,0 +1,80 @@
+"""Formats of offers, from 1.3 on."""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from leasehold.api.models.base import RequestModel
+from leasehold.api.models.from_template import OF_OFFER, Template
+from leasehold.api.models.holding import HolderAnswer  # noqa: TC001 - read at run time, for the description
+from leasehold.api.models.lease import (
+    INSTEAD_OF_END,
+    LASTING,
+    MOST_EVENTS,
+    MOST_RESERVATIONS,
+    SINCE_OF_TEMPLATE,
+    Date,
+    Duration,
+    EventRequest,
+    HealPolicyWord,
+    LeaseAnswer,
+    Name,
+    OptionalDate,
+    ReminderSeconds,
+    ReservationRequest,
+)
+
+MOST_SECONDS = 24 * 3600
+Hold = Annotated[
+    int | None, Field(ge=1, le=MOST_SECONDS, description="For how many seconds it is held; null means the default")
+]
+
+
+class OfferCreation(RequestModel):
+    """The body of POST /v1/offers: that of a lease which does not wait, and for how long it is held."""
+
+    model_config = LASTING
+    name: Name
+    start_date: Date
+    end_date: Date
+    duration_seconds: Duration = None
+    before_end_date: OptionalDate = None
+    reservations: Annotated[list[ReservationRequest] | None, Field(max_length=MOST_RESERVATIONS)] = None
+    events: Annotated[list[EventRequest] | None, Field(max_length=MOST_EVENTS)] = None
+    heal_policy: HealPolicyWord | None = None
+    reminder_seconds: ReminderSeconds | None = None
+    hold_seconds: Hold = None
+    template: Template = None
+
+    since = SINCE_OF_TEMPLATE
+    templated = OF_OFFER
+    instead = INSTEAD_OF_END
+
+
+class OfferAnswer(TypedDict):
+    """An offer: `state` is `open`, `accepted`, or `over` if it has lapsed, was given up, or its lease is gone.
+
+    Its id is that of the lease; before it is accepted, the lease has the status `OFFERED`. `expires_at` is when it
+    lapses, or would have lapsed.
+    """
+
+    id: str
+    state: str
+    expires_at: str
+    lease: LeaseAnswer
+
+
+class OneOffer(TypedDict):
+    """The answer about one offer; `reservations` only while it is open: what it holds."""
+
+    offer: OfferAnswer
+    reservations: NotRequired[list[HolderAnswer]]
+
+
+class OfferList(TypedDict):
+    """The answer about offers: those that are open."""
+
+    offers: list[OfferAnswer]

@@ -1,0 +1,124 @@
+"""`limit`, `marker`, `sort` and filters: one mechanism for all lists, from 1.3 on (feature L2, decision 0072).
+
+The list of leases reads only what is asked for from the database; all others choose from what they would show anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.api.call import SWITCH
+from leasehold.api.versions import FILTERS
+from leasehold.model.errors import InvalidInputError
+from leasehold.model.paging import Sort
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from leasehold.api.call import Call
+
+    Item = Mapping[str, Any]
+
+LONGEST_PAGE: Final = 1_000
+LONGEST_VALUE: Final = 255
+PAGES: Final = ("limit", "marker", "sort")
+"""The query keys of every list that is paged and sorted."""
+DIRECTIONS: Final = {"": False, "asc": False, "desc": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """By which keys of its items a list is filtered and sorted; `ident` is the key with an item's id.
+
+    A filter is a text that the item has to show, or one of several by commas; those in `switches` are true or false.
+    Without `sorts` the list keeps its order, and may be as long as it likes, because it is never in memory.
+    """
+
+    texts: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
+    sorts: tuple[str, ...] = ()
+    ident: str = "id"
+
+    @property
+    def query(self) -> tuple[str, ...]:
+        """The query keys that it adds to those of the route, from 1.3 on."""
+        paging = PAGES if self.sorts else PAGES[:2]
+        return (*paging, *self.texts, *self.switches)
+
+    def of(self, call: Call, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield what the query asks for; before 1.3 everything. Raises InvalidInputError with the key.
+
+        The marker is the last item of the page before, and has to be in the list still.
+        """
+        if call.version < FILTERS:
+            yield from items
+            return
+        wanted, sort = dict(self._wanted(call)), asked_sort(call, self.sorts) if self.sorts else None
+        limit, marker = asked_page(call)
+        if sort is not None:
+            items = sorted(items, key=lambda item: _place(item[sort.key]), reverse=sort.descending)
+        if marker is not None:
+            items = self._after(marker, items)
+        chosen = (item for item in items if all(item.get(key) in values for key, values in wanted.items()))
+        yield from islice(chosen, limit)
+
+    def _wanted(self, call: Call) -> Iterator[tuple[str, frozenset[str | bool]]]:
+        for key in self.texts:
+            text = call.query(key)
+            if text is not None:
+                if not (text.isprintable() and len(text) <= LONGEST_VALUE):
+                    message = f"{key} has to be printable text of at most {LONGEST_VALUE} characters."
+                    raise InvalidInputError(message, field=key)
+                yield key, frozenset({text, *(word.strip() for word in text.split(","))})
+        for key in self.switches:
+            text = call.query(key)
+            if text is not None:
+                if text not in SWITCH:
+                    raise InvalidInputError(f"{key} has to be true or false.", field=key)
+                yield key, frozenset({SWITCH[text]})
+
+    def _after(self, marker: str, items: Iterable[Item]) -> Iterator[Item]:
+        """Return the items after the marker; raises InvalidInputError if it is not there."""
+        rest = iter(items)
+        if not any(item[self.ident] == marker for item in rest):
+            message = "marker is not in this list, or not any more. Send the id of the last item of the page before, "
+            raise InvalidInputError(message + "or no marker to begin again.", field="marker")
+        return rest
+
+
+def asked_words(call: Call, key: str, known: Collection[str], what: str) -> frozenset[str]:
+    """Return the words of a query key, one or several by commas, in any case; none if it is absent or empty.
+
+    Raises InvalidInputError for one that is not known; `what` is what it is not, as part of a sentence.
+    """
+    by_lower = {word.lower(): word for word in known}
+    asked = [word.strip() for word in (call.query(key) or "").split(",") if word.strip()]
+    unknown = [word for word in asked if word.lower() not in by_lower]
+    if unknown:
+        message = f"{unknown[0][:40]!r} is no {what}; these exist: {', '.join(known)}."
+        raise InvalidInputError(message, field=key)
+    return frozenset(by_lower[word.lower()] for word in asked)
+
+
+def asked_page(call: Call) -> tuple[int | None, str | None]:
+    """Return the limit and the marker of the query; raises InvalidInputError for an invalid one."""
+    return call.query_number("limit", 1, LONGEST_PAGE), call.query_id("marker")
+
+
+def asked_sort(call: Call, keys: Iterable[str]) -> Sort | None:
+    """Return by what the query sorts a list, None: not at all; raises InvalidInputError for what is no key of it."""
+    text = call.query("sort")
+    if text is None:
+        return None
+    key, _, direction = text.partition(":")
+    if key not in keys or direction not in DIRECTIONS:
+        message = f"sort has to be one of {', '.join(keys)}, and may end in :asc or :desc."
+        raise InvalidInputError(message, field="sort")
+    return Sort(key, descending=DIRECTIONS[direction])
+
+
+def _place(value: Any) -> tuple[bool, Any]:
+    """Return where an item is: what is null comes last."""
+    return (value is None, "" if value is None else value)

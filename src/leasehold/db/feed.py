@@ -1,0 +1,52 @@
+"""Calendar feeds: their rows (decision 0076)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select
+
+from leasehold.db.tables import feeds
+from leasehold.model.feed import Feed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
+_NAMES = tuple(each.name for each in fields(Feed))
+
+
+def add_feed(connection: Connection, new: Feed) -> None:
+    """Write a feed."""
+    connection.execute(insert(feeds), asdict(new))
+
+
+def count_feeds(connection: Connection, project_id: str) -> int:
+    """Return how many feeds a project has."""
+    query = select(func.count()).select_from(feeds).where(feeds.c.project_id == project_id)
+    return connection.execute(query).scalar_one()
+
+
+def list_feeds(connection: Connection, project_id: str | None) -> Sequence[Feed]:
+    """Return the feeds of a project, or with None of all projects, oldest first."""
+    query = select(feeds).order_by(feeds.c.created_at, feeds.c.id)
+    if project_id is not None:
+        query = query.where(feeds.c.project_id == project_id)
+    return list(map(_feed, connection.execute(query)))
+
+
+def find_feed(connection: Connection, ident: str) -> Feed | None:
+    """Return a feed, or None."""
+    row = connection.execute(select(feeds).where(feeds.c.id == ident)).first()
+    return None if row is None else _feed(row)
+
+
+def delete_feed(connection: Connection, ident: str) -> bool:
+    """Remove a feed; say whether it was there."""
+    return connection.execute(delete(feeds).where(feeds.c.id == ident)).rowcount == 1
+
+
+def _feed(row: Row[Any]) -> Feed:
+    return Feed(**{name: row._mapping[name] for name in _NAMES})  # noqa: SLF001 - SQLAlchemy's public name for it.

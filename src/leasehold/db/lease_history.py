@@ -1,0 +1,76 @@
+"""The past of a lease: what it was after each change, as its events and `lease_states` record it (feature L9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from leasehold.db.lease_state import ACTOR, WHOLE, lease_of
+from leasehold.db.tables import lease_states, outbox
+from leasehold.model.actor import Actor
+from leasehold.model.lease_history import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from sqlalchemy import Connection, Row
+
+_TOLD = select(
+    *(outbox.c.id, outbox.c.event_type, outbox.c.created_at.label("changed_at"), outbox.c.payload),
+    *(outbox.c.lease_state, outbox.c.generation),
+)
+# Rows of versions before 0.2 have no generation, and are older than all others. Databases sort NULL in different ways.
+_NEWEST_TOLD = (func.coalesce(outbox.c.generation, 0).desc(), outbox.c.id.desc())
+_UNTOLD = select(lease_states)
+_NEWEST_UNTOLD = lease_states.c.generation.desc()
+
+
+def list_changes(connection: Connection, lease_id: str) -> Sequence[Change]:
+    """Return the recorded changes of a lease, in the order of its generations; two statements."""
+    found = [_told(row) for row in connection.execute(_TOLD.where(outbox.c.lease_id == lease_id).order_by(outbox.c.id))]
+    mine = _UNTOLD.where(lease_states.c.lease_id == lease_id)
+    found += map(_untold, connection.execute(mine))
+    # Events of one transaction have one generation; they keep their order, because sorting is stable.
+    return sorted(found, key=lambda change: (change.lease.generation, change.time))
+
+
+def change_at(connection: Connection, lease_id: str, moment: datetime) -> Change | None:
+    """Return the last change of a lease up to a moment, None if none is recorded; two statements.
+
+    The last is the one of the greatest generation: the clocks of two processes may differ by a moment.
+    """
+    query = _TOLD.where(outbox.c.lease_id == lease_id, outbox.c.created_at <= moment)
+    told = connection.execute(query.order_by(*_NEWEST_TOLD).limit(1)).one_or_none()
+    query = _UNTOLD.where(lease_states.c.lease_id == lease_id, lease_states.c.changed_at <= moment)
+    untold = connection.execute(query.order_by(_NEWEST_UNTOLD).limit(1)).one_or_none()
+    if told is None or (untold is not None and untold.generation > (told.generation or 0)):
+        return None if untold is None else _untold(untold)
+    return _told(told)
+
+
+def has_changes(connection: Connection, lease_id: str) -> bool:
+    """Say whether an event tells of a lease; an offer that nobody has accepted has none."""
+    return connection.execute(select(outbox.c.id).where(outbox.c.lease_id == lease_id).limit(1)).first() is not None
+
+
+def _told(row: Row[*tuple[Any, ...]]) -> Change:
+    return _change(row, f"e{row.id}", row.event_type)
+
+
+def _untold(row: Row[*tuple[Any, ...]]) -> Change:
+    return _change(row, f"s{row.generation}", None)
+
+
+def _change(row: Row[*tuple[Any, ...]], ident: str, event_type: str | None) -> Change:
+    state = row.lease_state or {}
+    actor = state.get(ACTOR)
+    return Change(
+        id=ident,
+        time=row.changed_at,
+        type=event_type,
+        lease=lease_of(row.payload, state, row.generation or 0),
+        whole=WHOLE in state,
+        actor=None if actor is None else Actor(actor["user_id"], actor["project_id"]),
+    )

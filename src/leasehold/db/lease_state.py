@@ -1,0 +1,195 @@
+"""States of leases as JSON (feature L9, decision 0084).
+
+The state of a lease after a change is in the event of the change, or in `lease_states` if nobody is told of the change.
+It is complete but for the allocations, which segments record.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert
+
+from leasehold.db.default_properties import read_default_properties, write_default_properties
+from leasehold.db.ending import read_ending, write_ending
+from leasehold.db.no_show import read_no_show, write_no_show
+from leasehold.db.tables import lease_states
+from leasehold.db.waits import read_waiting, write_waiting
+from leasehold.model.actor import actor_of
+from leasehold.model.heal_policy import HealPolicy
+from leasehold.model.lease import Event, Lease
+from leasehold.model.lease_type import LeaseType
+from leasehold.model.reservation import Reservation
+from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
+from leasehold.model.windows import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from sqlalchemy import Connection
+
+WHOLE = "whole"
+"""The key of a state that says all of its lease; states that older versions wrote do not have it."""
+ACTOR = "by"
+
+
+def keep_states(connection: Connection, changed: Collection[Lease]) -> None:
+    """Write the states of leases that were just changed, and of which no event tells. Takes one statement at most."""
+    rows = [
+        {
+            "lease_id": lease.id,
+            "generation": lease.generation,
+            "changed_at": lease.updated_at or lease.created_at,
+            "payload": describe(lease),
+            "lease_state": rest_of(lease, None),
+        }
+        for lease in changed
+    ]
+    if rows:
+        connection.execute(insert(lease_states), rows)
+
+
+def describe(lease: Lease) -> dict[str, Any]:
+    """Return what everybody is told of a lease (contract lifecycle §9)."""
+    return {
+        "lease_id": lease.id,
+        "user_id": lease.user_id,
+        "project_id": lease.project_id,
+        "trust_id": None,
+        "name": lease.name,
+        "start_date": lease.window.start.isoformat(),
+        "end_date": lease.window.end.isoformat(),
+        "status": lease.status,
+        "degraded": lease.degraded,
+        "reservations": [
+            {
+                "id": part.id,
+                "resource_type": part.resource_type,
+                "status": part.status,
+                "missing_resources": part.missing_resources,
+                "resources_changed": part.resources_changed,
+            }
+            for part in lease.reservations
+        ],
+        "events": [{"id": event.id, "event_type": event.type, "status": event.status} for event in lease.events],
+    }
+
+
+def rest_of(lease: Lease, event_type: str | None) -> dict[str, Any]:
+    """Return what `describe` does not say of the lease, so that `lease_of` finds all of it; nothing twice.
+
+    And who has asked for the change, which has this event; None if nobody is told of it.
+    """
+    actor = actor_of(lease.id, event_type)
+    return {
+        **({} if actor is None else {ACTOR: {"user_id": actor.user_id, "project_id": actor.project_id}}),
+        WHOLE: _unless_none(
+            status_reason=lease.status_reason,
+            heal_policy=lease.heal_policy,
+            reminded=lease.reminded,
+            type=None if lease.type is LeaseType.SCHEDULED else lease.type,
+            waiting=write_waiting(lease)["waiting"],
+            reminders=None if lease.reminders is None else list(lease.reminders),
+            at_risk=lease.at_risk or None,
+            **_moments(deleted_at=lease.deleted_at, offered_until=lease.offered_until),
+        ),
+        **_moments(created_at=lease.created_at, updated_at=lease.updated_at),
+        "reservations": [
+            {
+                "resource_id": part.resource_id,
+                "request": dict(part.request),
+                "cloud": dict(part.cloud),
+                **_unless_none(
+                    missing=part.missing,
+                    ending=write_ending(part.ending),
+                    no_show=write_no_show(part.no_show),
+                    default_properties=write_default_properties(part.default_properties),
+                ),
+                **_stamps(part, lease),
+            }
+            for part in lease.reservations
+        ],
+        "events": [{**_moments(time=event.time), **_stamps(event, lease)} for event in lease.events],
+    }
+
+
+def _stamps(part: Reservation | Event, lease: Lease) -> dict[str, str]:
+    """Return when a part was made, unless that was with its lease, and changed."""
+    made = None if part.created_at == lease.created_at else part.created_at
+    return _moments(created_at=made, updated_at=part.updated_at)
+
+
+def _unless_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _moments(**moments: datetime | None) -> dict[str, str]:
+    return {name: moment.isoformat() for name, moment in moments.items() if moment is not None}
+
+
+def lease_of(payload: Mapping[str, Any], lease_state: Mapping[str, Any] | None, generation: int | None = None) -> Lease:
+    """Return the lease of this state, which `describe` and `rest_of` wrote, without allocations.
+
+    What an older version has not written down is empty, such as the request and the moments of its parts.
+    """
+    state = lease_state or {}
+    parts, moments, rest = payload["reservations"], payload["events"], state.get(WHOLE, {})
+    return Lease(
+        id=payload["lease_id"],
+        name=payload["name"],
+        user_id=payload["user_id"],
+        project_id=payload["project_id"],
+        window=Window(datetime.fromisoformat(payload["start_date"]), datetime.fromisoformat(payload["end_date"])),
+        status=LeaseStatus(payload["status"]),
+        degraded=payload["degraded"],
+        status_reason=rest.get("status_reason"),
+        generation=generation or 1,
+        created_at=_moment(state, "created_at"),
+        updated_at=_moment(state, "updated_at"),
+        deleted_at=_moment(rest, "deleted_at"),
+        heal_policy=HealPolicy(rest["heal_policy"]) if "heal_policy" in rest else None,
+        reminded=rest.get("reminded"),
+        type=LeaseType(rest.get("type", LeaseType.SCHEDULED)),
+        waiting=read_waiting(rest.get("waiting")),
+        reminders=tuple(rest["reminders"]) if "reminders" in rest else None,
+        at_risk=rest.get("at_risk", False),
+        offered_until=_moment(rest, "offered_until"),
+        reservations=tuple(
+            Reservation(
+                id=shown["id"],
+                lease_id=payload["lease_id"],
+                resource_type=shown["resource_type"],
+                resource_id=kept.get("resource_id", ""),
+                request=kept.get("request", {}),
+                status=ReservationStatus(shown["status"]),
+                missing_resources=shown["missing_resources"],
+                resources_changed=shown["resources_changed"],
+                cloud=kept.get("cloud", {}),
+                created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
+                updated_at=_moment(kept, "updated_at"),
+                missing=kept.get("missing"),
+                ending=read_ending(kept.get("ending")),
+                no_show=read_no_show(kept.get("no_show")),
+                default_properties=read_default_properties(kept.get("default_properties")),
+            )
+            for shown, kept in zip(parts, state.get("reservations") or [{}] * len(parts), strict=True)
+        ),
+        events=tuple(
+            Event(
+                id=shown["id"],
+                lease_id=payload["lease_id"],
+                type=shown["event_type"],
+                time=_moment(kept, "time"),
+                status=None if shown["status"] is None else EventStatus(shown["status"]),
+                created_at=_moment(kept, "created_at") or _moment(state, "created_at"),
+                updated_at=_moment(kept, "updated_at"),
+            )
+            for shown, kept in zip(moments, state.get("events") or [{}] * len(moments), strict=True)
+        ),
+    )
+
+
+def _moment(kept: Mapping[str, Any], name: str) -> datetime | None:
+    text = kept.get(name)
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,142 @@
+"""Writes of a transaction that nothing is decided between: MariaDB gets all of them at once (decision 0080).
+
+    with together(connection) as writes:
+        insert_lease(writes, lease)
+        put_event(writes, "lease.create", lease, now)
+
+Each statement costs a message to the server and one back, and twice a switch of processes. MariaDB executes several as
+one compound statement (`BEGIN NOT ATOMIC ... END`), in their order and in the transaction that is open. It stops at the
+first error, which is the answer. SQLite has no server, and psycopg sends statements one by one: there each is executed
+by itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sqlalchemy import Insert, Update
+from sqlalchemy.sql.schema import ScalarElementColumnDefault
+
+from leasehold.db.galera import IN_CLUSTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from sqlalchemy import Connection, Dialect
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+MOST = 32
+"""With more rows than this each statement is sent by itself, with all its rows, because the text grows by the row."""
+
+Write: TypeAlias = "Insert | Update"
+_Key: TypeAlias = "tuple[Write, tuple[str, ...]]"
+"""A statement, and the names of the values that come with each of its rows."""
+
+
+class Together:
+    """The writes of one block; they are executed when the block ends, in the order in which they came.
+
+    Each row of parameters has to be one row of a table: `is_complete` says after the block whether all were there.
+    A value that a column has by default in Python has to be a constant.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Collect what is to be written by this connection."""
+        self._connection = connection
+        self._writes: list[tuple[Write, list[dict[str, Any]]]] = []
+        self._written = 0
+
+    def execute(self, statement: Write, parameters: dict[str, Any] | list[dict[str, Any]], /) -> None:
+        """Add a statement, with the values of one row or of several, all with the same names."""
+        self._writes.append((statement, parameters if isinstance(parameters, list) else [parameters]))
+
+    @property
+    def info(self) -> dict[Any, Any]:
+        """What is noted with the connection."""
+        return self._connection.info
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether as many rows were written as were given."""
+        return self._written == sum(len(rows) for _, rows in self._writes)
+
+    def send(self) -> None:
+        """Execute all; raises what the first statement raises that fails."""
+        rows = [(statement, row) for statement, rows in self._writes for row in rows]
+        if self._is_one_statement and 1 < len(rows) <= MOST:
+            keys = tuple((statement, tuple(row)) for statement, row in rows)
+            compound = _compound(keys, self._connection.dialect)
+            values = compound.values([row for _, row in rows])
+            self._written = self._connection.exec_driver_sql(compound.text, values).rowcount
+        else:
+            self._written = sum(self._execute(statement, rows) for statement, rows in self._writes)
+
+    @property
+    def _is_one_statement(self) -> bool:
+        return self._connection.dialect.name == "mysql" and not self._connection.info.get(IN_CLUSTER)
+
+    def _execute(self, statement: Write, rows: Sequence[dict[str, Any]]) -> int:
+        result = self._connection.execute(statement, rows if len(rows) > 1 else rows[0])
+        # An INSERT writes all rows or fails, and not every driver counts them.
+        return len(rows) if isinstance(statement, Insert) else result.rowcount
+
+
+@contextmanager
+def together(connection: Connection) -> Iterator[Together]:
+    """Collect writes, and execute them when the block ends; if it raises, none of them is executed."""
+    writes = Together(connection)
+    yield writes
+    writes.send()
+
+
+Writer: TypeAlias = "Connection | Together"
+"""What executes a write whose result nobody needs: at once, or with others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Compound:
+    """A compound statement: its text, and for each row of values the name of each in the text and its conversion."""
+
+    text: str
+    binds: Sequence[Sequence[tuple[str, str, Any, Callable[[Any], Any] | None]]]
+
+    def values(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the parameters of the text."""
+        found = {}
+        for row, binds in zip(rows, self.binds, strict=True):
+            for name, full_name, default, convert in binds:
+                value = row.get(name, default)
+                found[full_name] = value if convert is None else convert(value)
+        return found
+
+
+@lru_cache(maxsize=512)
+def _compound(keys: tuple[_Key, ...], dialect: Dialect) -> _Compound:
+    texts, every = [], []
+    for number, (statement, names) in enumerate(keys):
+        compiled = statement.compile(dialect=dialect, column_keys=list(names))
+        full = {name: f"w{number}_{name}" for name in compiled.binds}
+        placeholders = {name: f"%({full_name})s" for name, full_name in full.items()}
+        # The text is a format, with %% for each percent sign, and has to be one afterwards too.
+        texts.append(str(compiled).replace("%%", "%%%%") % placeholders)
+        values = {name: bind.value for name, bind in compiled.binds.items()} | _defaults(compiled)
+        every.append(
+            [
+                (name, full[name], values[name], bind.type.dialect_impl(dialect).bind_processor(dialect))
+                for name, bind in compiled.binds.items()
+            ]
+        )
+    return _Compound(f"BEGIN NOT ATOMIC {'; '.join(texts)}; END", every)
+
+
+def _defaults(compiled: SQLCompiler) -> dict[str, Any]:
+    """Return the values of the columns that an INSERT does not name; raises NotImplementedError for one to compute."""
+    found = {}
+    for column in compiled.insert_prefetch:
+        if not isinstance(column.default, ScalarElementColumnDefault):
+            raise NotImplementedError(f"{column}: name its value in the INSERT, or let its default be a constant.")
+        found[column.key] = column.default.arg
+    return found

@@ -1,0 +1,55 @@
+"""What a lease waits for, as the database keeps it: NULL for one that never had to wait."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from leasehold.model.waiting import Waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leasehold.model.lease import Lease
+
+
+def write_waiting(lease: Lease) -> dict[str, Any]:
+    """Return the columns of a lease that say what it waits for."""
+    waiting = lease.waiting
+    if waiting is None:
+        return {"waiting": None, "waiting_since": None}
+    stored = {
+        "since": waiting.since.isoformat(),
+        "next_try": waiting.next_try.isoformat(),
+        "pause": waiting.pause.total_seconds(),
+        "pools": sorted(waiting.pools),
+        "retries": waiting.retries,
+        "deadline": None if waiting.deadline is None else waiting.deadline.isoformat(),
+        "tried": waiting.tried,
+        "passed_over": waiting.passed_over,
+        "granted": waiting.granted,
+        "use_disabled": waiting.use_disabled,
+        **({"draws": sorted(waiting.draws)} if waiting.draws else {}),
+    }
+    return {"waiting": stored, "waiting_since": waiting.since if lease.waits else None}
+
+
+def read_waiting(stored: Mapping[str, Any] | None) -> Waiting | None:
+    """Return what `write_waiting` has written."""
+    if stored is None:
+        return None
+    deadline = stored["deadline"]
+    return Waiting(
+        since=datetime.fromisoformat(stored["since"]),
+        next_try=datetime.fromisoformat(stored["next_try"]),
+        pause=timedelta(seconds=stored["pause"]),
+        pools=frozenset(stored["pools"]),
+        retries=stored["retries"],
+        deadline=None if deadline is None else datetime.fromisoformat(deadline),
+        tried=stored["tried"],
+        passed_over=stored["passed_over"],
+        granted=stored["granted"],
+        # A lease that an older version has kept does not say it.
+        use_disabled=stored.get("use_disabled", False),
+        draws=frozenset(stored.get("draws", ())),
+    )

@@ -1,0 +1,22 @@
+"""How many offers a project may have open: the limit that keeps it from holding what it does not want (feature I6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.db.held_offer import count_open_offers
+from leasehold.db.project import enter
+from leasehold.model.errors import TooManyOffersError
+
+if TYPE_CHECKING:
+    from leasehold.enforcement.deciding import Deciding
+
+
+def check_offers(project_id: str, limit: int, deciding: Deciding) -> None:
+    """Raise TooManyOffersError if the project may have no further offer.
+
+    Until the transaction ends, other requests of the project for offers wait here, and for no pool.
+    """
+    enter(deciding.connection, project_id)
+    if count_open_offers(deciding.connection, project_id, deciding.now) >= limit:
+        raise TooManyOffersError(limit)

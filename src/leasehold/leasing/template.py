@@ -1,0 +1,174 @@
+"""Lease templates: who keeps them, and which one a request means (decision 0083)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from sqlalchemy.exc import IntegrityError
+
+from leasehold.db import template as rows
+from leasehold.db.project import enter
+from leasehold.leasing.dates import check_open_end
+from leasehold.leasing.new_lease import read_reservations
+from leasehold.leasing.waiting_terms import check_terms
+from leasehold.model.caller import EVERYTHING
+from leasehold.model.draft import LeaseDraft
+from leasehold.model.errors import (
+    ConflictError,
+    InvalidInputError,
+    NotFoundError,
+    TemplateNameError,
+    TooManyTemplatesError,
+    UnknownTemplateError,
+)
+from leasehold.model.lease_type import LeaseType
+from leasehold.model.template import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sqlalchemy import Connection
+
+    from leasehold.leasing.service import Service
+    from leasehold.model.caller import Caller, Sight
+    from leasehold.model.template import TemplateDraft
+
+
+def make_template(service: Service, caller: Caller, draft: TemplateDraft, sight: Sight = EVERYTHING) -> Template:
+    """Write a template of the caller's project, or a public one; this may call the cloud.
+
+    Raises TemplateNameError, TooManyTemplatesError, and the errors of `create_lease` for what is wrong with the
+    request at any time.
+    """
+    _check(service, caller, draft.request, sight)
+    new = Template(
+        id=str(uuid4()),
+        project_id=caller.project_id,
+        user_id=caller.user_id,
+        name=draft.name,
+        description=draft.description,
+        public=draft.public,
+        request=draft.request,
+        created_at=service.now(),
+    )
+
+    def write(connection: Connection) -> None:
+        _make_room(service, connection, new)
+        rows.add_template(connection, new)
+
+    _named(service, new.name, write)
+    return new
+
+
+def amend_template(
+    service: Service, caller: Caller, before: Template, draft: TemplateDraft, sight: Sight = EVERYTHING
+) -> Template:
+    """Change a template; leases that were made from it stay as they are. Raises as `make_template` does.
+
+    Raises ConflictError if it has changed since it was read, and NotFoundError if it was deleted. A request that stays
+    is not checked again, so that a template can be renamed whose resource type is switched off.
+    """
+    if draft.request != before.request:
+        _check(service, caller, draft.request, sight)
+    after = replace(
+        before,
+        name=draft.name,
+        description=draft.description,
+        public=draft.public,
+        request=draft.request,
+        updated_at=service.now(),
+        generation=before.generation + 1,
+    )
+
+    def write(connection: Connection) -> None:
+        if after.public != before.public:
+            _make_room(service, connection, after)
+        if rows.save_template(connection, before, after):
+            return
+        if rows.find_template(connection, before.id) is None:
+            raise _absent(before.id)
+        raise ConflictError("The template was changed by another request; read it again and repeat the change.")
+
+    _named(service, after.name, write)
+    return after
+
+
+def list_templates(service: Service, project_id: str | None) -> Sequence[Template]:
+    """Return the templates of a project and the public ones, or with None those of all projects, oldest first."""
+    with service.db.reading() as connection:
+        return rows.list_templates(connection, project_id)
+
+
+def get_template(service: Service, ident: str) -> Template:
+    """Return a template; raises NotFoundError."""
+    with service.db.reading() as connection:
+        found = rows.find_template(connection, ident)
+    if found is None:
+        raise _absent(ident)
+    return found
+
+
+def delete_template(service: Service, ident: str) -> None:
+    """Remove a template; leases that were made from it stay. Raises NotFoundError."""
+    if not service.db.transact(lambda connection: rows.delete_template(connection, ident)):
+        raise _absent(ident)
+
+
+def meant_template(service: Service, project_id: str, word: str) -> Template:
+    """Return the template that a request of this project means by an id or a name; raises UnknownTemplateError.
+
+    An id comes before a name, and the project's own name before a public one.
+    """
+    with service.db.reading() as connection:
+        by_id = rows.find_template(connection, word)
+        if by_id is not None and by_id.visible_to(project_id):
+            return by_id
+        named = rows.named_templates(connection, project_id, word)
+    if not named:
+        raise UnknownTemplateError(word)
+    return named[0]
+
+
+def _absent(ident: str) -> NotFoundError:
+    return NotFoundError("template_id", ident)
+
+
+def _make_room(service: Service, connection: Connection, template: Template) -> None:
+    """Raise TooManyTemplatesError if there may be no further one where this one is to be."""
+    # The templates of a project are counted while no other transaction of it adds one. Of public ones administrators
+    # in several projects may make one too many at the same moment, which does no harm.
+    enter(connection, template.project_id)
+    limit = service.settings.manager.templates
+    if rows.count_templates(connection, template) >= limit:
+        raise TooManyTemplatesError(limit)
+
+
+def _named(service: Service, name: str, write: Callable[[Connection], None]) -> None:
+    """Run a transaction that writes a template of this name; raises TemplateNameError if it is taken."""
+    try:
+        service.db.transact(write)
+    except IntegrityError as error:
+        raise TemplateNameError(name) from error
+
+
+def _check(service: Service, caller: Caller, request: Mapping[str, Any], sight: Sight) -> None:
+    """Raise the errors of a lease for what is wrong with a request whenever it starts; this may call the cloud."""
+    if "open_ended" in request and "duration_seconds" in request:
+        raise InvalidInputError("Keep one of `duration_seconds` and `open_ended`.", field="open_ended")
+    type_, pause, now = LeaseType(request.get("type", LeaseType.SCHEDULED)), request.get("retry_seconds"), service.now()
+    if "open_ended" in request:
+        check_open_end(service.settings.leases.open_ended, type_)
+    terms = LeaseDraft(
+        "",
+        start=now,
+        end=now,
+        type=type_,
+        retries=request.get("retries"),
+        retry_pause=None if pause is None else timedelta(seconds=pause),
+    )
+    check_terms(terms, service.settings.leases)
+    if "reservations" in request:
+        read_reservations(service, caller, request["reservations"], sight)

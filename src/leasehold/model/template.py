@@ -1,0 +1,63 @@
+"""Lease templates: requests for leases that are kept under a name, without dates (decision 0083)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from datetime import datetime
+
+KEYS: Final = (
+    *("duration_seconds", "open_ended", "reservations", "events", "heal_policy", "reminder_seconds"),
+    *("type", "retries", "retry_seconds"),
+)
+"""The keys of a lease's request that a template may have: all but its name, its dates and whose it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A kept request; `request` has those of `KEYS` that were given, in the form of POST /v1/leases.
+
+    A `public` one is there for every project. Names are unique within a project, and among the public ones.
+    """
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str
+    description: str
+    public: bool
+    request: Mapping[str, Any]
+    created_at: datetime
+    updated_at: datetime | None = None
+    generation: int = 0
+
+    def visible_to(self, project_id: str) -> bool:
+        """Say whether members of this project see it and use it."""
+        return self.public or self.project_id == project_id
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDraft:
+    """A template that a client asks for; `request` as in `Template`."""
+
+    name: str
+    description: str
+    public: bool
+    request: Mapping[str, Any]
+
+
+def added_keys(
+    template: Mapping[str, Any], sent: Collection[str], wanted: Mapping[str, Collection[str]]
+) -> Mapping[str, Any]:
+    """Return what a template adds to a request, of which `sent` are the keys; a sent key wins, also with null.
+
+    `wanted` has the keys that a request of this kind takes from a template, each with others that displace it.
+    """
+    return {
+        key: value
+        for key, value in template.items()
+        if key in wanted and not any(one in sent for one in (key, *wanted[key]))
+    }

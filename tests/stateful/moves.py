@@ -42,11 +42,12 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "ERROR": "IN_PROGRESS DONE",
         "DONE": "",
     },
+    # ERROR also says that a lease ended without what was asked for before its end, as servers that were to be shelved.
     "before_end_lease": {
-        "UNDONE": "IN_PROGRESS",
+        "UNDONE": "IN_PROGRESS ERROR",
         "IN_PROGRESS": "DONE ERROR UNDONE",
         "ERROR": "DONE UNDONE",
-        "DONE": "UNDONE",
+        "DONE": "UNDONE ERROR",
     },
     # A lease that waited and was never granted has nothing to end.
     "end_lease": {"UNDONE": "IN_PROGRESS DONE", "IN_PROGRESS": "DONE ERROR", "ERROR": "DONE", "DONE": ""},

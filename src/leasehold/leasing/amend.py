@@ -48,7 +48,7 @@ from leasehold.model.event_log import LeaseNews
 from leasehold.model.no_show import NEVER
 from leasehold.model.reminder import rearmed
 from leasehold.model.states import EventType, LeaseStatus
-from leasehold.model.transitions import Trigger, can
+from leasehold.model.transitions import Trigger, can, move
 from leasehold.model.tries import as_of
 
 if TYPE_CHECKING:
@@ -335,7 +335,7 @@ class _Work:
 
     def _describe(self, connection: Connection, lease: Lease, now: datetime) -> Lease:
         """Change only what no allocation depends on."""
-        after = self.amendment.changes.described(lease)
+        after = move(self.amendment.changes.described(lease), Trigger.AMENDED)
         after = rearmed(lease, after, now, self.service.settings.manager.warn_before_end)
         after = save_lease(connection, lease, after, now)
         if after.name != lease.name:

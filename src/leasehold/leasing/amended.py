@@ -126,9 +126,6 @@ class Amendment:
             if event.time != time and kind is EventType.BEFORE_END:
                 after = move(after, Trigger.WARNING_MOVED)
         if lease.status is LeaseStatus.ERROR and window.end <= now:
-            return after
-        return replace(move(after, _trigger_of(lease)), status_reason=None)
-
-
-def _trigger_of(lease: Lease) -> Trigger:
-    return Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED
+            return move(after, Trigger.AMENDED)
+        trigger = Trigger.RETRIED if lease.status is LeaseStatus.ERROR else Trigger.AMENDED
+        return replace(move(after, trigger), status_reason=None)

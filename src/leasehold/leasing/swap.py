@@ -42,7 +42,7 @@ from leasehold.model.errors import (
 from leasehold.model.event_log import LeaseNews
 from leasehold.model.refusal import NoWindow, Refusal
 from leasehold.model.segment import Cause
-from leasehold.model.transitions import Trigger, can
+from leasehold.model.transitions import Trigger, can, move
 from leasehold.resource_types.kind import Explain, Search
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class _Work:
         fresh = [(pick, False) for pick in picks]
         mending = Mending(flags, [held], fresh=fresh, started=started(lease, part))
         exchange = Exchange(connection, generations, now, Cause.SWAPPED, LeaseNews.SWAPPED)
-        return exchange.write(lease, {part.id: mending}, {part.id: pool})
+        return exchange.write(move(lease, Trigger.SWAPPED), {part.id: mending}, {part.id: pool})
 
     def _instead(self, lease: Lease, part: Reservation, pool: Snapshot, now: datetime) -> Sequence[Pick]:
         """Return what the reservation gets: nothing that the lease holds or has ever vacated; raises NotEnoughError."""

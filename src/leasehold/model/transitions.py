@@ -44,7 +44,7 @@ class Trigger(StrEnum):
     SWAPPED = "a resource is swapped"
     DROPPED = "a dropped reservation is gone"
     DELETED = "deleted"
-    GONE = "removed from the cloud"
+    GONE = "deletion is complete"
     GRANTED = "granted after it has waited"
     GAVE_UP = "the last try fails"
     TIMED_OUT = "its deadline comes"
@@ -119,6 +119,11 @@ _OPEN = frozenset({_E.UNDONE, _E.IN_PROGRESS})
 _STARTS, _ENDS = _in(_L.STARTING, _L.ERROR), _in(_L.TERMINATING, _L.ERROR)
 _GOES_ON, _IS_DONE, _FAILS = Becomes(_E.IN_PROGRESS), Becomes(_E.DONE), Becomes(_E.ERROR)
 _NEVER_DONE = Becomes(_E.ERROR, _OPEN)
+_MADE_GOOD = Becomes(_E.DONE, frozenset({_E.IN_PROGRESS, _E.ERROR}))
+_BEGUN_FAILS = Becomes(_E.ERROR, frozenset({_E.IN_PROGRESS}))
+_LIVE = frozenset({_P.PENDING, _P.ACTIVE, _P.ERROR})
+"""What is deleted stays deleted."""
+_RUNS = Becomes(_P.ACTIVE, _LIVE)
 _CLEARED = Becomes(_P.DELETED)
 _NEVER_BEGUN = {_START: _FAILS, _END: _IS_DONE}
 
@@ -130,23 +135,23 @@ TABLE: tuple[Transition, ...] = (
         _L.STARTING,
         events={_START: _GOES_ON},
     ),
-    Transition(Trigger.STARTED, _STARTS, _L.ACTIVE, events={_START: _IS_DONE}, done=Becomes(_P.ACTIVE)),
+    Transition(Trigger.STARTED, _STARTS, _L.ACTIVE, events={_START: _IS_DONE}, done=_RUNS),
     Transition(
         Trigger.START_FAILED,
         _STARTS,
         _L.ERROR,
-        events={_START: _FAILS},
-        done=Becomes(_P.ACTIVE),
+        events={_START: _NEVER_DONE},
+        done=_RUNS,
         # A reservation in use stays active: an amendment must not take its resources away.
         refused=Becomes(_P.ERROR, frozenset({_P.PENDING, _P.ERROR})),
     ),
     Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), guard=warning_has_failed),
-    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), events={_WARNING: _GOES_ON}),
-    Transition(Trigger.WARNED, _in(_L.ACTIVE), events={_WARNING: _IS_DONE}),
-    Transition(Trigger.WARNING_FAILED, _in(_L.ACTIVE), events={_WARNING: _FAILS}),
+    Transition(Trigger.WARNING_DUE, _in(_L.ACTIVE), events={_WARNING: Becomes(_E.IN_PROGRESS, frozenset({_E.UNDONE}))}),
+    Transition(Trigger.WARNED, _in(_L.ACTIVE), events={_WARNING: _MADE_GOOD}),
+    Transition(Trigger.WARNING_FAILED, _in(_L.ACTIVE), events={_WARNING: _BEGUN_FAILS}),
     Transition(
         Trigger.WARNING_MOVED,
-        _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR, _L.IN_PROGRESS),
+        _in(_L.PENDING, _L.ACTIVE, _L.ERROR, _L.IN_PROGRESS),
         events={_WARNING: Becomes(_E.UNDONE)},
     ),
     Transition(Trigger.END_DUE, _in(_L.ERROR), guard=end_has_failed),
@@ -157,8 +162,9 @@ TABLE: tuple[Transition, ...] = (
         events={_END: _GOES_ON},
     ),
     Transition(
+        # After an end that has failed the start is in ERROR, or done.
         Trigger.ENDED,
-        _ENDS,
+        _in(_L.TERMINATING),
         _L.ERROR,
         guard=never_started,
         events={_START: _FAILS, _END: _IS_DONE},
@@ -166,7 +172,7 @@ TABLE: tuple[Transition, ...] = (
     ),
     Transition(
         Trigger.ENDED,
-        _ENDS,
+        _in(_L.TERMINATING),
         _L.TERMINATED,
         guard=cut_to_nothing,
         events={_START: _IS_DONE, _END: _IS_DONE},
@@ -176,7 +182,7 @@ TABLE: tuple[Transition, ...] = (
         Trigger.ENDED,
         _ENDS,
         _L.TERMINATED,
-        events={_WARNING: Becomes(_E.DONE, frozenset({_E.IN_PROGRESS, _E.ERROR})), _END: _IS_DONE},
+        events={_WARNING: _MADE_GOOD, _END: _IS_DONE},
         done=_CLEARED,
     ),
     Transition(
@@ -190,9 +196,9 @@ TABLE: tuple[Transition, ...] = (
         Trigger.END_FAILED,
         _ENDS,
         _L.ERROR,
-        events={_START: _NEVER_DONE, _END: _FAILS},
+        events={_START: _NEVER_DONE, _END: _BEGUN_FAILS},
         done=_CLEARED,
-        refused=Becomes(_P.ERROR),
+        refused=Becomes(_P.ERROR, _LIVE),
     ),
     Transition(Trigger.AMENDED, _in(_L.PENDING, _L.ACTIVE, _L.TERMINATED, _L.ERROR, _L.IN_PROGRESS, _L.TIMEDOUT)),
     Transition(
@@ -206,7 +212,8 @@ TABLE: tuple[Transition, ...] = (
     # Not one that starts or ends: its step works with the resources that it has.
     Transition(Trigger.SWAPPED, _in(_L.PENDING, _L.ACTIVE)),
     Transition(Trigger.DROPPED, _in(_L.PENDING, _L.STARTING, _L.ACTIVE, _L.ERROR), done=_CLEARED),
-    Transition(Trigger.DELETED, frozenset(_L) - {_L.DELETING, _L.OFFERED}, _L.DELETING),
+    # What uses nothing is gone at once.
+    Transition(Trigger.DELETED, _in(_L.STARTING, _L.ACTIVE, _L.TERMINATING, _L.ERROR), _L.DELETING),
     Transition(
         Trigger.GONE,
         _in(_L.PENDING, _L.TERMINATED, _L.DELETING, _L.IN_PROGRESS, _L.TIMEDOUT),

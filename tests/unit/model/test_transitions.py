@@ -109,6 +109,30 @@ def test_a_step_that_no_row_makes_is_not_saved() -> None:
     check(active, replace(active, name="renamed"))
 
 
+@pytest.mark.slow
+def test_every_change_that_the_contract_does_not_know_is_refused() -> None:
+    """Each status of each combination is replaced by every other one; a trigger without a row moves nothing."""
+    for here, _ in walk(steps):
+        for status in set(LeaseStatus) - {here.status, *ALLOWED["leases"][here.status].split()}:
+            refused(here, replace(here, status=status))
+        for part in here.reservations:
+            for new in set(ReservationStatus) - {part.status, *ALLOWED["reservations"][part.status].split()}:
+                refused(here, here.with_reservations({part.id}, status=new))
+        for kind in EventType:
+            old = status_of(here, kind)
+            for late in set(EventStatus) - {old, *ALLOWED[kind][old].split()}:
+                refused(here, here.with_event(kind, status=late))
+        for trigger in Trigger:
+            if row_of(here, trigger) is None:
+                with pytest.raises(ForbiddenTransitionError):
+                    move(here, trigger)
+
+
+def refused(before: Lease, after: Lease) -> None:
+    with pytest.raises(ForbiddenTransitionError):
+        check(before, after)
+
+
 def test_a_moved_warning_comes_with_another_change() -> None:
     failed = move(move(lease(), Trigger.START_DUE), Trigger.START_FAILED, done=(), refused=PARTS)
     failed = failed.with_event(EventType.BEFORE_END, status=EventStatus.DONE)
@@ -125,11 +149,11 @@ def test_steps_of_workers_lead_to_combinations_that_the_contract_allows() -> Non
     for here, _ in walk(worked):
         parts, start, end = COMBINATIONS[here.status]
         assert {part.status for part in here.reservations} <= parts, here
-        assert status(here, EventType.START) in start, here
-        assert status(here, EventType.END) in end, here
+        assert status_of(here, EventType.START) in start, here
+        assert status_of(here, EventType.END) in end, here
 
 
-def status(here: Lease, kind: EventType) -> EventStatus:
+def status_of(here: Lease, kind: EventType) -> EventStatus:
     event = here.event(kind)
     assert event
     assert event.status
@@ -138,7 +162,7 @@ def status(here: Lease, kind: EventType) -> EventStatus:
 
 def worked(here: Lease) -> Iterator[Lease]:
     """Yield what follows a lease when workers, its owner and the clock act in a possible order."""
-    start, end = status(here, EventType.START), status(here, EventType.END)
+    start, end = status_of(here, EventType.START), status_of(here, EventType.END)
     for trigger in (Trigger.DELETED, Trigger.GONE, Trigger.AMENDED, *OF_WAITING, *OF_OFFERS):
         if can(here.status, trigger):
             yield move(here, trigger)

@@ -49,7 +49,7 @@ def run_sequencer(db: Database, most: int = 500) -> int:
     """Run the sequencer until nothing is left, and return how many events it put in order."""
     total = 0
     while found := db.transact(partial(sequence, most=most)):
-        total += found
+        total += len(found)
     return total
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
 from configparser import RawConfigParser
 from importlib.metadata import entry_points
@@ -11,20 +10,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prometheus_client import REGISTRY
 
-from leasehold import conf, metrics
+from leasehold import conf
 from leasehold.api.event_waits import most_with_threads
 from leasehold.cmd.serve import threads_for
 from leasehold.conf.settings import ApiSettings
-from leasehold.metrics.state_gauges import ResourceGauges, StateGauges, StateGaugesCollector
 from leasehold.model.errors import LeaseholdError
+from tests.operators.metric_names import METRIC, known_metrics
 
 ROOT = Path(__file__).parent.parent.parent
 GUIDE = ROOT / "docs" / "operators"
 ETC = ROOT / "etc"
 UNITS = sorted((ETC / "systemd").glob("*.service"))
-METRIC = re.compile(r"\bleasehold_(?!nova\b)[a-z_]+\b")
 CODE = re.compile(r"`(leasehold\.[a-z_]+(?:\.[a-z_]+)*)`")
 OF_GUNICORN = {"gunicorn"}
 SAID_BY_THEMSELVES = {
@@ -40,15 +37,6 @@ SAID_BY_THEMSELVES = {
     "leasehold.conflict",
 }
 """Errors of callers whose message is sufficient; the guide has one line for all of them."""
-
-
-def known_metrics() -> set[str]:
-    for module in pkgutil.iter_modules(metrics.__path__):
-        importlib.import_module(f"{metrics.__name__}.{module.name}")
-    gauges = StateGauges(0, 0, 0, 0.0, {"ACTIVE": 0}, 0, {"physical:host": ResourceGauges(0, 0, 0)})
-    families = [*REGISTRY.collect(), *StateGaugesCollector(lambda: gauges).collect()]
-    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
-    return {name for name in names if name.startswith("leasehold_")}
 
 
 def catalogue(base: type[LeaseholdError] = LeaseholdError) -> set[str]:

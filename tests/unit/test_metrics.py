@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 
+from leasehold.db.engine import open_engine, reading, writing
+from leasehold.leasing.event_log import sequence_events
+from leasehold.manager.reconciler import Reconciler
+from leasehold.manager.worker import Worker
+from leasehold.metrics.audit import FINDINGS
 from leasehold.metrics.cloud import TRANSIENT, count_call
 from leasehold.metrics.decision import decision
 from leasehold.metrics.request import count_request
 from leasehold.metrics.state_gauges import StateGaugesCollector
+from leasehold.metrics.task import TASKS
 from leasehold.model.errors import LeaseholdError, NotEnoughError
 from tests.factory import hosts, run_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from leasehold.metrics.state_gauges import StateGauges
     from tests.factory import World
@@ -87,6 +95,20 @@ def test_a_start_is_done_or_tried_again_or_fails(world: World) -> None:
     assert tasks(world, "start", "failed") == 1
 
 
+def test_failures_are_at_zero_before_the_first(world: World) -> None:
+    """Prometheus sees no increase in a series that appears with the value 1."""
+    TASKS.clear()
+    FINDINGS.clear()
+    worker = Worker(world.service, Event())
+    worker.start()
+    worker.stop()
+    for labels in ({"phase": "start", "outcome": "failed"}, {"phase": "", "outcome": "lost"}):
+        assert REGISTRY.get_sample_value("leasehold_tasks_total", {"kind": "lease", **labels}) is not None
+    Reconciler(world.service)
+    labels = {"kind": "drift", "outcome": "left"}
+    assert REGISTRY.get_sample_value("leasehold_audit_findings_total", labels) is not None
+
+
 def test_how_late_work_is_begun(world: World) -> None:
     world.lease(hosts(), start=0, end=5)
     world.clock.advance(seconds=40)
@@ -97,6 +119,31 @@ def test_how_late_work_is_begun(world: World) -> None:
 def test_calls_to_the_cloud_by_service_and_outcome() -> None:
     labels = {"service": "nova", "outcome": TRANSIENT}
     assert added(lambda: count_call("nova", TRANSIENT, 0.5), "leasehold_cloud_calls_total", **labels) == 1
+
+
+def test_events_by_type_and_how_long_readers_waited(world: World) -> None:
+    sequence_events(world.service)
+    world.lease(hosts(), start=1, end=2)
+    world.clock.advance(seconds=7)
+    waited = value("leasehold_event_lag_seconds_sum")
+    ask = lambda: sequence_events(world.service)  # noqa: E731 - a one-line helper.
+    assert added(ask, "leasehold_events_total", type="lease.create") == 1
+    assert value("leasehold_event_lag_seconds_sum") - waited == pytest.approx(7)
+
+
+def test_the_connections_that_are_used(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/any.db")
+
+    def used() -> float:
+        return value("leasehold_database_connections_used", pool="writes")
+
+    with writing(engine), reading(engine):
+        assert used() == 2
+        engine.dispose()
+    assert used() == 0
+    with reading(engine):
+        assert used() == 1
+    assert value("leasehold_database_connections_limit", pool="writes") == 15
 
 
 def test_strangers_do_not_make_new_series() -> None:

@@ -17,12 +17,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import NullPool, create_engine, event, make_url
+from sqlalchemy import NullPool, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import InvalidatePoolError
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from leasehold.conf.database import IMPATIENT, PATIENT
 from leasehold.db.galera import attend_to_galera
+from leasehold.metrics.database import READS, WRITES, set_limit, set_used
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,8 +90,9 @@ def open_engine(url: str, *, pool_size: int = 20, settings: DatabaseSettings = P
     engine = create_engine(url, isolation_level="READ COMMITTED", **options)
     reader = _READERS[engine] = create_engine(url, isolation_level="REPEATABLE READ", **options)
     event.listen(engine, "engine_disposed", lambda _engine: reader.dispose())
-    for each in (engine, reader):
+    for each, name in ((engine, WRITES), (reader, READS)):
         _spare_round_trips(each)
+        _count_connections(each, name)
         if backend == "mysql":
             attend_to_galera(each, settings.wsrep_sync_wait)
     return engine
@@ -134,6 +136,27 @@ def _spare_round_trips(engine: Engine) -> None:
             stands = False
         if not stands:
             raise InvalidatePoolError
+
+
+def _count_connections(engine: Engine, name: str) -> None:
+    """Note for the metrics how many connections of the engine's pool are used, whenever that changes."""
+    if not isinstance(engine.pool, QueuePool):  # SQLite in memory, which has one connection for each thread.
+        return
+    set_limit(name, engine.pool.size() + engine.pool._max_overflow)  # noqa: SLF001 - it has no other name.
+    set_used(name, 0)
+
+    def in_use() -> int:
+        # The engine has another pool after it was disposed of.
+        return engine.pool.checkedout() if isinstance(engine.pool, QueuePool) else 0
+
+    @event.listens_for(engine, "checkout")
+    def used(_connection: Any, _record: object, _proxy: object) -> None:
+        set_used(name, in_use())
+
+    @event.listens_for(engine, "checkin")
+    def returned(_connection: Any, _record: object) -> None:
+        # Sent before the pool has it back, which may be one from before.
+        set_used(name, max(0, in_use() - 1))
 
 
 def _driver_options(url: URL, settings: DatabaseSettings) -> dict[str, Any]:
@@ -189,6 +212,7 @@ def _open_sqlite(url: str) -> Engine:
     options = {"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False}
     engine = create_engine(url, connect_args=options, **DISCREET)
     _WRITERS[engine] = _Writer()
+    _count_connections(engine, WRITES)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: object) -> None:

@@ -18,14 +18,17 @@ from leasehold.db.tables import event_log, outbox
 from leasehold.model.event_log import Cursor, EventFilter, LogEvent, in_order
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Row
 
 CHUNK = 50
 """Rows that are read at a time: the payload of a lease may have some 100 kB."""
 
-_WAITING = select(outbox.c.id, outbox.c.lease_id, outbox.c.generation).where(outbox.c.position.is_(None))
+_WAITING = select(
+    *(outbox.c.id, outbox.c.lease_id, outbox.c.generation, outbox.c.event_type, outbox.c.created_at)
+).where(outbox.c.position.is_(None))
 _PLACE = update(outbox).where(outbox.c.id == bindparam("key")).values(position=bindparam("at"), nonce=bindparam("mark"))
 
 
@@ -37,13 +40,21 @@ class LogState:
     purged: int
 
 
+@dataclass(frozen=True, slots=True)
+class Sequenced:
+    """An event that was given its position: its type, and when it happened."""
+
+    type: str
+    time: datetime
+
+
 def is_anything_unsequenced(connection: Connection) -> bool:
     """Say whether an event has no position yet."""
     return connection.execute(_WAITING.with_only_columns(outbox.c.id).limit(1)).first() is not None
 
 
-def sequence(connection: Connection, most: int) -> int:
-    """Give the oldest events without a position their positions, `most` or a few more; return how many.
+def sequence(connection: Connection, most: int) -> Sequence[Sequenced]:
+    """Give the oldest events without a position their positions, `most` or a few more; return them.
 
     Raises GenerationRaceError when another node of a cluster did so at the same time.
     """
@@ -56,7 +67,7 @@ def sequence(connection: Connection, most: int) -> int:
         of_them = connection.execute(_WAITING.where(outbox.c.lease_id.in_(leases))).all()
         rows = sorted({row.id: row for row in (*rows, *of_them)}.values(), key=lambda row: row.id)
     if not rows:
-        return 0
+        return ()
     nonce = secrets.token_hex(8)
     places = enumerate(in_order(rows), start=state.end.position + 1)
     connection.execute(_PLACE, [{"key": row.id, "at": position, "mark": nonce} for position, row in places])
@@ -65,7 +76,7 @@ def sequence(connection: Connection, most: int) -> int:
     if connection.execute(moved).rowcount != 1:
         message = "Another process sequenced events at the same time."
         raise GenerationRaceError(message)
-    return len(rows)
+    return [Sequenced(row.event_type, row.created_at) for row in rows]
 
 
 def mark_purged(connection: Connection, which: ColumnElement[bool]) -> None:

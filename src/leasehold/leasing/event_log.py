@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from leasehold.db import event_log
+from leasehold.metrics.event import count_event
 from leasehold.model.errors import EventsPurgedError, EventsRewoundError
 from leasehold.model.event_log import BEGINNING, EventPage
 
@@ -29,7 +30,10 @@ def sequence_events(service: Service) -> int:
             return 0
     total = 0
     while found := service.db.transact(partial(event_log.sequence, most=MOST_AT_ONCE)):
-        total += found
+        total += len(found)
+        now = service.now()
+        for event in found:
+            count_event(event.type, (now - event.time).total_seconds())
     return total
 
 

@@ -19,7 +19,7 @@ from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_leases
 from leasehold.leasing.audit.repair import repair
 from leasehold.manager.periodic_thread import PeriodicThread
-from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round
+from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
 from leasehold.model.finding import FindingKind
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Reconciler(PeriodicThread):
         self._settings = service.settings.manager
         self._interval = timedelta(seconds=self._settings.audit_seconds)
         self._mine = service.now()
+        expect_findings(FindingKind)
         super().__init__("audit", min(self._settings.audit_seconds, LONGEST_WAIT))
 
     def run_once(self) -> None:

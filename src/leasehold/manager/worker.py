@@ -15,10 +15,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from leasehold.db.task import claim_tasks, give_back, next_due, postpone_task, renew_claims
+from leasehold.db.task import LEASE, claim_tasks, give_back, next_due, postpone_task, renew_claims
+from leasehold.leasing.lifecycle import Phase
 from leasehold.manager.task_runner import run_task
 from leasehold.manager.worker_pool import WorkerPool
-from leasehold.metrics.task import LOST, count_task
+from leasehold.metrics.task import LOST, count_task, expect_failures
 from leasehold.model.backoff import pause_after
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class Worker:
 
     def start(self) -> None:
         """Start the threads."""
+        expect_failures(LEASE, Phase)
+        for kind in {each.driver.task for each in self._service.types.by_name.values()} - {""}:
+            expect_failures(kind, ())
         self._pool.start()
         self._claiming.start()
         self._renewing.start()

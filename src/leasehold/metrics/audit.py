@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prometheus_client import Counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MENDED = "mended"
 LEFT = "left"
@@ -25,6 +30,12 @@ ROUNDS = Counter(
 def count_finding(kind: str, outcome: str) -> None:
     """Count a finding of a round; `outcome` is MENDED or LEFT."""
     FINDINGS.labels(kind, outcome).inc()
+
+
+def expect_findings(kinds: Iterable[str]) -> None:
+    """Have the series of what is left to a person at 0: Prometheus sees no increase in a series that begins at 1."""
+    for kind in kinds:
+        FINDINGS.labels(kind, LEFT)
 
 
 def count_round(outcome: str) -> None:

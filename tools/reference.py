@@ -28,6 +28,7 @@ from leasehold.api.policies import (
     series,
     subscription,
     template,
+    timeline,
 )
 from leasehold.conf.opts import list_library_opts, list_opts
 from leasehold.model.transitions import TABLE, Becomes, Transition, always
@@ -93,6 +94,7 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "The event log": event_log,
     "Subscriptions to it": subscription,
     "Availability": availability,
+    "The timeline": timeline,
     "Regions": region,
     "Capacity alarms": alarm,
     "Offers": held_offer,

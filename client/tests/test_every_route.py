@@ -33,6 +33,7 @@ UNREACHED = {
     ("GET", "/healthcheck"): "for load balancers",
     ("GET", "/v1/openapi.json"): "the description itself",
     ("GET", "/v1/feeds/{token}.ics"): "for calendar programs",
+    ("GET", "/v1/timeline"): "for programs that draw: tables of thousands of numbers",
 }
 _SENT = re.compile(r"REQ: curl .*?-X (?P<method>[A-Z]+) (?P<url>\S+)")
 _HOSTS = "physical:host"

@@ -527,6 +527,8 @@ def walk_availability(walk: Walk) -> None:
     asked = {"alternatives": [[hosts(1)], [hosts(99)]], "duration_seconds": 3600}
     found = walk.ask("POST", "/v1/availability/search", asked)
     assert [each["alternative"] for key in ("windows", "refused") for each in found[key]] in ([0] * 3 + [1], [0, 1])
+    drawn = walk.ask("GET", "/v1/timeline")["timeline"]
+    assert len(drawn["rows"]["id"]) == len(drawn["rows"]["state"]) > 0
     (own,) = walk.ask("GET", "/v1/regions")["regions"]
     assert own == {"name": "RegionOne", "endpoint": "http://localhost/v1", "here": True}
     (here,) = walk.ask("GET", "/v1/regions/availability", query="region=all")["regions"]

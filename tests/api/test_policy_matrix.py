@@ -85,6 +85,8 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:availability:get": READERS,
     "leasehold:availability:search": READERS,
     "leasehold:regions:get": READERS,
+    "leasehold:timeline:get": READERS,
+    "leasehold:timeline:get_all": ADMINS,
     "leasehold:alarms:get": READERS,
     "leasehold:alarms:post": MEMBERS,
     "leasehold:alarms:delete": MEMBERS,
@@ -125,11 +127,12 @@ PARTS = {rule.name for rule in base.RULES}
 WITHIN = {
     f"leasehold:leases:{each}"
     for each in ("use_disabled", "give_back", "best_effort", "on_behalf", "open_ended", "share", "get_deleted")
-} | {"leasehold:templates:public"}
+} | {"leasehold:templates:public", "leasehold:timeline:get_all"}
 """Rules that no route asks for, because they say what a request that is allowed may ask for or get.
 
 `test_disabling.py`, `test_endings.py`, `test_best_effort.py`, `test_on_behalf.py`, `test_open_ended.py`,
-`test_sharing.py`, `test_lease_history.py`, `test_templates.py`; there also who made a template, and managers."""
+`test_sharing.py`, `test_lease_history.py`, `test_timeline.py`, `test_templates.py`; there also who made a template, and
+managers."""
 
 V1_2 = {"OpenStack-API-Version": "reservation 1.2"}
 V1_3 = {"OpenStack-API-Version": "reservation 1.3"}

@@ -64,6 +64,7 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
     "resource_type": ("query", "A resource type, by default `physical:host`", TEXT),
     "from": ("query", "The start of the window, by default now", {"type": "string"}),
     "to": ("query", "The end of the window, by default a week after its start", {"type": "string"}),
+    "resource_properties": ("query", "Only resources that match this expression", {"type": "string"}),
     "region": ("query", "Regions by their names, several by commas; all of them without it", {"type": "string"}),
     "resource_id": ("query", "Only this resource, for callers who may list them", ID),
     "name": ("query", "From 1.3 on: only what has exactly this name", {"type": "string", "maxLength": 255}),
@@ -81,6 +82,7 @@ PARAMETERS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
         "The same key again gives the same lease; with PUT, from 1.3 on, it changes nothing again",
         {**TEXT, "pattern": "^[!-~]+$"},
     ),
+    "If-None-Match": ("header", "The ETag of an answer that the client has", {"type": "string"}),
     "If-Match": ("header", "From 1.1 on: only if the lease still has this ETag", {"type": "string"}),
 }
 
@@ -148,6 +150,8 @@ def _operation(route: Route, references: Mapping[Any, Any]) -> dict[str, Any]:
         "parameters": _parameters(route),
         "responses": {str(int(route.success)): _success(route, references), **_failures(route)},
     }
+    if "If-None-Match" in route.headers:
+        operation["responses"]["304"] = {"description": "Nothing has changed since that ETag"}
     if route.request is not None and "dry_run" in route.request.model_fields:
         tried = {**_success(route, references), "description": "After a dry run: what would happen"}
         operation["responses"].setdefault(str(int(HTTPStatus.OK)), tried)

@@ -72,7 +72,7 @@ def answer(api: Api, routes: Router, request: falcon.Request, response: falcon.R
         write(response, failure.status, failure.body, {**failure.headers, **marks})
     else:
         marks = {} if route.public else versions.headers(version)
-        write(response, reply.status or route.success, reply.body, {**reply.headers, **marks})
+        write(response, reply.status or route.success, reply.body, {**marks, **reply.headers})
 
 
 def identify(api: Api, request: falcon.Request) -> Caller:

@@ -28,6 +28,7 @@ from leasehold.api.handlers import (
     series,
     subscription,
     template,
+    timeline,
     version,
 )
 from leasehold.api.handlers import property as properties
@@ -57,6 +58,7 @@ from leasehold.api.models.subscription import (
     SubscriptionList,
 )
 from leasehold.api.models.template import OneTemplate, TemplateAmendment, TemplateCreation, TemplateList
+from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import alarm as alarm_rules
 from leasehold.api.policies import availability as availability_rules
@@ -72,6 +74,7 @@ from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
 from leasehold.api.policies import subscription as subscription_rules
 from leasehold.api.policies import template as template_rules
+from leasehold.api.policies import timeline as timeline_rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,6 +266,11 @@ ROUTES: tuple[Route, ...] = (
     _V1_2("PUT", _SERIES, series.amend, (_C.GET, _C.PUT, _L.PUT), SeriesAmendment, OneSeries),
     _V1_2("DELETE", _SERIES, series.delete, (_C.GET, _C.DELETE, _L.DELETE), success=GONE),
     _V1_3("GET", _FREE, availability.show, (_Q.GET,), None, OneAvailability, query=availability.QUERY, open_query=True),
+    _V1_3(
+        *("GET", "/v1/timeline", timeline.show, (timeline_rules.GET,), None, OneTimeline),
+        query=timeline.QUERY,
+        headers=(timeline.IF_NONE_MATCH,),
+    ),
     _V1_3(
         *("GET", _OFFERS, held_offer.list_offers, (_O.GET,), None, OfferList),
         query=_EVERY,

@@ -91,6 +91,9 @@ HISTORY: Mapping[Version, str] = {
   and how much a lease of the whole window would get. Everybody may ask, and nobody learns who holds what.
 * `POST /v1/availability/search` finds the first windows in which a lease would be granted, with flexible dates and
   durations and for several alternatives, and says why the others would not be.
+* `GET /v1/timeline` shows what resources do in a window, past or future, as tables of numbers for programs that draw
+  it: a project sees its own leases by name and what others have as taken, operators see all. An `ETag` says whether
+  anything has changed.
 * `GET /v1/regions`, `GET /v1/regions/availability` and `POST /v1/regions/availability/search`: the same of other
   regions, each of which is asked by the service with the caller's token.
 * `duration_seconds` in place of `end_date` in POST of a lease, of a series and of a maintenance window: how long after

@@ -343,6 +343,15 @@ event_log = Table(
 )
 """One row: the last position and its nonce, and the last position that was purged."""
 
+secret_keys = Table(
+    "secret_keys",
+    metadata,
+    Column("name", String(16), primary_key=True),
+    Column("value", String(64), nullable=False),
+    **EXACT,
+)
+"""One row: the key that makes the ids of anonymous rows in the timeline (`leasing/timeline_rows.py`)."""
+
 subscriptions = Table(
     "subscriptions",
     metadata,

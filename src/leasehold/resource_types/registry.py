@@ -16,7 +16,7 @@ from leasehold.model.use import Use
 from leasehold.resource_types.driver import Driver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pydantic import BaseModel
 
@@ -118,6 +118,10 @@ class ResourceTypes:
     def pools(self) -> frozenset[str]:
         """Return the pools of the types that are switched on."""
         return frozenset(each.kind.pool for each in self.by_name.values())
+
+    def using(self, pools: Collection[str]) -> frozenset[str]:
+        """Return the types that use one of these pools, switched on or not."""
+        return frozenset(each.name for each in self._usable() if each.kind.pool in pools)
 
     @property
     def whole(self) -> Mapping[str, str]:

@@ -24,6 +24,7 @@ from leasehold.api.policies import (
     series,
     subscription,
     template,
+    timeline,
 )
 from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.load import load, unset
@@ -35,7 +36,19 @@ if TYPE_CHECKING:
 
 ADMIN = "admin"
 MOST_REMEMBERED = 4096
-_NEWER = (event_log, subscription, alarm, maintenance, series, availability, held_offer, feed, template, region)
+_NEWER = (
+    event_log,
+    subscription,
+    alarm,
+    maintenance,
+    series,
+    availability,
+    held_offer,
+    feed,
+    template,
+    region,
+    timeline,
+)
 _OURS = (base, lease, host, floatingip, resource, *_NEWER)
 RULES = [rule for each in _OURS for rule in each.RULES]
 

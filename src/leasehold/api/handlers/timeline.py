@@ -1,0 +1,105 @@
+"""The timeline, from 1.3 on (issue 14, decision 0095)."""
+
+from __future__ import annotations
+
+import gzip
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.api import dates, versions
+from leasehold.api.call import Reply, Text
+from leasehold.api.handlers.availability import USUAL
+from leasehold.api.json_bytes import as_json
+from leasehold.api.paging import asked_page
+from leasehold.api.policies import timeline as rules
+from leasehold.api.views.timeline import show_timeline
+from leasehold.leasing.timeline import MOST_ROWS, Question, timeline_of
+from leasehold.leasing.timeline_rows import FILTER, Eyes
+from leasehold.model.errors import InvalidDateError
+from leasehold.model.resource import HOST
+from leasehold.model.windows import Window, from_seconds, to_seconds
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from leasehold.api.call import Call
+
+QUERY: Final = ("from", "to", "resource_type", FILTER, "limit", "marker")
+IF_NONE_MATCH: Final = "If-None-Match"
+LEAST_PACKED: Final = 1024
+"""Bytes from which on an answer is compressed for who accepts that."""
+_LEVEL: Final = 5
+_JSON_TYPE: Final = "application/json"
+_KEPT: Final = {
+    "Cache-Control": "private, no-cache",
+    "Vary": f"{versions.HEADER}, Accept-Encoding, X-Auth-Token, Authorization",
+}
+
+
+def show(call: Call) -> Reply:
+    """Show what resources do in a window, past or future: a row for each, and bars for the time that it is taken.
+
+    `from` is now if it is absent, and `to` a week later. `resource_type` is `physical:host` if it is absent, and may
+    be several by commas; rows match the expression `resource_properties`. The caller's project sees its own leases by
+    name; what others have is `taken`, without where one lease ends and the next begins. Operators see all leases, and
+    which resource is which. With `If-None-Match` an answer that has not changed is 304.
+    """
+    eyes = Eyes(call.caller, call.sight, call.api.policies.allows(rules.GET_ALL, call.caller, call.caller))
+    limit, marker = asked_page(call)
+    question = Question(
+        types=[each.strip() for each in (call.query("resource_type") or HOST).split(",")],
+        window=_window(call),
+        expression=call.query(FILTER),
+        limit=limit or MOST_ROWS,
+        marker=marker,
+        known=_known(call),
+    )
+    found = timeline_of(call.service, eyes, question)
+    if isinstance(found, str):
+        return Reply(headers={"ETag": _etag(found), **_KEPT}, status=HTTPStatus.NOT_MODIFIED)
+    headers = {"ETag": _etag(found.tag), **_KEPT}
+    return _packed(call, {"timeline": show_timeline(found, eyes)}, headers)
+
+
+def _window(call: Call) -> Window:
+    now = from_seconds(to_seconds(call.service.now()))
+
+    def date(key: str) -> datetime | None:
+        return dates.parse_optional(call.query(key), version=call.version, now=now, field=key)
+
+    start = date("from") or now
+    end = date("to") or start + USUAL
+    if end < start:
+        message = "The window has to end after it begins."
+        raise InvalidDateError(message, field="to")
+    return Window(start, end)
+
+
+def _etag(tag: str) -> str:
+    # Weak: the same answer has other bytes when it is compressed, and another `now`.
+    return f'W/"{tag}"'
+
+
+def _known(call: Call) -> str | None:
+    """Return the tag of the answer that the client has; of several the last."""
+    header: str | None = call.request.get_header(IF_NONE_MATCH)
+    if header is None:
+        return None
+    return header.rpartition(",")[2].strip().removeprefix("W/").strip('"')
+
+
+def _packed(call: Call, body: Any, headers: dict[str, str]) -> Reply:
+    content = as_json(body)
+    if len(content) >= LEAST_PACKED and _accepts_gzip(call.request.get_header("Accept-Encoding") or ""):
+        content = gzip.compress(content, _LEVEL, mtime=0)
+        headers = {**headers, "Content-Encoding": "gzip"}
+    return Reply(Text(content, _JSON_TYPE), headers)
+
+
+def _accepts_gzip(header: str) -> bool:
+    """Say whether a header accepts gzip; it may say that it does not (`gzip;q=0`)."""
+    for part in header.split(","):
+        name, _, weight = part.partition(";")
+        if name.strip().lower() in ("gzip", "*"):
+            return weight.replace(" ", "").lower() not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

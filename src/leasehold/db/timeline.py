@@ -1,0 +1,111 @@
+"""What the timeline reads: what is booked in a window, what was held in it, and whose that is (decision 0095).
+
+The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import and_, func, or_, select, union
+
+from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
+from leasehold.model.resource import MAINTENANCE
+from leasehold.model.windows import from_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+ROW_KEY = "rows"
+
+_BOOKED = (
+    *(allocations.c.resource_number, allocations.c.lease_id, allocations.c.slots, allocations.c.demand),
+    *(allocations.c.starts_at, allocations.c.ends_at, allocations.c.recorded_until),
+    *(allocations.c.left_at, allocations.c.released_at, allocations.c.substitute, allocations.c.start_cause),
+)
+_RECORDED = (
+    *(segments.c.resource_number, segments.c.lease_id, segments.c.slots, segments.c.demand),
+    *(segments.c.starts_at, segments.c.ends_at, segments.c.start_cause),
+    *(segments.c.project_id, segments.c.user_id, segments.c.resource_type, segments.c.resource),
+)
+_LEASES = (
+    *(leases.c.id, leases.c.name, leases.c.status, leases.c.project_id, leases.c.user_id, leases.c.start_at),
+    *(leases.c.end_at, leases.c.deleted_at, leases.c.degraded, leases.c.at_risk),
+)
+
+
+class Range(NamedTuple):
+    """The time `[start, end)` in seconds since the epoch, in these pools; `types` are the types that use them."""
+
+    start: int
+    end: int
+    pools: Collection[str]
+    types: Collection[str]
+
+    @property
+    def booked(self) -> ColumnElement[bool]:
+        """The condition on allocations that have the range, or are not released then."""
+        lasting = and_(allocations.c.ends_at > self.start, allocations.c.ends_at > allocations.c.starts_at)
+        late = or_(allocations.c.released_at.is_(None), allocations.c.released_at > from_seconds(self.start))
+        return and_(allocations.c.pool.in_(self.pools), allocations.c.starts_at < self.end, or_(lasting, late))
+
+    @property
+    def recorded(self) -> ColumnElement[bool]:
+        """The condition on segments that have the range."""
+        mine = segments.c.resource_type.in_(self.types)
+        return and_(segments.c.ends_at > self.start, segments.c.starts_at < self.end, mine)
+
+
+def read_booked(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the allocations of a range, `most` of them at most.
+
+    Columns: resource number, lease id, slots, demand text, start, end, recorded until, left, released, substitute,
+    cause of the start.
+    """
+    return connection.execute(select(*_BOOKED).where(wanted.booked).limit(most)).all()
+
+
+def read_recorded(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the closed segments of a range, `most` of them at most.
+
+    Columns: resource number, lease id, slots, demand text, start, end, cause of the start, project, user, type of the
+    reservation, name of the resource.
+    """
+    return connection.execute(select(*_RECORDED).where(wanted.recorded).limit(most)).all()
+
+
+def read_leases(connection: Connection, wanted: Range, project_id: str | None) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the leases that have a range, of a project or, with None, of all; deleted ones too."""
+    query = select(*_LEASES).where(leases.c.id.in_(_lease_ids(wanted)))
+    if project_id is not None:
+        query = query.where(leases.c.project_id == project_id)
+    return connection.execute(query).all()
+
+
+def read_maintenances(connection: Connection, wanted: Range) -> frozenset[str]:
+    """Return the ids of the leases of a range that are maintenance windows."""
+    query = select(reservations.c.lease_id).where(reservations.c.resource_type == MAINTENANCE)
+    return frozenset(connection.execute(query.where(reservations.c.lease_id.in_(_lease_ids(wanted)))).scalars())
+
+
+def _lease_ids(wanted: Range) -> Any:
+    booked = select(allocations.c.lease_id).where(wanted.booked)
+    return union(booked, select(segments.c.lease_id).where(wanted.recorded)).scalar_subquery()
+
+
+def lease_marks(connection: Connection, project_id: str | None) -> tuple[str, ...]:
+    """Return what changes whenever a lease does, of a project or, with None, of any."""
+    query = select(
+        func.count(), func.sum(leases.c.generation), func.max(leases.c.updated_at), func.max(leases.c.created_at)
+    ).where(leases.c.deleted_at.is_(None))
+    if project_id is not None:
+        query = query.where(leases.c.project_id == project_id)
+    return tuple(map(str, connection.execute(query).one()))
+
+
+def row_key(connection: Connection) -> bytes:
+    """Return the secret key of which the ids of anonymous rows are made."""
+    value: str = connection.execute(select(secret_keys.c.value).where(secret_keys.c.name == ROW_KEY)).scalar_one()
+    return value.encode()

@@ -1,0 +1,250 @@
+"""The timeline: the resources of some types and what they do in a window, past and future (decision 0095)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from leasehold.db import timeline as stored
+from leasehold.db.event_log import log_state
+from leasehold.db.pool import read_pools
+from leasehold.db.property import private_keys
+from leasehold.db.resource import list_resources, resources_by_number
+from leasehold.leasing.timeline_bars import Drawing, Pieces, shown_lease
+from leasehold.leasing.timeline_rows import Rows
+from leasehold.model.errors import InvalidDateError, InvalidInputError
+from leasehold.model.resource import HOST_POOL, MAINTENANCE
+from leasehold.model.states import LeaseStatus
+from leasehold.model.timeline import RowType, ShownLease, Timeline
+from leasehold.model.windows import to_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from datetime import datetime
+
+    from sqlalchemy import Connection
+    from sqlalchemy import Row as Tuple
+
+    from leasehold.db.pool import PoolState
+    from leasehold.leasing.service import Service
+    from leasehold.leasing.timeline_rows import Eyes
+    from leasehold.model.resource import Resource
+    from leasehold.model.timeline import Row
+    from leasehold.model.windows import Window
+    from leasehold.resource_types.kind import Kind
+
+LONGEST: Final = timedelta(days=400)
+MOST_BARS: Final = 200_000
+"""The allocations and segments that one answer is made of."""
+MOST_ROWS: Final = 5_000
+"""The rows of one page."""
+FORM: Final = "1"
+"""Changes with the form of the answer, so that no older answer counts as unchanged."""
+_SECOND: Final = timedelta(seconds=1)
+_FOR_EVER: Final = 2**60
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which rows in which window: those that match the expression, page by page; `known` is a tag of an answer."""
+
+    types: Sequence[str]
+    window: Window
+    expression: str | None = None
+    limit: int = MOST_ROWS
+    marker: str | None = None
+    known: str | None = None
+
+
+def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | str:
+    """Return the timeline; or the tag that the caller knows, if nothing of it has changed.
+
+    Raises InvalidDateError for the window, and InvalidInputError for a type, the expression or the marker, and where
+    the answer would have more than MOST_BARS.
+    """
+    _check(question.window)
+    kinds = _kinds(service, question.types)
+    with service.db.reading() as connection:
+        # The first statement, so that the moment is not before what the others see.
+        pools = read_pools(connection)
+        now = service.now()
+        asked = _Asked(service, eyes, question, kinds, connection, now)
+        private = asked.private()
+        digest = asked.digest(pools, private)
+        if question.known is not None and _still(question.known, digest, to_seconds(now)):
+            return question.known
+        return asked.answer(private, digest)
+
+
+def _check(window: Window) -> None:
+    if not window.duration:
+        message = "The window has to end after it begins."
+        raise InvalidDateError(message, field="to")
+    if window.duration > LONGEST:
+        message = f"The window is longer than {LONGEST.days} days. Ask for a shorter one."
+        raise InvalidDateError(message, field="to")
+
+
+def _kinds(service: Service, names: Iterable[str]) -> list[Kind[Any]]:
+    """Return the kinds under which the resources of these types are enrolled, each once."""
+    offered = (service.types.offered(name).kind for name in names)
+    found = {kind.resources: service.types.get(kind.resources).kind for kind in offered}
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question, with what answers it."""
+
+    service: Service
+    eyes: Eyes
+    question: Question
+    kinds: Sequence[Kind[Any]]
+    connection: Connection
+    now: datetime
+
+    @property
+    def names(self) -> list[str]:
+        return [kind.resources for kind in self.kinds]
+
+    @property
+    def project(self) -> str | None:
+        return None if self.eyes.everything else self.eyes.caller.project_id
+
+    def private(self) -> frozenset[tuple[str, str]]:
+        """Return the names of properties that the caller may not see, each after its type."""
+        return frozenset() if self.eyes.sight.private else private_keys(self.connection, self.names)
+
+    def types(self) -> list[RowType]:
+        margins = self.service.margins
+        return [
+            RowType(
+                kind.resources,
+                self.eyes.identifies(kind),
+                -(-margins.of(kind.pool) // _SECOND),
+                self.service.lead_of([kind]) // _SECOND,
+            )
+            for kind in self.kinds
+        ]
+
+    def digest(self, pools: Mapping[str, PoolState], private: Collection[tuple[str, str]]) -> str:
+        """Return what changes whenever the answer does, if not by time alone; takes one statement."""
+        question = self.question
+        states = [(each, pools[each].generation, pools[each].nonces) for each in sorted(self._pools) if each in pools]
+        leases = self.service.settings.leases
+        parts = (
+            *(FORM, self.eyes.marks, self.types(), question.window.seconds, question.expression, question.limit),
+            *(question.marker, sorted(private), states, stored.lease_marks(self.connection, self.project)),
+            *(leases.rebinding_seconds, leases.rebind_before_start),
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+    @property
+    def _pools(self) -> frozenset[str]:
+        return frozenset(kind.pool for kind in self.kinds)
+
+    def answer(self, private: Collection[tuple[str, str]], digest: str) -> Timeline:
+        """Read the answer, in as many statements as there are tables."""
+        start, end = self.question.window.seconds
+        wanted = stored.Range(start, end, self._pools, self._users())
+        types = self.types()
+        rows = Rows(self.eyes, self.kinds, types, private, stored.row_key(self.connection))
+        pieces, shown = Pieces(to_seconds(self.now)), self._leases(wanted)
+        booked = stored.read_booked(self.connection, wanted, MOST_BARS + 1)
+        pieces.add_booked(booked)
+        recorded = self._recorded(wanted)
+        pieces.add_recorded(recorded)
+        if len(pieces.made) > MOST_BARS:
+            message = f"The answer would be made of more than {MOST_BARS} bars. Ask for a shorter window."
+            raise InvalidInputError(message, field="to")
+        for each in recorded:
+            if each.lease_id not in shown and self.project in (None, each.project_id):
+                # The lease itself was purged; its record has stayed.
+                shown[each.lease_id] = ShownLease(each.lease_id, each.project_id, each.user_id)
+        maintenances = self._maintenances(wanted, recorded)
+        within = list(pieces.within(start, end))
+        page, following, own = self._page(rows, {each.number for each in within if each.lease_id in shown})
+        drawing = Drawing(shown, maintenances, {each.number: place for place, (each, _) in enumerate(page)}, own)
+        # Between two leases the resource is cleaned for both.
+        gaps = [2 * types[row.type].cleaning for _, row in page]
+        drawing.draw(within, to_seconds(self.now), gaps)
+        until = _FOR_EVER if pieces.until is None else pieces.until
+        return Timeline(
+            window=self.question.window,
+            now=self.now,
+            cursor=log_state(self.connection).end,
+            types=types,
+            rows=[row for _, row in page],
+            bars=drawing.bars,
+            leases=drawing.leases,
+            next=following,
+            tag=f"{digest}.{until}",
+        )
+
+    def _users(self) -> frozenset[str]:
+        """Return the names of all types, installed or not, that use these pools."""
+        return self.service.types.using(self._pools)
+
+    def _recorded(self, wanted: stored.Range) -> Sequence[Tuple[*tuple[Any, ...]]]:
+        if wanted.start >= to_seconds(self.now):
+            return ()
+        return stored.read_recorded(self.connection, wanted, MOST_BARS + 1)
+
+    def _leases(self, wanted: stored.Range) -> dict[str, ShownLease]:
+        found = {}
+        for row in stored.read_leases(self.connection, wanted, self.project):
+            found[row.id] = shown_lease(row, self._movable(row))
+        return found
+
+    def _movable(self, row: Tuple[*tuple[Any, ...]]) -> datetime | None:
+        """Return until when late binding may give a lease other resources (`leasing/holding.py`)."""
+        settings = self.service.settings.leases
+        unstarted = row.status in (LeaseStatus.PENDING, LeaseStatus.OFFERED) and row.deleted_at is None
+        if not settings.rebinding_seconds or not unstarted or row.degraded or row.at_risk:
+            return None
+        if all(kind.public for kind in self.kinds):
+            return None
+        moment: datetime = row.start_at - settings.rebind_before_start
+        return moment
+
+    def _maintenances(self, wanted: stored.Range, recorded: Iterable[Tuple[*tuple[Any, ...]]]) -> frozenset[str]:
+        if HOST_POOL not in wanted.pools:
+            return frozenset()
+        of_past = (each.lease_id for each in recorded if each.resource_type == MAINTENANCE)
+        return stored.read_maintenances(self.connection, wanted) | frozenset(of_past)
+
+    def _page(
+        self, rows: Rows, mine: AbstractSet[int]
+    ) -> tuple[list[tuple[Resource, Row]], str | None, frozenset[int]]:
+        """Return the rows of the page, the next marker, and the numbers of which the caller sees nothing of others."""
+        enrolled = [each for name in self.names for each in list_resources(self.connection, name)]
+        gone = resources_by_number(self.connection, mine - {each.number for each in enrolled})
+        past = [each for each in gone.values() if each.type in self.names]
+        seen = [each for each in enrolled if self.eyes.sees(each)]
+        own = [each for each in (*enrolled, *past) if each.number in mine and not self.eyes.sees(each)]
+        if self.eyes.lists():
+            own += past
+        ordered = rows.ordered(rows.matching(self.question.expression, [*seen, *own]))
+        begin = 0
+        if self.question.marker is not None:
+            begin = _place(ordered, self.question.marker) + 1
+        page = ordered[begin : begin + self.question.limit]
+        more = len(ordered) > begin + self.question.limit
+        return page, page[-1][1].id if more else None, frozenset(each.number for each in own)
+
+
+def _place(ordered: Sequence[tuple[Resource, Row]], marker: str) -> int:
+    place = next((place for place, (_, row) in enumerate(ordered) if row.id == marker), None)
+    if place is None:
+        message = "marker is not among the rows, or not any more. Send the `next` of the page before, or no marker."
+        raise InvalidInputError(message, field="marker")
+    return place
+
+
+def _still(known: str, digest: str, now: int) -> bool:
+    """Say whether the answer with this tag would be the same now."""
+    before, _, until = known.partition(".")
+    return before == digest and until.isdecimal() and len(until) <= len(str(_FOR_EVER)) and now < int(until)

@@ -1,0 +1,166 @@
+"""The timeline: what resources do when, in a window that may lie in the past (issue 14, decision 0095)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from leasehold.model.membership import Membership
+from leasehold.model.resource import Health
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from leasehold.model.event_log import Cursor
+    from leasehold.model.resource import Resource
+    from leasehold.model.windows import Window
+
+
+class RowState(StrEnum):
+    """How a resource fares now."""
+
+    OK = "ok"
+    FAILED = "failed"
+    DOWN = "down"
+    """Down, for less than the grace period."""
+    RETURNING = "returning"
+    """It works again, and goes first to those who had lost it."""
+    DISABLED = "disabled"
+    """An administrator has disabled it here."""
+    MAINTENANCE = "maintenance"
+    """It is disabled in the cloud."""
+    HELD = "held"
+    """It is held for a lease of the type best_effort."""
+    SHARED = "shared"
+    DRAWING = "drawing"
+    GIVING_BACK = "giving_back"
+    REMOVED = "removed"
+    """It is not enrolled any more."""
+
+
+class BarKind(StrEnum):
+    """What a bar is; the first is all that callers learn of what others have."""
+
+    TAKEN = "taken"
+    LEASE = "lease"
+    OFFER = "offer"
+    MAINTENANCE = "maintenance"
+    LEAD = "lead"
+    """Before the start of its lease, for the work of the start."""
+    GRACE = "grace"
+    """After the end of its lease, while servers live on."""
+    EMPTYING = "emptying"
+    """It has ended, and is not released yet."""
+    VACATED = "vacated"
+    """Its reservation has left it: it failed or was given up, and servers may remain."""
+
+
+class Bar(NamedTuple):
+    """A time in which a row is taken, in seconds since the epoch, cut to the window.
+
+    `row` is a position in the rows, `lease` one in the leases, None for what the caller may not know. `amount` is what
+    is taken of the row, None for the whole. `end` None: until it is released, which nobody knows. `substitute`: healing
+    gave it.
+    """
+
+    row: int
+    start: int
+    end: int | None
+    kind: BarKind
+    lease: int | None = None
+    amount: tuple[tuple[str, int], ...] | None = None
+    substitute: bool = False
+
+
+class ShownLease(NamedTuple):
+    """A lease of the bars, as far as the database still knows it.
+
+    `name`, `start` and `end` are None if it was purged, `status` also if it was deleted. `movable` is until when
+    another resource may take the place of one that it has; None if none may.
+    """
+
+    id: str
+    project_id: str
+    user_id: str
+    name: str | None = None
+    status: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    movable: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A resource as the caller may see it.
+
+    `id` is the one of the API, or else a word that means nothing to other projects; `name` is then None. `type` is a
+    position in the types. `values` are what it has, discovered or set, without what identifies it. `reason` is why it
+    is disabled, or why it was not drawn.
+    """
+
+    id: str
+    name: str | None
+    type: int
+    state: RowState
+    capacity: Mapping[str, int]
+    values: Mapping[str, Any]
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowType:
+    """A type under which resources are enrolled; `identified` says whether the caller may know which is which.
+
+    `cleaning` is for how many seconds a resource is free between two bars, and `lead` for how many before its start a
+    lease has its resources.
+    """
+
+    name: str
+    identified: bool
+    cleaning: int
+    lead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The answer: rows and their bars, which are sorted by row and start.
+
+    `cursor` is where the event log goes on after what this shows; `next` the id of the last row if there are more;
+    `tag` changes whenever the answer does, but for `now`.
+    """
+
+    window: Window
+    now: datetime
+    cursor: Cursor
+    types: Sequence[RowType]
+    rows: Sequence[Row]
+    bars: Sequence[Bar]
+    leases: Sequence[ShownLease]
+    next: str | None
+    tag: str
+
+
+_HEALTH = {Health.FAILED: RowState.FAILED, Health.DOWN: RowState.DOWN}
+
+
+def state_of(resource: Resource) -> RowState:
+    """Return the state that says most about a resource: what keeps it longest from being leased."""
+    if resource.deleted_at is not None:
+        return RowState.REMOVED
+    if resource.membership is not Membership.RESERVATION:
+        return RowState(resource.membership.value)
+    if resource.health in _HEALTH:
+        return _HEALTH[resource.health]
+    if resource.disabled:
+        return RowState.DISABLED
+    return _unless_ok(resource)
+
+
+def _unless_ok(resource: Resource) -> RowState:
+    if resource.health is Health.DISABLED:
+        return RowState.MAINTENANCE
+    if not resource.admitted:
+        return RowState.RETURNING
+    return RowState.OK if resource.held_for is None else RowState.HELD

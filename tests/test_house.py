@@ -23,7 +23,7 @@ SCRIPTS = ("tools/bootstrap", ".ci/run")
 PINS = ("runtime", "client", "dev", "tools")
 PIN = re.compile(r"^(?P<name>[a-z0-9-]+)(\[[a-z,-]+\])?==(?P<version>\S+)(?P<marker> ; [^\\]+)? \\$", re.MULTILINE)
 
-FOLDERS = ("bench", "client", "docs", "examples", "nova-filter", "src", "tests", "tools")
+FOLDERS = ("bench", "client", "console", "docs", "examples", "nova-filter", "src", "tests", "tools")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 MODULES = sorted(module for folder in FOLDERS for module in (ROOT / folder).rglob("*.py"))
 DESIGN = ROOT / "docs" / "design.md"
@@ -87,6 +87,7 @@ def test_the_back_end_is_the_pinned_one() -> None:
     for project in (
         "pyproject.toml",
         "client/pyproject.toml",
+        "console/pyproject.toml",
         "nova-filter/pyproject.toml",
         "examples/devices/pyproject.toml",
     ):

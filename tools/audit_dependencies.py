@@ -36,7 +36,7 @@ KNOWN = {"package": {"name": "jinja2", "ecosystem": "PyPI"}, "version": "2.4.1"}
 """A version with well-known vulnerabilities: a service that finds none in it has no data."""
 ASK_WITHIN = 10
 
-OURS = {"leasehold", "leasehold-client", "leasehold-nova"}
+OURS = {"leasehold", "leasehold-client", "leasehold-console", "leasehold-nova"}
 OF_THE_ENVIRONMENT = {"pip", "setuptools"}
 """Packages that every virtual environment has."""
 

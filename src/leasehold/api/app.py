@@ -12,6 +12,7 @@ from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.auth.strategies import open_authenticator
 from leasehold.api.call import Api
 from leasehold.api.cloud_waits import CloudWaits
+from leasehold.api.console.app import PREFIX, ConsoleParts, Pages, open_files
 from leasehold.api.delete_waits import DeleteWaits
 from leasehold.api.event_waits import EventWaits
 from leasehold.api.health import HealthCheck
@@ -45,10 +46,14 @@ def make_app(
     with what to change.
     """
     admission = admission or AdmissionControl(settings)
+    raw = raw or unset()
+    authenticator = open_authenticator(settings, raw)
+    files = open_files(settings)
+    console = None if files is None else ConsoleParts(service, settings, authenticator, raw)
     api = Api(
         service=service,
         settings=settings,
-        authenticator=open_authenticator(settings, raw or unset()),
+        authenticator=authenticator if console is None else console.authenticator,
         policies=Policies(settings.policy),
         rates=RateLimit(settings.rates),
         admission=admission,
@@ -59,9 +64,13 @@ def make_app(
         document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
     )
     router = Router(ROUTES)
+    pages = Pages(api, files, console)
 
     def answer(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
         pipeline.answer(api, router, req, resp)
+
+    def answer_page(req: falcon.Request, resp: falcon.Response, **_: Any) -> None:
+        pages.answer(req, resp)
 
     def fail(_request: falcon.Request, response: falcon.Response, error: Exception, _parameters: object) -> None:
         failure = errors.answer_for(error)
@@ -69,7 +78,10 @@ def make_app(
 
     app: App = falcon.App()
     app.add_middleware(Proxies(settings.trusted_proxies))
+    if console is not None:
+        app.add_middleware(console.door)
     app.add_sink(answer, prefix="/")
+    app.add_sink(answer_page, prefix=PREFIX)
     # Errors that falcon raises before the pipeline runs get an answer of the same form.
     app.add_error_handler(Exception, fail)
     metering.install(app, router, settings)

@@ -12,6 +12,7 @@ from io import BytesIO
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from leasehold.api.console.paths import API, LONGEST_BODY, SIGN_IN
 from leasehold.api.rate_limit import CREDENTIALS
 
 if TYPE_CHECKING:
@@ -36,12 +37,20 @@ class Intake:
         self.held = 0
         """Bytes in memory now."""
 
-    def body(self, command: str, headers: Mapping[str, str], length: int) -> Body:
+    def body(self, command: str, path: str, headers: Mapping[str, str], length: int) -> Body:
         """Return an empty body for a request with these headers (as in CGI) and this Content-Length, 0 for chunks."""
-        named = any(headers.get(name.upper().replace("-", "_")) for name in CREDENTIALS)
-        wanted = command.upper() in WITH_BODY and (named or self._anonymous) and length <= self._limit
+        limit = self._limit_of(path, headers)
+        wanted = command.upper() in WITH_BODY and length <= limit
         # One more byte shows the application that a chunked body is too large.
-        return Body(self, self._limit + 1 if wanted else 0)
+        return Body(self, limit + 1 if wanted and limit else 0)
+
+    def _limit_of(self, path: str, headers: Mapping[str, str]) -> int:
+        """Return the most bytes that somebody will read; 0 without credentials."""
+        if path in SIGN_IN:
+            return min(self._limit, LONGEST_BODY)
+        named = any(headers.get(name.upper().replace("-", "_")) for name in CREDENTIALS)
+        signed_in = path.startswith(API) and bool(headers.get("COOKIE"))
+        return self._limit if named or signed_in or self._anonymous else 0
 
     def grow(self, body: Body, content: bytes) -> None:
         """Add the received content, up to the body's limit; beyond the budget drop the oldest arriving bodies."""

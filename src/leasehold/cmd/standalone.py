@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from leasehold.api.admission_control import AdmissionControl
 from leasehold.api.app import make_app
+from leasehold.api.console.app import open_files
 from leasehold.cloud.sandbox import seed
 from leasehold.cmd.compose import build_service, load_calendars, managing
 from leasehold.cmd.options import configure, explained
@@ -28,7 +29,8 @@ PROG = "leasehold-standalone"
 
 WELCOME = """
 Leasehold listens on http://{host}:{port}/v1  (state: {state}; Ctrl-C stops it, the next start keeps the state)
-A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this folder:
+{console}A sandbox cloud with {hosts} hosts and {addresses} floating IPs is enrolled. In another terminal, in this
+folder:
 
   export OS_ENDPOINT=http://{host}:{port}/v1 PATH="$PWD/.venv/bin:$PATH"
   leasehold host list
@@ -41,6 +43,9 @@ You are user admin of project demo, with role admin; send X-Project-Id and X-Rol
 a member of project alt. The API describes itself at http://{host}:{port}/v1/openapi.json.
 
 """
+
+
+CONSOLE = "The web console is at http://{host}:{port}/console\n"
 
 
 def main() -> None:
@@ -66,6 +71,7 @@ def main() -> None:
                 state=database.parent,
                 hosts=len(list_resources(service, HOST)),
                 addresses=len(list_resources(service, FLOATING_IP)),
+                console=CONSOLE.format(host=config.api.host, port=config.api.port) if open_files(config.api) else "",
             )
         )
         sys.stdout.flush()

@@ -68,7 +68,9 @@ class StrictParser(HTTPRequestParser):  # type: ignore[misc]  # As above.
             message = "Content-Length and Transfer-Encoding contradict each other."
             raise ParsingError(message)
         if self.body_rcv is not None:
-            self._body = self.body_rcv.buf = self._intake.body(self.command, self.headers, self.content_length)
+            self._body = self.body_rcv.buf = self._intake.body(
+                self.command, self.path, self.headers, self.content_length
+            )
 
     def received(self, data: bytes) -> int:
         """Process received data, and return how many bytes of it belong to this request."""

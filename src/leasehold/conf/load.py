@@ -13,6 +13,7 @@ from leasehold.conf import (
     api,
     bridge,
     cloud,
+    console,
     database,
     delivery,
     external,
@@ -36,7 +37,21 @@ SYSTEM_DIRECTORY = Path("/etc/leasehold")
 BLAZAR_FILE = Path("/etc/blazar/blazar.conf")
 """Blazar's configuration: read where there is no file of our own."""
 
-GROUPS = (leases, external, cloud, keystone, manager, delivery, bridge, metrics, database, api, regions, logging)
+GROUPS = (
+    leases,
+    external,
+    cloud,
+    keystone,
+    manager,
+    delivery,
+    bridge,
+    metrics,
+    database,
+    api,
+    console,
+    regions,
+    logging,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,17 +50,24 @@ class BasicAuthentication:
 
     def identify(self, request: falcon.Request) -> Caller:
         """Return the caller whose name and password the `Authorization` header holds."""
-        name, password = _credentials(request.get_header("Authorization"))
+        return self.check(*_credentials(request.get_header("Authorization"))).caller
+
+    def user(self, name: str) -> User | None:
+        """Return the user of this name as the file has it now, None if there is none."""
+        return self._users.current().get(name)
+
+    def check(self, name: str, password: bytes) -> User:
+        """Return the user with this name and this password; raises UnauthorizedError."""
         users = self._users.current()
         user = users.get(name)
         if self._knows(users, user, password) and user is not None:
-            return user.caller
+            return user
         expected = self._nobody if user is None else user.password_hash
         matches = len(password) <= LONGEST_PASSWORD and bcrypt.checkpw(password, expected)
         if user is None or not matches:
             raise UnauthorizedError("The user name or the password is wrong.")
         self._remember(user, password)
-        return user.caller
+        return user
 
     def _digest(self, user: User | None, password: bytes) -> bytes:
         expected = self._nobody if user is None else user.password_hash

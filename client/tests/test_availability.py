@@ -10,7 +10,7 @@ import pytest
 from client.tests.booking import booked
 
 if TYPE_CHECKING:
-    from client.tests.conftest import Shell
+    from client.tests.conftest import Inside, Shell
     from leasehold_client import Client
 
 pytestmark = pytest.mark.slow
@@ -55,3 +55,60 @@ def test_a_dry_run_says_what_would_happen_and_leases_nothing(shell: Shell, clien
     later = shell.ok("lease", "create", "mine", "--hosts", "8", "--from", "in 1 d", "--for", "2h", "--dry-run")
     assert "would_be_granted" in later.out
     assert [lease.name for lease in client.leases.list()] == ["busy"]
+
+
+GPUS = ("--properties", "gpu_model in A100,H100,L40S")
+OR_LARGE = ("--or", "min=3,resource_properties=vcpus>=64")
+
+
+def test_the_first_windows_of_several_that_would_do(inside: Inside, client: Client) -> None:
+    busy = booked(client, "busy", timedelta(0), amount=12)
+    words = ("--hosts", "3", *GPUS, *OR_LARGE, "--or", "resource_type=virtual:floatingip,network_id=none,amount=1")
+    found = inside.ok("window", "search", *words, "--for", "1h", "--limit", "2", "-f", "json")
+    end = f"{busy.end:%Y-%m-%dT%H:%M:%SZ}"
+    assert [(row["from"], row["what"]) for row in found.json] == [(end, "3 hosts"), (end, "3 hosts")]
+    assert found.err.startswith("3. Not enough floating IPs available: 1 asked, 0 free")
+    alone = inside.ok("window", "search", "--hosts", "13", "--for", "1h", "-f", "json")
+    assert (alone.json, alone.err.startswith("Not enough hosts available: 13 asked")) == ([], True)
+    # With little time before the end that is asked for, the longest window that is left.
+    less = ("--before", f"{busy.end + timedelta(minutes=30):%Y-%m-%dT%H:%M}Z", "--at-least", "10m")
+    (row,) = inside.ok("window", "search", "--hosts", "1", "--for", "1h", *less, "-f", "json").json
+    assert (row["from"], row["lasts"]) == (end, "30 min")
+
+
+def test_the_first_of_several_that_would_do_is_leased(inside: Inside, client: Client) -> None:
+    gpus = ("--reservation", "resource_type=physical:host,min=2,resource_properties=gpu_count>=1")
+    inside.ok("lease", "create", "busy", *gpus, "--for", "3h")
+    wish = ("--hosts", "3", *GPUS, *OR_LARGE, "--for", "1h", "--earliest", "--before", "in 3 h")
+    refused = inside("lease", "create", "either", *wish)
+    assert refused.status == 1
+    first, second, *_ = refused.err.splitlines()
+    assert first.startswith("1. Not enough hosts available: 3 asked, 1 free")
+    assert second.startswith("2. Not enough hosts available: 3 asked, 2 free")
+    two = ("--hosts", "3", *GPUS, "--or", "min=2,resource_properties=vcpus>=64", *wish[-5:])
+    dry = inside.ok("lease", "create", "either", *two, "--dry-run", "-f", "json")
+    assert dry.json["what"] == "2 hosts"
+    made = inside.ok("lease", "create", "either", *two, "-f", "json")
+    assert made.err.startswith("The first window that is free for 2 hosts: ")
+    assert made.json["reservations"][0]["resource_properties"] == '[">=", "$vcpus", "64"]'
+    held = inside.ok("offer", "create", "later", "--hosts", "12", "--for", "1h", "--earliest", "-f", "json")
+    (busy,) = [each for each in client.leases.list() if each.name == "busy"]
+    assert held.json["start_date"] == f"{busy.end:%Y-%m-%dT%H:%M:%SZ}"
+    alone = inside("lease", "create", "either", "--hosts", "3", "--before", "in 3 h")
+    assert (alone.status, "are for --earliest" in alone.err) == (1, True)
+    of_template = inside("lease", "create", "either", "--template", "any", "--earliest", "--or", "min=1", "--for", "1h")
+    assert (of_template.status, "Leave --template out" in of_template.err) == (1, True)
+
+
+def test_by_what_to_choose(inside: Inside) -> None:
+    found = {row["property"]: row["values"] for row in inside.ok("property", "list", "-f", "json").json}
+    assert found["gpu_model"] == ["A100", "H100", "L40S"]
+    assert found["vcpus"] == ["4", "8", "16", "32", "64", "128"]
+    assert "hypervisor_hostname" not in found
+    lines = inside.ok("property", "list", "virtual:instance").out.splitlines()
+    assert any("a1, a2, b1, b2" in line for line in lines)
+    assert any("…" in line for line in lines if "cpu_info" in line)
+    for words in (("availability",), ("lease", "create", "none", "--hosts", "1")):
+        unknown = inside(*words, "--properties", "gpu=true")
+        assert unknown.status == 1
+        assert unknown.err.endswith("\nTo see which there are: leasehold property list\n")

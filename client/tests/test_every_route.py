@@ -96,6 +96,8 @@ def leases(run: Run, client: Client) -> None:
     run("lease", "resources", "walked")
     run("lease", "events", "walked")
     run("availability", "--for", "1d")
+    run("window", "search", "--hosts", "1", "--for", "1h")
+    run("property", "list")
     run("region", "list")
     run("region", "availability", "--for", "1d")
     run("region", "search", "--hosts", "1", "--for", "1h")

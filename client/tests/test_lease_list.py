@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from client.tests.booking import booked
 
 if TYPE_CHECKING:
-    from client.tests.conftest import Shell
+    from client.tests.conftest import Inside, Shell
     from leasehold_client import Client
 
 pytestmark = pytest.mark.slow
@@ -56,3 +59,22 @@ def test_a_name_that_is_not_one_lease_is_said_so(shell: Shell, client: Client) -
     assert said.status == 1
     assert said.err.startswith("2 leases are named 'twice'. Name one by its id: ")
     assert all(ident in said.err for ident in ids)
+
+
+def test_every_format_has_the_same_values(inside: Inside, client: Client) -> None:
+    lease = booked(client, "mine", timedelta(days=1))
+    for words in (("lease", "list"), ("lease", "show", "mine")):
+        in_json = inside.ok(*words, "-f", "json").json
+        # How long still passes between two commands.
+        told = {**(in_json[0] if isinstance(in_json, list) else in_json), "how_long": None}
+        in_yaml = yaml.safe_load(inside.ok(*words, "-f", "yaml").out)
+        assert {**(in_yaml[0] if isinstance(in_yaml, list) else in_yaml), "how_long": None} == told
+        (row,) = csv.DictReader(inside.ok(*words, "-f", "csv").out.splitlines(), escapechar="\\")
+        assert row.keys() == told.keys()
+        assert (row["id"], row["start_date"], row["what"]) == (lease.id, told["start_date"], "1 host")
+        assert inside.ok(*words, "-f", "value", "-c", "id", "-c", "start_date").out.split() == [
+            lease.id,
+            told["start_date"],
+        ]
+    shown = next(csv.DictReader(inside.ok("lease", "show", "mine", "-f", "csv").out.splitlines(), escapechar="\\"))
+    assert json.loads(shown["reservations"])[0]["id"] == lease.reservations[0].id

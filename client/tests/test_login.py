@@ -52,6 +52,9 @@ def test_who_may_not_list_hosts_has_a_calendar_of_how_many_are_free(closed: str,
     lines = bob.ok("calendar", "--for", "1d").out.splitlines()
     (row,) = [line for line in lines if line.startswith("hosts ")]
     assert set(row.removeprefix("hosts ")) == {"+"}
+    # By what to choose is for everybody.
+    assert "gpu_model" in bob.ok("property", "list").out
+    assert bob("availability", "--properties", "hypervisor_hostname=cmp-01").status == 1
 
 
 def test_a_cloud_of_clouds_yaml_and_an_endpoint_without_v1(closed: str, tmp_path: Path) -> None:

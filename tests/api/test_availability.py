@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -210,3 +211,44 @@ def test_only_who_may_give_hosts_back_searches_for_it(reader: Client, admin: Cli
     asked = {"reservations": [{**hosts(1), "on_end": "give_back"}]}
     assert search(reader, **asked).status_code == 403
     assert search(admin.but(version="1.3"), **asked).status_code == 200
+
+
+def properties(who: Client, **query: str) -> dict[str, list[str]]:
+    answer = who.ask("GET", f"{PATH}/properties?{urlencode(query)}")
+    assert answer.status_code == 200, answer.text
+    return {each["property"]: each["values"] for each in answer.json["properties"]}
+
+
+def test_everybody_sees_by_what_to_choose_and_which_values_there_are(reader: Client, admin: Client, two: str) -> None:
+    everybody = reader.but(project="other", roles="reader")
+    found = properties(everybody)
+    assert found["rack"] == ["a1"]
+    sizes = [str(each["vcpus"]) for each in admin.ask("GET", "/v1/os-hosts").json["hosts"]]
+    assert found["vcpus"] == sorted(set(sizes), key=int)
+    # What tells one host from all others is for who may list hosts (decision 0018).
+    assert not found.keys() & {"id", "hypervisor_hostname", "service_name", "created_at", "updated_at", "reservable"}
+    assert properties(everybody, resource_type="virtual:instance") == found
+    # What it says can be asked for.
+    for name, values in found.items():
+        asking = {"resource_properties": f'["==", "${name}", {json.dumps(values[0])}]'}
+        assert shown(everybody, **asking)["total"] >= 1, name
+    assert admin.ask("PATCH", "/v1/os-hosts/properties/rack", {"private": True}).status_code == 200
+    assert "rack" not in properties(everybody)
+    assert properties(reader.but(roles="admin"))["rack"] == ["a1"]
+    # A host for some projects is not there for the others.
+    assert admin.but(version="1.3").ask("PUT", f"/v1/os-hosts/{two}", {"projects": ["lab"]}).status_code == 200
+    assert "rack" not in properties(admin.but(version="1.3", project="other", roles="member"))
+    assert everybody.ask("GET", f"{PATH}/properties?resource_type=none-such").status_code == 400
+
+
+def test_of_many_values_the_first_are_shown(
+    reader: Client, admin: Client, two: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, value in ((two, "10"), ("2", "9")):
+        assert admin.ask("PUT", f"/v1/os-hosts/{number}", {"slot": value}).status_code == 200
+    assert properties(reader)["slot"] == ["9", "10"]
+    monkeypatch.setattr("leasehold.leasing.property.MOST_VALUES", 1)
+    (slot,) = [
+        each for each in reader.ask("GET", f"{PATH}/properties").json["properties"] if each["property"] == "slot"
+    ]
+    assert slot == {"property": "slot", "values": ["9"], "left_out": 1}

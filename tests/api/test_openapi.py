@@ -524,6 +524,8 @@ def walk_availability(walk: Walk) -> None:
     """Ask how much is free."""
     found = walk.ask("GET", "/v1/availability", query="resource_type=virtual:floatingip&network_id=net")["availability"]
     assert (found["unit"], found["total"], found["steps"]["free"]) == ("floating IPs", 0, [0])
+    named = walk.ask("GET", "/v1/availability/properties", query="resource_type=physical:host")["properties"]
+    assert {"vcpus", "memory_mb"} <= {each["property"] for each in named}
     asked = {"alternatives": [[hosts(1)], [hosts(99)]], "duration_seconds": 3600}
     found = walk.ask("POST", "/v1/availability/search", asked)
     assert [each["alternative"] for key in ("windows", "refused") for each in found[key]] in ([0] * 3 + [1], [0, 1])

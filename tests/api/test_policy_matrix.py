@@ -84,6 +84,7 @@ EXPECTED: Mapping[str, Let] = {
     "leasehold:subscriptions:replay": MEMBERS,
     "leasehold:availability:get": READERS,
     "leasehold:availability:search": READERS,
+    "leasehold:availability:get_properties": READERS,
     "leasehold:regions:get": READERS,
     "leasehold:timeline:get": READERS,
     "leasehold:timeline:get_all": ADMINS,

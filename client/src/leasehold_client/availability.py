@@ -50,15 +50,99 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class FreeWindow:
-    """A window in which a lease would be granted, `[start, end)`, aware and in UTC."""
+    """A window in which a lease would be granted, `[start, end)`, aware and in UTC.
+
+    `alternative` is the place of what would be granted among those of the wish, and `amounts` has one for each of its
+    reservations.
+    """
 
     start: datetime
     end: datetime
+    alternative: int
+    amounts: tuple[int, ...]
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> FreeWindow:
         """Return the window of an answer."""
-        return cls(read_time(values["start_date"]), read_time(values["end_date"]))
+        amounts = tuple(each["amount"] for each in values["reservations"])
+        return cls(read_time(values["start_date"]), read_time(values["end_date"]), values["alternative"], amounts)
+
+
+@dataclass(frozen=True, slots=True)
+class NoWindow:
+    """An alternative that has no window, and the refusal of its lease."""
+
+    alternative: int
+    error: ApiError
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> NoWindow:
+        """Return the refusal of an answer."""
+        error = ApiError(_NO_WINDOW, values["error_message"], values["code"], None, values["details"])
+        return cls(values["alternative"], error)
+
+
+@dataclass(frozen=True, slots=True)
+class FreeWindows:
+    """What a search has found: the first windows, earliest first, and the alternatives that have none."""
+
+    windows: tuple[FreeWindow, ...]
+    refused: tuple[NoWindow, ...]
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> FreeWindows:
+        """Return what an answer says."""
+        return cls(tuple(map(FreeWindow.read, values["windows"])), tuple(map(NoWindow.read, values["refused"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What to look for: the lease of a request, from its start on; its end does not count.
+
+    `duration` None means the length that the template of the request says. If nothing of that length is free, the
+    longest that is will do, but at least `shortest`. It is over at `before`. `alternatives` are reservations of which
+    each would do alone, in place of those of the request; that has no template then.
+    """
+
+    request: LeaseRequest
+    duration: timedelta | None
+    shortest: timedelta | None = None
+    before: datetime | None = None
+    alternatives: Sequence[Mapping[str, Any]] = ()
+    limit: int = 1
+
+    def of(self, alternative: int) -> Sequence[Mapping[str, Any]]:
+        """Return the reservations of an alternative; the first one is the request itself."""
+        return [self.alternatives[alternative - 1]] if alternative else self.request.reservations
+
+    def body(self) -> dict[str, Any]:
+        """Return it as the API reads it."""
+        contents = {key: value for key, value in self.request.contents().items() if key != "events"}
+        if self.alternatives:
+            alternatives = [contents["reservations"], *([dict(each)] for each in self.alternatives)]
+            contents = {"alternatives": alternatives}
+        lengths = {"duration_seconds": self.duration, "shortest_seconds": self.shortest}
+        return {
+            **contents,
+            **{key: int(length.total_seconds()) for key, length in lengths.items() if length is not None},
+            **({} if self.before is None else {"end_date": write_time(self.before)}),
+            "start_date": self.request.body()["start_date"],
+            "limit": self.limit,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Askable:
+    """A property by which leases can choose, and the values that there are, of which `left_out` are not told."""
+
+    name: str
+    values: tuple[str, ...]
+    left_out: int
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Askable:
+        """Return the property of an answer."""
+        return cls(values["property"], tuple(values["values"]), values["left_out"])
 
 
 class AvailabilityCalls:
@@ -72,36 +156,17 @@ class AvailabilityCalls:
         query = asked_of(reservation, start, end)
         return Availability.read(self._transport.get("/availability", query)["availability"])
 
-    def search(
-        self,
-        request: LeaseRequest,
-        duration: timedelta | None,
-        *,
-        limit: int = 1,
-    ) -> Sequence[FreeWindow]:
-        """Return the first windows of this length in which a lease would be granted, from its start on.
+    def properties(self, resource_type: str | None = None) -> list[Askable]:
+        """Return by which properties leases can choose resources of a type; None is the hosts."""
+        query = {} if resource_type is None else {"resource_type": resource_type}
+        return [Askable.read(each) for each in self._transport.get("/availability/properties", query)["properties"]]
 
-        Its end does not count, and a `duration` of None means the length that its template says. Raises ApiError with
-        the refusal of the lease where there is none.
-        """
-        answer = self._transport.post("/availability/search", search_body(request, duration, limit))
-        if not answer["windows"]:
-            refused = answer["refused"][0]
-            raise ApiError(_NO_WINDOW, refused["error_message"], refused["code"], None, refused["details"])
-        return [FreeWindow.read(each) for each in answer["windows"]]
+    def search(self, wish: Wish) -> FreeWindows:
+        """Return the first windows in which the lease, or one of its alternatives, would be granted."""
+        return FreeWindows.read(self._transport.post("/availability/search", wish.body()))
 
 
 def asked_of(reservation: Mapping[str, Any], start: datetime, end: datetime) -> dict[str, Any]:
     """Return the query of a question about what a reservation asks for."""
     wanted = {key: value for key, value in reservation.items() if value not in ("", [])}
     return {**wanted, "from": write_time(start), "to": write_time(end)}
-
-
-def search_body(request: LeaseRequest, duration: timedelta | None, limit: int) -> dict[str, Any]:
-    """Return the body of a search for windows of this length, from the start of the request on."""
-    return {
-        **{key: value for key, value in request.contents().items() if key != "events"},
-        **({} if duration is None else {"duration_seconds": int(duration.total_seconds())}),
-        "start_date": request.body()["start_date"],
-        "limit": limit,
-    }

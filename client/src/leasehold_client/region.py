@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from leasehold_client.availability import Availability, FreeWindow, asked_of, search_body
+from leasehold_client.availability import Availability, FreeWindows, asked_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
-    from leasehold_client.lease import LeaseRequest
+    from leasehold_client.availability import Wish
     from leasehold_client.transport import Transport
 
 Found = TypeVar("Found")
@@ -55,24 +55,15 @@ class Regions:
         answer = self._transport.get("/regions/availability", query)
         return [_in_region(each, each["availability"], Availability.read) for each in answer["regions"]]
 
-    def search(
-        self, request: LeaseRequest, duration: timedelta, names: Iterable[str] | None = None, *, limit: int = 1
-    ) -> Sequence[InRegion[Sequence[FreeWindow]]]:
-        """Return the first windows of this length in each region; where there is none, the reason says why."""
-        body = search_body(request, duration, limit) | ({} if names is None else {"regions": [*names]})
+    def search(self, wish: Wish, names: Iterable[str] | None = None) -> Sequence[InRegion[FreeWindows]]:
+        """Return the first windows in each region, or of which alternatives there are none."""
+        body = wish.body() | ({} if names is None else {"regions": [*names]})
         answer = self._transport.post("/regions/availability/search", body)
-        return [_in_region(_with_reason(each), each["windows"] or None, _windows) for each in answer["regions"]]
+        return [
+            _in_region(each, None if each["error_message"] else each, FreeWindows.read) for each in answer["regions"]
+        ]
 
 
 def _in_region(each: Mapping[str, Any], values: Any, read: Callable[[Any], Found]) -> InRegion[Found]:
     found = None if values is None else read(values)
     return InRegion(each["region"], each["endpoint"], found, each["error_message"])
-
-
-def _with_reason(each: Mapping[str, Any]) -> Mapping[str, Any]:
-    refused = each["refused"]
-    return {**each, "error_message": each["error_message"] or (refused[0]["error_message"] if refused else None)}
-
-
-def _windows(values: Sequence[Mapping[str, Any]]) -> Sequence[FreeWindow]:
-    return [FreeWindow.read(each) for each in values]

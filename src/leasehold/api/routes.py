@@ -36,7 +36,7 @@ from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.lease_filter import DELETED, FILTERS
 from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
-from leasehold.api.models.availability import OneAvailability, WindowList, WindowSearch
+from leasehold.api.models.availability import AskableList, OneAvailability, WindowList, WindowSearch
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.feed import FeedCreation, FeedList, OneFeed
 from leasehold.api.models.floatingip import FloatingIpCreation, FloatingIpList, OneFloatingIp
@@ -281,6 +281,10 @@ ROUTES: tuple[Route, ...] = (
     _V1_3("DELETE", _OFFER, held_offer.delete, (_O.GET, _O.DELETE), success=GONE),
     _V1_3("POST", f"{_OFFER}/accept", held_offer.accept, (_O.GET, _O.ACCEPT, _L.POST), None, OneLease, CREATED),
     _V1_3("POST", f"{_FREE}/search", availability.search, (_Q.SEARCH,), WindowSearch, WindowList),
+    _V1_3(
+        *("GET", f"{_FREE}/properties", availability.list_properties, (_Q.GET_PROPERTIES,), None, AskableList),
+        query=("resource_type",),
+    ),
     _V1_3("GET", "/v1/regions", region.list_regions, (_G.GET,), None, RegionList),
     _V1_3(
         *("GET", _EVERYWHERE, region.show, (_G.GET, _Q.GET), None, RegionAvailabilityList),

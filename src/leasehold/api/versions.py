@@ -94,6 +94,7 @@ HISTORY: Mapping[Version, str] = {
 * `GET /v1/timeline` shows what resources do in a window, past or future, as tables of numbers for programs that draw
   it: a project sees its own leases by name and what others have as taken, operators see all. An `ETag` says whether
   anything has changed.
+* `GET /v1/availability/properties` lists for everybody by what leases can choose resources, with the values that occur.
 * `GET /v1/regions`, `GET /v1/regions/availability` and `POST /v1/regions/availability/search`: the same of other
   regions, each of which is asked by the service with the caller's token.
 * `duration_seconds` in place of `end_date` in POST of a lease, of a series and of a maintenance window: how long after

@@ -80,6 +80,11 @@ class ValueColumn:
         """Return `leasehold.model.properties.holds` for every row."""
         return self._texts.answers(comparison)[self.codes]
 
+    def values(self, rows: Mask) -> list[str]:
+        """Return the distinct values of these rows, in no order."""
+        found = map(self._texts.of, np.unique(self.codes[rows]).tolist())
+        return [text for text in found if text is not None]
+
     def groups(self) -> Rows:
         """Return a number for each row, shape (rows,): the same for equal values, and -1 without a value."""
         return self._texts.groups()[self.codes]
@@ -220,6 +225,11 @@ class PropertyTable:
     def names(self, rows: Mask) -> frozenset[str]:
         """Return the names that any of these rows has, even without a value."""
         return frozenset(name for name, column in self._columns.items() if column.present[rows].any())
+
+    def values(self, rows: Mask) -> dict[str, list[str]]:
+        """Return the names that any of these rows has a value of, each with the distinct values, in no order."""
+        found = ((name, column.values(rows)) for name, column in self._columns.items())
+        return {name: values for name, values in found if values}
 
     def groups(self, name: str) -> Rows:
         """Return a number for each row, shape (rows,): the same for equal values of `name`, and -1 without one."""

@@ -163,12 +163,20 @@ class Snapshot:
 
         Those of resources that are for other projects are left out.
         """
-        known = self._resources
         if not self._restricted:
-            return known.known_names()
+            return self._resources.known_names()
+        return self._resources.properties.names(self._seen())
+
+    def known_values(self) -> dict[str, list[str]]:
+        """Return the names that `known_names` says and that have values, each with the distinct ones, in no order."""
+        return self._resources.properties.values(self._seen() if self._restricted else self._resources.present)
+
+    def _seen(self) -> Mask:
+        """Return the mask of the enrolled and shared resources that are not for other projects."""
+        known = self._resources
         shared = known.present & ~known.enrolled
         shared[known.closed_to(self._project)] = False
-        return known.properties.names(self.enrolled() | shared)
+        return self.enrolled() | shared
 
     def free(self, window: Window) -> Mask:
         """Return the mask of the resources that have no allocation at any instant of the window."""

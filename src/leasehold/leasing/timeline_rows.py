@@ -111,10 +111,9 @@ class Rows:
         known = [(each, self._known(each)) for each in resources]
         unknown = mentioned.difference(*(values.keys() for _, values in known))
         if unknown and known:
-            path = f"/v1/resources/{self.types[0].name}/properties"
-            path = self.kinds[0].properties_path or path
-            message = f"No resource has a property ${min(unknown)}; GET {path} lists those that can be asked for."
-            raise InvalidInputError(message, field=FILTER)
+            path = f"/v1/availability/properties?resource_type={self.kinds[0].name}"
+            message = f"No resource has a property ${min(unknown)}. GET {path} lists those that can be asked for."
+            raise InvalidInputError(message, field=FILTER, details={"unknown_property": min(unknown)})
         return [each for each, values in known if _holds(condition, values)]
 
     def _known(self, resource: Resource) -> Mapping[str, Any]:

@@ -107,8 +107,6 @@ class Kind(ABC, Generic[R]):
     """Whether everybody may know which of its resources is which; otherwise only who may list hosts (decision 0018)."""
     discovered: ClassVar[frozenset[str]] = frozenset()
     """The attributes from the cloud that every caller may use in an expression."""
-    properties_path: ClassVar[str] = ""
-    """The path that lists the properties of its resources, if that is not the path for all types."""
     not_enough: ClassVar[type[NotEnoughError]] = NotEnoughError
     """The error for a refusal."""
     schema: ClassVar[type[BaseModel]]
@@ -233,8 +231,8 @@ class Kind(ABC, Generic[R]):
         """Return the mask of enrolled resources that meet all expressions of a request, which share one namespace.
 
         Raises InvalidInputError when an expression names a property that no resource has: a typing error would
-        otherwise look like a full cloud. The message does not list the properties, because some are private. A property
-        hidden from the caller gives the same error, unless the expression is unchanged (contract resources §0.1).
+        otherwise look like a full cloud. A property hidden from the caller gives the same error, unless the expression
+        is unchanged (contract resources §0.1).
         """
         snapshot, expressions = search.snapshot, self.expressions(request)
         condition, known = condition_of(expressions), snapshot.known_names()
@@ -245,7 +243,7 @@ class Kind(ABC, Generic[R]):
         if unknown:
             name = min(unknown)
             field = next(field for field, text in expressions.items() if name in names(parse(text, field)))
-            path = self.properties_path or f"/v1/resources/{self.resources}/properties"
-            message = f"No {self.singular} has a property ${name}; GET {path} lists those that can be asked for."
-            raise InvalidInputError(message, field=field)
+            path = f"/v1/availability/properties?resource_type={self.name}"
+            message = f"No {self.singular} has a property ${name}. GET {path} lists those that can be asked for."
+            raise InvalidInputError(message, field=field, details={"unknown_property": name})
         return snapshot.matching(condition, search.check) & snapshot.enrolled()

@@ -83,13 +83,14 @@ def test_expressions_are_well_formed_texts(ex: Example, field: str) -> None:
 
 
 @of_expressions
-def test_an_unknown_property_is_answered_with_where_they_are_listed_and_names_none(ex: Example, field: str) -> None:
+def test_an_unknown_property_is_answered_with_where_they_are_listed(ex: Example, field: str) -> None:
     request = ex.kind.parse({**ex.sent, field: '["==", "$rak", "a"]'})
     with pytest.raises(InvalidInputError) as caught:
         ex.kind.allocate(request, search(pool_of([ex.resource(1, properties={"rack": "a"})])))
     assert (caught.value.status, caught.value.field) == (400, field)
-    assert caught.value.message.startswith("No host has a property $rak; GET /v1/os-hosts/properties lists")
-    assert "rack" not in caught.value.message
+    path = f"/v1/availability/properties?resource_type={ex.kind.name}"
+    assert caught.value.message == f"No host has a property $rak. GET {path} lists those that can be asked for."
+    assert caught.value.details == {"unknown_property": "rak"}
 
 
 @each

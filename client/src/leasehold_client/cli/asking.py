@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, TypeVar
 
+from leasehold_client.cli.base import written
 from leasehold_client.errors import ApiError, ClientError
 
 if TYPE_CHECKING:
@@ -56,11 +56,5 @@ def _on_terminal(command: Talking) -> bool:
 
 
 def _sentence(command: Talking, error: ApiError, offers: Sequence[Offer[Wish]]) -> str:
-    lines = [str(error), *(f"{offer.sentence}\n  {_command(command, offer.words)}" for offer in offers)]
+    lines = [str(error), *(f"{offer.sentence}\n  {written(command, offer.words)}" for offer in offers)]
     return "\n".join(lines)
-
-
-def _command(command: Talking, words: Sequence[str]) -> str:
-    """Return the command as it is typed; in OpenStack's command line the noun `reservation` is before it."""
-    noun = ["reservation"] if (command.cmd_name or "").startswith("reservation ") else []
-    return shlex.join([str(command.app.NAME), *noun, *words])

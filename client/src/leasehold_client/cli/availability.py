@@ -1,4 +1,4 @@
-"""`availability`: how much is free, and when."""
+"""`availability`, `window search` and `property list`: how much is free, when, and of what."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from leasehold_client.cli import typed
 from leasehold_client.cli.base import TalkingLister
 from leasehold_client.cli.columns import Shown
-from leasehold_client.cli.lease_options import add_properties, properties
+from leasehold_client.cli.lease_options import add_contents, add_dates, add_properties, properties
+from leasehold_client.cli.searching import TITLES as OF_WINDOWS
+from leasehold_client.cli.searching import add_search, asked_windows, reasons, window_rows
 from leasehold_client.cli.shown import show_span
 from leasehold_client.cli.times import DURATIONS, MOMENTS
 from leasehold_client.errors import ClientError
@@ -18,9 +20,10 @@ if TYPE_CHECKING:
     import argparse
     from datetime import datetime
 
-    from leasehold_client.availability import Availability, Step
+    from leasehold_client.availability import Askable, Availability, Step
 
 WEEK = timedelta(days=7)
+_LONGEST_VALUE = 40
 TITLES = ("from", "until", "lasts", "free", "reserved")
 
 
@@ -67,6 +70,47 @@ class ShowAvailability(TalkingLister):
         lasts = step.end - step.start
         span = Shown(int(lasts.total_seconds()), show_span(lasts))
         return self.moment(step.start), self.moment(step.end), span, step.free, step.reserved
+
+
+class SearchWindows(TalkingLister):
+    """Print the first windows in which a lease would be granted, earliest first. Nothing is leased."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        add_dates(parser, self.clock)
+        add_contents(parser)
+        add_search(parser, self.clock)
+        parser.add_argument("--limit", type=int, default=3, metavar="<number>", help="so many windows (default: 3)")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        wish = asked_windows(self, parsed_args)
+        found = self.client.availability.search(wish)
+        for sentence in reasons(wish, found):
+            self.tell(sentence)
+        return OF_WINDOWS, list(window_rows(self, wish, found))
+
+
+class ListAskable(TalkingLister):
+    """Print by which properties leases can choose hosts, with the values that there are."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "resource_type", metavar="RESOURCE_TYPE", nargs="?", help="of this type, such as virtual:instance"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        found = self.client.availability.properties(parsed_args.resource_type)
+        return ("property", "values"), [(each.name, _values(each)) for each in found]
+
+
+def _values(each: Askable) -> Shown:
+    """Return the cell of the values; a text such as that of cpu_info is cut for people."""
+    texts = [text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…" for text in each.values]
+    more = [f"and {each.left_out} more"] if each.left_out else []
+    return Shown(list(each.values), ", ".join([*texts, *more]))
 
 
 def summary(found: Availability) -> str:

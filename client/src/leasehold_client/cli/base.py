@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, cast
 
 from cliff.command import Command
@@ -11,11 +12,12 @@ from cliff.show import ShowOne
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.shown import show_both, show_moment
 from leasehold_client.cli.zone import users_clock
+from leasehold_client.errors import ApiError, ClientError
 from leasehold_client.wire import write_time
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from leasehold_client.cli.zone import Clock
@@ -32,6 +34,16 @@ class Talking(Command):
         """Called by cliff."""
         super().__init__(app, cast("argparse.Namespace", app_args), cmd_name)
         self.clock: Clock = users_clock()
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Called by cliff; a refusal that another command of ours explains says which."""
+        try:
+            return super().run(parsed_args)
+        except ApiError as error:
+            if "unknown_property" not in error.details:
+                raise
+            listing = written(self, ["property", "list"])
+            raise ClientError(f"{error}\nTo see which there are: {listing}") from None
 
     @property
     def client(self) -> Client:
@@ -63,6 +75,11 @@ class TalkingLister(Talking, Lister):
 class TalkingShow(Talking, ShowOne):
     """A command that prints one thing."""
 
+    @property
+    def formatter_namespace(self) -> str:
+        """The formats: those of cliff, and CSV."""
+        return "leasehold.formatter.show"
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the options of every table; on a terminal it is no wider than that."""
         return _fitting(self, super().get_parser(prog_name))
@@ -72,6 +89,12 @@ def _fitting(command: Talking, parser: argparse.ArgumentParser) -> argparse.Argu
     # Elsewhere, as in a file or a pipe, nothing is broken into several lines.
     parser.set_defaults(fit_width=command.app.stdout.isatty())
     return parser
+
+
+def written(command: Talking, words: Sequence[str]) -> str:
+    """Return a command as it is typed; in OpenStack's command line the noun `reservation` is before it."""
+    noun = ["reservation"] if (command.cmd_name or "").startswith("reservation ") else []
+    return shlex.join([str(command.app.NAME), *noun, *words])
 
 
 def add_sorting(parser: argparse.ArgumentParser, columns: Iterable[str], default: str) -> None:

@@ -21,7 +21,7 @@ from leasehold_client.cli import (
     subscription,
     template,
 )
-from leasehold_client.cli.availability import ShowAvailability
+from leasehold_client.cli.availability import ListAskable, SearchWindows, ShowAvailability
 from leasehold_client.cli.calendar import ShowCalendar
 from leasehold_client.cli.events import ListEvents
 from leasehold_client.cli.lease_create import CreateLease
@@ -105,6 +105,8 @@ OURS: dict[str, type[Command]] = {
     "resource property set": host_property.SetTypesProperty,
     "calendar": ShowCalendar,
     "availability": ShowAvailability,
+    "window search": SearchWindows,
+    "property list": ListAskable,
     "region list": region.ListRegions,
     "region availability": region.ShowInRegions,
     "region search": region.SearchRegions,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from leasehold_client.cli.pairs import BadPairsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Condition = list[Any]
 """An expression of the API, as the list that its JSON is."""
@@ -18,6 +18,8 @@ _COMPARISON = re.compile(r"\$?(?P<name>[^\s=!<>$]+)\s*(?P<operator>==|!=|<=|>=|=
 _ONE_OF = re.compile(r"\$?(?P<name>[^\s=!<>$]+)\s+in\s+(?P<values>.*)", re.DOTALL)
 _FORM = f"Write one such as {EXAMPLES}, in quotes because of the shell, or an expression in JSON."
 _QUOTES = ("'", '"')
+_CONDITIONS = ("hypervisor_properties", "resource_properties")
+"""The keys of reservations that are conditions."""
 
 
 def read_condition(text: str) -> Condition | None:
@@ -49,6 +51,13 @@ def join_conditions(conditions: Sequence[Condition | None]) -> str:
     if len(told) > 1:
         return json.dumps(["and", *told])
     return json.dumps((told or asked)[0]) if asked else ""
+
+
+def with_conditions(reservation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a reservation whose conditions are in the API's form; a JSON text stays as it is. Raises BadPairsError."""
+    written = {key: reservation[key] for key in _CONDITIONS if isinstance(reservation.get(key), str)}
+    plain = {key: text for key, text in written.items() if text and not text.lstrip().startswith("[")}
+    return {**reservation, **{key: join_conditions([read_condition(text)]) for key, text in plain.items()}}
 
 
 def _expression(text: str) -> Condition:

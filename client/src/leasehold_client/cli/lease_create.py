@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,8 @@ from leasehold_client.cli.lease_options import (
     window,
 )
 from leasehold_client.cli.offers import offers_for_lease
-from leasehold_client.cli.shown import others_taken, show_moment, what
+from leasehold_client.cli.searching import add_earliest, check_search, in_first_window
+from leasehold_client.cli.shown import others_taken, what
 from leasehold_client.cli.waiting import begin_wait
 from leasehold_client.errors import ClientError
 from leasehold_client.lease import LeaseRequest
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from leasehold_client.availability import FreeWindow
     from leasehold_client.floating_ip import FloatingIps
     from leasehold_client.lease import Lease
 
@@ -60,9 +59,7 @@ class CreateLease(TalkingShow):
         event = "an event to show with the lease; its date is not used"
         add_repeated(parser, "--event", "events", typed.event, "<event_type=…,event_date=…>", event)
         _add_ways(parser, typed.moment_of(self.clock))
-        parser.add_argument(
-            "--earliest", action="store_true", help="start as soon as it is free, from the start on that is asked for"
-        )
+        add_earliest(parser, self.clock)
         parser.add_argument("--dry-run", action="store_true", help="say whether it would be granted, and lease nothing")
         parser.add_argument("--wait", action="store_true", help="return when the lease is active, and say how it goes")
         parser.add_argument(
@@ -74,13 +71,13 @@ class CreateLease(TalkingShow):
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        check_search(parsed_args)
         request = lease_request(parsed_args, self.clock.now(), self.client.floating_ips)
         offered = partial(offers_for_lease, zone=self.clock.zone)
         if parsed_args.earliest:
             if parsed_args.open_ended:
                 raise ClientError("--earliest looks for a length of time. Say one with --for, and not --open-ended.")
-            request, found = ask_for(self, request, self._earliest, offered)
-            self.tell(f"The first window that is free: {self._window(found)}")
+            request = ask_for(self, request, partial(in_first_window, self, parsed_args), offered)
         if parsed_args.dry_run:
             tried = ask_for(self, request, self.client.leases.try_to_create, offered)
             return fields(self._granted(tried))
@@ -94,21 +91,6 @@ class CreateLease(TalkingShow):
         """Return what a dry run says; its ids mean nothing."""
         start, end = self.moment_and_distance(lease.start), end_of(self, lease, distance=True)
         return {"name": lease.name, "would_be_granted": True, "what": what(lease), "start_date": start, "end_date": end}
-
-    def _earliest(self, request: LeaseRequest) -> tuple[LeaseRequest, FreeWindow]:
-        """Return the request in the first window in which it would be granted, and that window."""
-        found = self.client.availability.search(request, self._length(request))[0]
-        return replace(request, start=found.start, end=found.end), found
-
-    def _start(self, request: LeaseRequest) -> datetime:
-        # The service begins leases that start now at the beginning of the minute.
-        return request.start or self.clock.now().replace(second=0, microsecond=0)
-
-    def _length(self, request: LeaseRequest) -> timedelta | None:
-        return None if request.end is None else request.end - self._start(request)
-
-    def _window(self, found: FreeWindow) -> str:
-        return f"{show_moment(found.start, self.clock.zone)} until {show_moment(found.end, self.clock.zone)}"
 
 
 def _add_ways(parser: argparse.ArgumentParser, moment: Callable[[str], datetime]) -> None:

@@ -109,7 +109,7 @@ def add_properties(parser: argparse.ArgumentParser, text: str) -> None:
     """Add the option of conditions on properties, which `properties` reads."""
     add_repeated(
         *(parser, "--properties", "conditions", typed.condition, "<condition>"),
-        f"""{text} such as {EXAMPLES}, or an expression in JSON; all of several hold""",
+        f"{text} such as {EXAMPLES}, or an expression in JSON; all of several hold; property list says by what",
     )
 
 

@@ -11,6 +11,7 @@ from leasehold_client.cli.base import Talking, TalkingShow, fields
 from leasehold_client.cli.lease_list import lease_fields
 from leasehold_client.cli.lease_options import add_contents, add_dates, contents, window
 from leasehold_client.cli.offers import offers_for_lease
+from leasehold_client.cli.searching import add_earliest, check_search, in_first_window
 from leasehold_client.cli.shown import what
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing
 from leasehold_client.cli.times import DURATIONS
@@ -66,10 +67,12 @@ class CreateOffer(TalkingShow):
         parser.add_argument("name", metavar="OFFER", help="Name for the lease")
         add_dates(parser, self.clock)
         add_contents(parser)
+        add_earliest(parser, self.clock)
         parser.add_argument("--hold", type=typed.duration, metavar="<duration>", help=f"held for so long, {DURATIONS}")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
+        check_search(parsed_args)
         start, now = parsed_args.start, self.clock.now()
         request = LeaseRequest(
             name=parsed_args.name,
@@ -77,12 +80,10 @@ class CreateOffer(TalkingShow):
             end=window(parsed_args, now)[1],
             reservations=contents(parsed_args, self.client.floating_ips),
         )
-        made = ask_for(
-            self,
-            request,
-            lambda wish: self.client.offers.create(wish, parsed_args.hold),
-            partial(offers_for_lease, zone=self.clock.zone),
-        )
+        offered = partial(offers_for_lease, zone=self.clock.zone)
+        if parsed_args.earliest:
+            request = ask_for(self, request, partial(in_first_window, self, parsed_args), offered)
+        made = ask_for(self, request, lambda wish: self.client.offers.create(wish, parsed_args.hold), offered)
         return fields(offer_fields(self, made))
 
 

@@ -50,6 +50,11 @@ def read_hosts(text: str) -> dict[str, Any]:
     return read_reservation(f"resource_type={HOST},{text}")
 
 
+def read_alternative(text: str) -> dict[str, Any]:
+    """Return a reservation, of hosts if it names no type. Raises BadPairsError."""
+    return read_reservation(text) if "resource_type" in read_values(text) else read_hosts(text)
+
+
 def read_change(text: str) -> dict[str, Any]:
     """Return a change of a reservation, which has to name the `id`. Raises BadPairsError."""
     found = read_values(text)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leasehold_client.cli import availability
 from leasehold_client.cli.base import TalkingLister
-from leasehold_client.cli.lease_options import add_contents, add_dates, add_repeated, contents, window
-from leasehold_client.cli.shown import show_span
-from leasehold_client.lease import LeaseRequest
+from leasehold_client.cli.lease_options import add_repeated
+from leasehold_client.cli.searching import TITLES as OF_WINDOWS
+from leasehold_client.cli.searching import asked_windows, reasons, window_rows
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
-
-    from leasehold_client.region import InRegion
 
 Table = tuple[tuple[str, ...], list[tuple[object, ...]]]
 
@@ -45,42 +42,25 @@ class ShowInRegions(availability.ShowAvailability):
         return ("region", *availability.TITLES), rows
 
 
-class SearchRegions(TalkingLister):
+class SearchRegions(availability.SearchWindows):
     """Print the first windows in which a lease would be granted, in each region. Nothing is leased."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the options of what to lease, from when on, for how long, and where."""
+        """Return the options of `window search`, and the regions."""
         parser = super().get_parser(prog_name)
-        add_dates(parser, self.clock)
-        add_contents(parser)
-        parser.add_argument("--limit", type=int, default=1, metavar="<number>", help="so many windows in each region")
+        parser.set_defaults(limit=1)
         return _add_regions(parser)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask the service, which asks its peers; where there is no window, say why."""
-        start, end = window(parsed_args, self.clock.now())
-        request = LeaseRequest(
-            name="", start=parsed_args.start, end=end, reservations=contents(parsed_args, self.client.floating_ips)
-        )
-        found = self.client.regions.search(request, end - start, parsed_args.regions or None, limit=parsed_args.limit)
-        self._tell_reasons(found)
-        rows: list[tuple[object, ...]] = [
-            (
-                each.region,
-                self.moment(free.start),
-                self.moment(free.end),
-                show_span(free.end - free.start),
-                each.endpoint,
-            )
-            for each in found
-            for free in each.found or ()
-        ]
-        return ("region", "from", "until", "lasts", "endpoint"), rows
-
-    def _tell_reasons(self, found: Iterable[InRegion[Any]]) -> None:
-        for each in found:
-            if each.found is None:
-                self.tell(f"{each.region}: {each.reason}")
+        wish = asked_windows(self, parsed_args)
+        rows: list[tuple[object, ...]] = []
+        for each in self.client.regions.search(wish, parsed_args.regions or None):
+            for sentence in [each.reason] if each.found is None else reasons(wish, each.found):
+                self.tell(f"{each.region}: {sentence}")
+            found = () if each.found is None else window_rows(self, wish, each.found)
+            rows += [(each.region, *cells, each.endpoint) for cells in found]
+        return ("region", *OF_WINDOWS, "endpoint"), rows
 
 
 def _add_regions(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leasehold_client.lease import ENDED, HOST
+from leasehold_client.lease import ENDED, HOST, Reservation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime, timedelta, tzinfo
 
-    from leasehold_client.lease import Lease, Reservation
+    from leasehold_client.lease import Lease
 
 NO_END = "no end"
 """What is shown of a lease that goes on until it is deleted or gets an end."""
@@ -88,6 +88,14 @@ def what_of(part: Reservation) -> str:
     if part.resource_type == "virtual:floatingip":
         return _count(values.get("amount"), "floating IP")
     return part.resource_type
+
+
+def what_would_be(parts: Iterable[Mapping[str, Any]], amounts: Iterable[int]) -> str:
+    """Return what reservations that are asked for would be of, if they got these amounts."""
+    got = (
+        {**part, "min": amount, "max": amount, "amount": amount} for part, amount in zip(parts, amounts, strict=True)
+    )
+    return ", ".join(what_of(Reservation("", each["resource_type"], "", each)) for each in got)
 
 
 def _hosts(values: Mapping[str, Any]) -> str:

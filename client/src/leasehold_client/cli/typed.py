@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, TypeVar
 
-from leasehold_client.cli.conditions import read_condition
+from leasehold_client.cli.conditions import read_condition, with_conditions
 from leasehold_client.cli.pairs import BadPairsError
+from leasehold_client.cli.pairs import read_alternative as _read_alternative
 from leasehold_client.cli.pairs import read_change as _read_change
 from leasehold_client.cli.pairs import read_event as _read_event
 from leasehold_client.cli.pairs import read_hosts as _read_hosts
@@ -50,8 +51,9 @@ def utc_of(clock: Clock) -> Callable[[str], datetime]:
 
 
 duration = _typed(read_duration)
-reservation = _typed(_read_reservation)
-hosts = _typed(_read_hosts)
+reservation = _typed(lambda text: with_conditions(_read_reservation(text)))
+hosts = _typed(lambda text: with_conditions(_read_hosts(text)))
+alternative = _typed(lambda text: with_conditions(_read_alternative(text)))
 change = _typed(_read_change)
 condition = _typed(read_condition)
 event = _typed(_read_event)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from leasehold.api import dates, strict
 from leasehold.api.call import Reply
 from leasehold.api.handlers.lease import asking_once, check_giving_back
-from leasehold.api.views.availability import show_availability, show_search
+from leasehold.api.views.availability import show_askable, show_availability, show_search
 from leasehold.leasing.availability import Question, availability_of
+from leasehold.leasing.property import askable
 from leasehold.leasing.requests import place_of
 from leasehold.leasing.window_search import Wish, in_alternatives, search_windows
 from leasehold.model.errors import InvalidInputError
@@ -58,6 +59,16 @@ def show_here(call: Call, also: Sequence[str] = ()) -> OneAvailability:
     with asking_once(call) as service:
         found = availability_of(service, call.caller, question, call.sight)
     return {"availability": show_availability(found)}
+
+
+def list_properties(call: Call) -> Reply:
+    """Show by which properties leases can choose resources, each with the values that it has now.
+
+    `resource_type` is `physical:host` if it is absent. What tells a single resource from the others is not shown, nor
+    are private properties to callers who must not see them.
+    """
+    kind = call.service.types.offered(call.query("resource_type") or HOST).kind
+    return Reply({"properties": [show_askable(each) for each in askable(call.service, call.caller, kind, call.sight)]})
 
 
 def search(call: Call, body: WindowSearch) -> Reply:

@@ -106,3 +106,17 @@ class WindowList(TypedDict):
 
     windows: list[FoundWindow]
     refused: list[RefusedAlternative]
+
+
+class AskableAnswer(TypedDict):
+    """A property that expressions may name, with the values it has now; `left_out` says how many are not shown."""
+
+    property: str
+    values: list[str]
+    left_out: int
+
+
+class AskableList(TypedDict):
+    """By what leases can choose resources of a type."""
+
+    properties: list[AskableAnswer]

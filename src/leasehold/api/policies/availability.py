@@ -8,6 +8,7 @@ from leasehold.api.policies.base import READER_OR_ADMIN, SCOPE
 
 GET = "leasehold:availability:get"
 SEARCH = "leasehold:availability:search"
+GET_PROPERTIES = "leasehold:availability:get_properties"
 
 RULES = [
     policy.DocumentedRuleDefault(
@@ -22,6 +23,13 @@ RULES = [
         READER_OR_ADMIN,
         "Search the first windows in which a lease would be granted.",
         [{"path": "/v1/availability/search", "method": "POST"}],
+        scope_types=SCOPE,
+    ),
+    policy.DocumentedRuleDefault(
+        GET_PROPERTIES,
+        READER_OR_ADMIN,
+        "List by which properties leases can choose resources, without those that are private.",
+        [{"path": "/v1/availability/properties", "method": "GET"}],
         scope_types=SCOPE,
     ),
 ]

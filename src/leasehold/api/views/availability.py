@@ -9,8 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from leasehold.api.models.availability import AvailabilityAnswer, WindowList
+    from leasehold.api.models.availability import AskableAnswer, AvailabilityAnswer, WindowList
     from leasehold.leasing.availability import Availability
+    from leasehold.leasing.property import Askable
     from leasehold.leasing.window_search import Search
 
 
@@ -48,6 +49,11 @@ def show_search(found: Search, alternatives: Sequence[Sequence[Mapping[str, Any]
             for number, error in sorted(found.refused.items())
         ],
     }
+
+
+def show_askable(found: Askable) -> AskableAnswer:
+    """Return a property by which leases can choose."""
+    return {"property": found.name, "values": list(found.values), "left_out": found.left_out}
 
 
 def _dates(moments: Sequence[int]) -> list[str]:

@@ -13,7 +13,6 @@ class OfHosts:
     pool: ClassVar[str] = HOST_POOL
     singular: ClassVar[str] = "host"
     enrolled_as: ClassVar[str] = HOST
-    properties_path: ClassVar[str] = "/v1/os-hosts/properties"
     identifying: ClassVar[frozenset[str]] = frozenset({"hypervisor_hostname", "service_name", "trust_id"})
     discovered: ClassVar[frozenset[str]] = frozenset(
         {

@@ -1,55 +1,77 @@
-"""Completion, in the shell for bash, and by its table for zsh and fish."""
+"""Completion, in bash, zsh and fish themselves."""
 
 from __future__ import annotations
 
 import subprocess
-from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
 
-from leasehold_client.cli.completion import CompleteFish, CompleteZsh
+from tests.servers.base import ServerMissingError, find_program
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from client.tests.conftest import Shell
 
-FIRST = "host lease"
-FOLLOWING = [("host", "list"), ("host_list", "-h --help --sort-by"), ("lease", "create extend")]
+pytestmark = pytest.mark.slow
+
+TYPED = (
+    ("leasehold le", {"lease"}),
+    ("leasehold lease ex", {"extend"}),
+    ("leasehold host property l", {"list"}),
+    ("leasehold lease create --wa", {"--wait", "--wait-timeout"}),
+)
+# After an argument bash completes no more.
+AFTER_AN_ARGUMENT = (("leasehold lease create mine --ear", {"--earliest"}),)
 
 # What the package bash-completion brings: the words that are typed, and the one that the cursor is in.
-HELPER = """
+BASH = """
 _get_comp_words_by_ref() {
   words=("${COMP_WORDS[@]}"); cur=${COMP_WORDS[COMP_CWORD]}; prev=${COMP_WORDS[COMP_CWORD-1]}
 }
 """
+# What zsh has only where somebody types: it adds those candidates that begin with what is typed.
+ZSH = """
+compadd() { shift; print -l -- ${(M)@:#$PREFIX*} }
+_files() { print a-file }
+compdef() { }
+"""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [("leasehold le", {"lease"}), ("leasehold lease ex", {"extend"}), ("leasehold lease create --wa", {"--wait"})],
-)
-def test_bash(shell: Shell, typed: str, offered: set[str]) -> None:
+def program(name: str) -> str:
+    found = find_program(name)
+    if found is None:
+        raise ServerMissingError(f"{name} is not installed; on Debian it is in the package {name}.")
+    return found
+
+
+def offered(*command: str) -> set[str]:
+    """Return the words that a shell prints."""
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(("typed", "wanted"), TYPED)
+def test_bash(shell: Shell, typed: str, wanted: set[str]) -> None:
     script = shell.ok("complete").out
-    words = typed.split()
-    asking = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _leasehold; echo ${{COMPREPLY[@]}}"
-    done = subprocess.run(["bash", "-c", HELPER + script + asking], check=True, capture_output=True, text=True)
-    assert offered <= set(done.stdout.split())
+    asking = f"COMP_WORDS=({typed}); COMP_CWORD={len(typed.split()) - 1}; _leasehold; echo ${{COMPREPLY[@]}}"
+    assert offered("bash", "-c", BASH + script + asking) == wanted
 
 
-def test_zsh() -> None:
-    output = StringIO()
-    CompleteZsh("leasehold", output).write(FIRST, FOLLOWING)
-    lines = [line.strip() for line in output.getvalue().splitlines()]
-    assert lines[0] == "#compdef leasehold"
-    assert lines[4:8] == ["/ 'host lease'", "host list", "'host list' '-h --help --sort-by'", "lease 'create extend'"]
+def test_zsh(shell: Shell) -> None:
+    script = shell.ok("complete", "--shell", "zsh").out
+    assert script.startswith("#compdef leasehold\n")
+    for typed, wanted in (*TYPED, *AFTER_AN_ARGUMENT, ("leasehold lease show m", {"a-file"})):
+        words = typed.split()
+        asking = f"words=({typed}); CURRENT={len(words)}; PREFIX={words[-1]}; _leasehold"
+        assert offered(program("zsh"), "-f", "-c", ZSH + script + asking) == wanted, typed
 
 
-def test_fish() -> None:
-    output = StringIO()
-    CompleteFish("leasehold", output).write(FIRST, FOLLOWING)
-    lines = output.getvalue().splitlines()
-    assert "complete -c leasehold -n '__leasehold_after' -a 'host lease'" in lines
-    assert "complete -c leasehold -n '__leasehold_after lease' -a 'create extend'" in lines
-    assert "complete -c leasehold -n '__leasehold_within host list' -l sort-by" in lines
-    assert "complete -c leasehold -n '__leasehold_within host list' -s h" in lines
+def test_fish(shell: Shell, tmp_path: Path) -> None:
+    script = tmp_path / "leasehold.fish"
+    script.write_text(shell.ok("complete", "--shell", "fish").out)
+    for typed, wanted in (*TYPED, *AFTER_AN_ARGUMENT, ("leasehold lease show m", set())):
+        asking = f"source {script}; complete -C '{typed}'"
+        assert offered("env", f"HOME={tmp_path}", program("fish"), "--no-config", "-c", asking) == wanted, typed

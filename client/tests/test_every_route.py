@@ -56,7 +56,7 @@ def test_every_route_is_reached(
 
     with caplog.at_level(logging.DEBUG):
         own = (leases, offers, series, alarms, subscriptions, feeds, templates)
-        for part in (*own, maintenances, hosts, resources, addresses):
+        for part in (*own, maintenances, hosts, resources, addresses, operators):
             part(run, client)
     document = requests.get(f"{endpoint}/openapi.json", timeout=10).json()
     routes = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
@@ -193,6 +193,13 @@ def hosts(run: Run, _client: Client) -> None:
     run("allocation", "show", "host", "cmp-07")
     run("host", "delete", "cmp-07")
     run("host", "create", "cmp-07", "--extra", "rack=b1")
+
+
+def operators(run: Run, _client: Client) -> None:
+    """Run the commands about what the service has found and refused."""
+    run("audit", "show")
+    run("audit", "start")
+    run("refusal", "list", "--from", "2 d ago")
 
 
 def resources(run: Run, _client: Client) -> None:

@@ -358,6 +358,7 @@ def test_every_answer_is_described(admin: Client, service: Service, document: di
         walk_offers(walk)
         walk_feeds(walk)
         walk_templates(walk)
+        walk_operators(walk)
     # Calendar programs ask for no microversion, so it is there at each.
     walk.ask("GET", OF_CALENDARS, status=404, token="none-such")
     routes = {(route.method, route.path) for route in ROUTES if str(route.since) <= version}
@@ -504,6 +505,15 @@ def walk_templates(walk: Walk) -> None:
     walk.ask("POST", "/v1/leases", {**lease, "template": "course", "dry_run": True})
     walk.ask("DELETE", one, status=204, template_id=made["id"])
     walk.ask("POST", "/v1/leases", {**lease, "template": "course"}, status=404)
+
+
+def walk_operators(walk: Walk) -> None:
+    """Look at what the audit has found, and at what was refused."""
+    walk.ask("POST", "/v1/leases", {**NEW_LEASE, "reservations": [instances(amount=99)]}, status=409)
+    (refused,) = (each for each in walk.ask("GET", "/v1/refusals")["refusals"] if each["operation"] == "create")
+    assert refused["missing"] > 0
+    walk.ask("GET", "/v1/audit")
+    walk.ask("POST", "/v1/audit", status=202)
 
 
 def walk_drop(walk: Walk) -> None:

@@ -13,7 +13,8 @@ from prometheus_client import REGISTRY
 
 from leasehold.db.clock import utc_now
 from leasehold.db.periodic_lock import add_periodic_lock, take_periodic_lock
-from leasehold.manager.reconciler import AUDIT_LOCK, Reconciler
+from leasehold.leasing.audit.report import AUDIT_LOCK
+from leasehold.manager.reconciler import Reconciler
 from tests.factory import World, hosts, run_manager
 from tests.processes import wait_for
 

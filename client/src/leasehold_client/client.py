@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from leasehold_client.alarm import Alarms
 from leasehold_client.allocation import Allocations
+from leasehold_client.audit import Audit
 from leasehold_client.availability import AvailabilityCalls
 from leasehold_client.event import Events
 from leasehold_client.feed import Feeds
@@ -15,6 +16,7 @@ from leasehold_client.lease import Leases
 from leasehold_client.maintenance import Maintenances
 from leasehold_client.offer import Offers
 from leasehold_client.property import Properties
+from leasehold_client.refusal import Refusals
 from leasehold_client.region import Regions
 from leasehold_client.resource import Resources
 from leasehold_client.series import SeriesCalls
@@ -58,3 +60,5 @@ class Client:
         self.templates = Templates(transport)
         self.maintenances = Maintenances(transport)
         self.resources = Resources(transport)
+        self.audit = Audit(transport)
+        self.refusals = Refusals(transport)

@@ -22,6 +22,7 @@ from leasehold.api.rate_limit import RateLimit
 from leasehold.api.router import Router
 from leasehold.api.routes import ROUTES
 from leasehold.conf.load import unset
+from leasehold.leasing.refusals import RefusalCounts, counted_until_exit
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -61,6 +62,7 @@ def make_app(
         cloud_waits=CloudWaits(settings),
         event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
+        refusals=counted_until_exit(RefusalCounts(service.db)),
         document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
     )
     router = Router(ROUTES)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from leasehold.api.rate_limit import RateLimit
     from leasehold.api.versions import Version
     from leasehold.conf.settings import ApiSettings
+    from leasehold.leasing.refusals import RefusalCounts
     from leasehold.leasing.service import Service
 
 LONGEST_ID = 255
@@ -54,6 +55,7 @@ class Api:
     cloud_waits: CloudWaits
     event_waits: EventWaits
     health: HealthCheck
+    refusals: RefusalCounts
     document: Callable[[], Mapping[str, Any]]
 
 

@@ -94,3 +94,8 @@ def to_record(moment: datetime | None) -> str | None:
 def to_wire_or_none(moment: datetime | None) -> str | None:
     """Return the date as `to_wire` does, or None."""
     return None if moment is None else to_wire(moment)
+
+
+def to_iso(moment: datetime | None) -> str | None:
+    """Return a moment in ISO 8601 with the zone, None where there is none."""
+    return None if moment is None else moment.isoformat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from leasehold.api import body, errors, request_ids, strict, versions
@@ -23,10 +23,11 @@ from leasehold.leasing.series import get_series
 from leasehold.leasing.subscription import get_subscription
 from leasehold.leasing.template import get_template
 from leasehold.model.actor import Actor, acting
-from leasehold.model.errors import UnauthorizedError
+from leasehold.model.errors import LimitExceededError, NotEnoughError, UnauthorizedError
+from leasehold.model.refused import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from http import HTTPStatus
 
     import falcon
@@ -132,9 +133,21 @@ def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
     typed = call.api.settings.auth_strategy == "none"
     sent = body.read(call.request, call.api.settings.max_body, typed=typed)
     added = added_by_template(call, route.request, sent)
-    with named_in_template(added):
+    with named_in_template(added), _counted(call, route, sent):
         asked = read(route.request, sent, call.version, strict=call.strict, added=added)
         return route.handler(call, **arguments, body=asked)
+
+
+@contextmanager
+def _counted(call: Call, route: Route, sent: Mapping[str, Any]) -> Iterator[None]:
+    """Count a refusal for operators; one that is only tried (`dry_run`) is none."""
+    try:
+        yield
+    except (NotEnoughError, LimitExceededError) as error:
+        if route.counts is not None and not sent.get("dry_run"):
+            refused = Refused.by(error, route.counts, call.caller.project_id)
+            call.api.refusals.note(call.service.now(), refused)
+        raise
 
 
 def _actor(caller: Caller, arguments: Mapping[str, Any]) -> Actor:

@@ -13,6 +13,7 @@ from leasehold.api import versions
 from leasehold.api.handlers import (
     alarm,
     allocation,
+    audit,
     availability,
     event_log,
     feed,
@@ -23,6 +24,7 @@ from leasehold.api.handlers import (
     lease,
     lease_history,
     maintenance,
+    refusal,
     region,
     resource,
     series,
@@ -36,6 +38,7 @@ from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.lease_filter import DELETED, FILTERS
 from leasehold.api.models.alarm import AlarmCreation, AlarmList, OneAlarm
 from leasehold.api.models.allocation import AllocationList, OneAllocation
+from leasehold.api.models.audit import OneAudit
 from leasehold.api.models.availability import AskableList, OneAvailability, WindowList, WindowSearch
 from leasehold.api.models.event_log import LogEventList
 from leasehold.api.models.feed import FeedCreation, FeedList, OneFeed
@@ -47,6 +50,7 @@ from leasehold.api.models.lease import LeaseAmendment, LeaseCreation, LeaseList,
 from leasehold.api.models.lease_history import LeaseHistoryAnswer
 from leasehold.api.models.maintenance import MaintenanceCreation, MaintenanceList, OneMaintenance
 from leasehold.api.models.property import OneDefinition, PrivacyChange, PropertyList
+from leasehold.api.models.refusal import RefusalList
 from leasehold.api.models.region import RegionAvailabilityList, RegionList, RegionSearch, RegionWindowsList
 from leasehold.api.models.resource import OneResource, ResourceChange, ResourceCreation, ResourceList, ResourceTypeList
 from leasehold.api.models.series import OneSeries, SeriesAmendment, SeriesCreation, SeriesList
@@ -61,6 +65,7 @@ from leasehold.api.models.template import OneTemplate, TemplateAmendment, Templa
 from leasehold.api.models.timeline import OneTimeline
 from leasehold.api.models.version import HealthAnswer, VersionList
 from leasehold.api.policies import alarm as alarm_rules
+from leasehold.api.policies import audit as audit_rules
 from leasehold.api.policies import availability as availability_rules
 from leasehold.api.policies import event_log as event_log_rules
 from leasehold.api.policies import feed as feed_rules
@@ -69,12 +74,14 @@ from leasehold.api.policies import held_offer as held_offer_rules
 from leasehold.api.policies import host as host_rules
 from leasehold.api.policies import lease as lease_rules
 from leasehold.api.policies import maintenance as maintenance_rules
+from leasehold.api.policies import refusal as refusal_rules
 from leasehold.api.policies import region as region_rules
 from leasehold.api.policies import resource as resource_rules
 from leasehold.api.policies import series as series_rules
 from leasehold.api.policies import subscription as subscription_rules
 from leasehold.api.policies import template as template_rules
 from leasehold.api.policies import timeline as timeline_rules
+from leasehold.model.refused import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +90,8 @@ if TYPE_CHECKING:
     from leasehold.api.models.base import RequestModel
     from leasehold.api.versions import Version
 
-OK, CREATED, GONE, CHOICES = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.NO_CONTENT, HTTPStatus.MULTIPLE_CHOICES
+OK, CREATED, ACCEPTED, GONE = HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT
+CHOICES = HTTPStatus.MULTIPLE_CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +104,8 @@ class Route:
     reads `as_of` does if that is sent. `public` routes ask for no identity and ignore microversions. `instant` routes
     are answered from memory, so they need no permit. `query` and `headers` name the query keys and headers that the
     handler reads, and `filters` the query keys that it reads from 1.3 on; with `open_query` it reads those of a
-    resource type as well, and refuses others itself. `answer` None means an empty answer, and `media_type` is that of
-    the answer.
+    resource type as well, and refuses others itself. `counts` says as what its refusals are counted. `answer` None
+    means an empty answer, and `media_type` is that of the answer.
     """
 
     method: str
@@ -116,6 +124,7 @@ class Route:
     instant: bool = False
     open_query: bool = False
     past: bool = False
+    counts: Operation | None = None
 
     def query_at(self, version: Version) -> tuple[str, ...]:
         """Return the query keys that the handler reads at this microversion."""
@@ -139,7 +148,7 @@ class Route:
 _L, _H, _F, _R = lease_rules, host_rules, floatingip_rules, resource_rules
 _S, _M, _A, _C = subscription_rules, maintenance_rules, alarm_rules, series_rules
 _Q, _O, _D, _T = availability_rules, held_offer_rules, feed_rules, template_rules
-_G = region_rules
+_G, _N, _B = region_rules, audit_rules, refusal_rules
 _NARROW, _ALL = ("lease_id", "reservation_id"), ("detail", "all")
 
 _LEASE, _HOST, _ADDRESS = "/v1/leases/{lease_id}", "/v1/os-hosts/{host_id}", "/v1/floatingips/{floatingip_id}"
@@ -172,9 +181,13 @@ ROUTES: tuple[Route, ...] = (
         query=("limit", "marker"),
         filters=(*FILTERS, DELETED),
     ),
-    Route("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED, headers=_KEY),
+    Route(
+        *("POST", "/v1/leases", lease.create, (_L.POST,), LeaseCreation, OneLease, CREATED),
+        headers=_KEY,
+        counts=Operation.CREATE,
+    ),
     Route("GET", _LEASE, lease.show, (_L.GET,), None, OneLease, filters=(AS_OF,)),
-    Route("PUT", _LEASE, lease.amend, _AMENDS, LeaseAmendment, OneLease, headers=_BOTH),
+    Route("PUT", _LEASE, lease.amend, _AMENDS, LeaseAmendment, OneLease, headers=_BOTH, counts=Operation.AMEND),
     Route("DELETE", _LEASE, lease.delete, (_L.GET, _L.DELETE), success=GONE, headers=_MATCH),
     Route(
         *("GET", "/v1/os-hosts", host.list_hosts, (_H.GET,), None, HostList),
@@ -206,7 +219,11 @@ ROUTES: tuple[Route, ...] = (
         past=True,
     ),
     _V1_2("POST", f"{_LEASE}/heal", lease.heal, (_L.GET, _L.HEAL), None, OneLease, headers=_MATCH),
-    _V1_2("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease, headers=_MATCH),
+    _V1_2(
+        *("POST", f"{_LEASE}/swap", lease.swap, (_L.GET, _L.SWAP), SwapRequest, OneLease),
+        headers=_MATCH,
+        counts=Operation.SWAP,
+    ),
     _V1_3("DELETE", f"{_LEASE}/reservations/{{reservation_id}}", lease.drop, _AMENDS, success=GONE, headers=_MATCH),
     _V1_3("DELETE", _ONE_OF, lease.vacate, _AMENDS, success=GONE, headers=_MATCH),
     _V1_2(
@@ -234,7 +251,10 @@ ROUTES: tuple[Route, ...] = (
         *("GET", _WINDOWS, maintenance.list_maintenances, (_M.GET,), None, MaintenanceList),
         filters=("limit", "marker", *FILTERS),
     ),
-    _V1_2("POST", _WINDOWS, maintenance.create, (_M.POST,), MaintenanceCreation, OneMaintenance, CREATED),
+    _V1_2(
+        *("POST", _WINDOWS, maintenance.create, (_M.POST,), MaintenanceCreation, OneMaintenance, CREATED),
+        counts=Operation.MAINTENANCE,
+    ),
     _V1_2("GET", _WINDOW, maintenance.show, (_M.GET,), None, OneMaintenance),
     _V1_2("DELETE", _WINDOW, maintenance.delete, (_M.DELETE,), success=GONE),
     _V1_2("GET", f"{_RESOURCE}/allocation", allocation.show, (_R.GET_ALLOCATIONS,), None, OneAllocation, query=_NARROW),
@@ -276,7 +296,11 @@ ROUTES: tuple[Route, ...] = (
         query=_EVERY,
         filters=held_offer.LISTED.query,
     ),
-    _V1_3("POST", _OFFERS, held_offer.create, (_O.POST, _L.POST), OfferCreation, OneOffer, CREATED, headers=_KEY),
+    _V1_3(
+        *("POST", _OFFERS, held_offer.create, (_O.POST, _L.POST), OfferCreation, OneOffer, CREATED),
+        headers=_KEY,
+        counts=Operation.OFFER,
+    ),
     _V1_3("GET", _OFFER, held_offer.show, (_O.GET,), None, OneOffer),
     _V1_3("DELETE", _OFFER, held_offer.delete, (_O.GET, _O.DELETE), success=GONE),
     _V1_3("POST", f"{_OFFER}/accept", held_offer.accept, (_O.GET, _O.ACCEPT, _L.POST), None, OneLease, CREATED),
@@ -309,6 +333,9 @@ ROUTES: tuple[Route, ...] = (
     _V1_3("GET", _TEMPLATE, template.show, (_T.GET,), None, OneTemplate),
     _V1_3("PUT", _TEMPLATE, template.amend, (_T.PUT,), TemplateAmendment, OneTemplate),
     _V1_3("DELETE", _TEMPLATE, template.delete, (_T.DELETE,), success=GONE),
+    _V1_3("GET", "/v1/audit", audit.show, (_N.GET,), None, OneAudit),
+    _V1_3("POST", "/v1/audit", audit.ask, (_N.POST,), None, OneAudit, ACCEPTED),
+    _V1_3("GET", "/v1/refusals", refusal.list_refusals, (_B.GET,), None, RefusalList, query=("from", "to")),
     # At every microversion: calendar programs ask for none.
     Route("GET", "/v1/feeds/{token}.ics", feed.read, answer=str, media_type=feed.CALENDAR_TYPE, public=True),
 )

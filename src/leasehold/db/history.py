@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +29,7 @@ from leasehold.db.tables import (
     lease_states,
     leases,
     outbox,
+    refusals,
     reservations,
     resource_properties,
     resources,
@@ -42,7 +43,6 @@ from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from sqlalchemy import Connection, Engine, Table
 
@@ -65,9 +65,12 @@ COUNTED = (
     resource_properties,
     segments,
     dead_letters,
+    refusals,
 )
 
-Key = TypeVar("Key", str, int)
+EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+Key = TypeVar("Key", str, int, datetime)
 
 
 def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, record: bool = False) -> dict[str, int]:
@@ -83,6 +86,7 @@ def purge(engine: Engine, now: datetime, age: timedelta, *, dry_run: bool, recor
     _in_batches(db, work.resources, 0, counts, dry_run=dry_run)
     _in_batches(db, work.news, 0, counts, dry_run=dry_run)
     _in_batches(db, work.dead_letters, "", counts, dry_run=dry_run)
+    _in_batches(db, work.refusals, EARLIEST, counts, dry_run=dry_run)
     if record:
         _in_batches(db, work.segments, 0, counts, dry_run=dry_run)
     return {table.name: counts[table.name] for table in COUNTED}
@@ -191,6 +195,14 @@ class _Purge:
         self._take(connection, dead_letters, and_(dead_letters.c.subscription_id.in_(ids), old), counts)
         last: str = ids[-1]
         return last
+
+    def refusals(self, connection: Connection, after: datetime, counts: Counter[str]) -> datetime | None:
+        """Remove the counts of old hours, one hour in a transaction."""
+        hour = refusals.c.hour
+        found: datetime | None = connection.scalar(select(func.min(hour)).where(hour > after, hour < self.before))
+        if found is not None:
+            self._take(connection, refusals, hour == found, counts)
+        return found
 
     def _take_news(self, connection: Connection, which: ColumnElement[bool], counts: Counter[str]) -> None:
         if not self.dry_run:

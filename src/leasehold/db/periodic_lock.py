@@ -37,6 +37,11 @@ def keep_periodic_lock(connection: Connection, kind: str, mine: datetime, until:
     return _take(connection, kind, until, tasks.c.claim_until == mine)
 
 
+def free_periodic_lock(connection: Connection, kind: str, now: datetime) -> None:
+    """Let the next manager that looks take the lock, whoever has it."""
+    connection.execute(update(tasks).where(*_row(kind), tasks.c.claim_until > now).values(claim_until=now))
+
+
 def _take(connection: Connection, kind: str, until: datetime, condition: ColumnElement[bool]) -> bool:
     """Set `claim_until` if the condition holds; `claimed_by` stays NULL, so idle checks ignore this row."""
     take = update(tasks).where(*_row(kind), condition).values(claim_until=until)

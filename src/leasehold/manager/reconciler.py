@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from sqlalchemy.exc import IntegrityError
 
 from leasehold.cloud.ports import CloudError
+from leasehold.db.audit_round import begin_round, end_round, fail_round
 from leasehold.db.periodic_lock import add_periodic_lock, keep_periodic_lock, take_periodic_lock
 from leasehold.leasing.audit.cloud import Pace, audit_cloud
 from leasehold.leasing.audit.db import audit_leases
 from leasehold.leasing.audit.repair import repair
+from leasehold.leasing.audit.report import AUDIT_LOCK
 from leasehold.manager.periodic_thread import PeriodicThread
 from leasehold.metrics.audit import DONE, FAILED, LEFT, MENDED, count_finding, count_round, expect_findings
 from leasehold.model.finding import FindingKind
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-AUDIT_LOCK = "audit"
 LONGEST_WAIT = 30.0
 """In seconds: the longest interval between two tries to take the lock, and the longest wait before the first."""
 
@@ -39,16 +40,14 @@ class _BrokenOffError(Exception):
     """The manager stops, or another manager has the lock now."""
 
 
-def reconcile(service: Service, pace: Pace) -> list[Finding]:
-    """Audit everything once, repair what a service may repair, and return the findings.
+def reconcile(service: Service, pace: Pace) -> list[tuple[Finding, str | None]]:
+    """Audit everything once, repair what a service may repair, and return each finding with what was done about it.
 
     Raises CloudError if the cloud cannot be audited; the findings in the database are repaired before that.
     """
     found = _in_database(service)
-    _see_to(service, found)
-    in_cloud = audit_cloud(service, pace)
-    _see_to(service, in_cloud)
-    return [*found, *in_cloud]
+    done = _see_to(service, found)
+    return [*done, *_see_to(service, audit_cloud(service, pace))]
 
 
 def _in_database(service: Service) -> list[Finding]:
@@ -60,11 +59,14 @@ def _in_database(service: Service) -> list[Finding]:
         return [found for found in audit_leases(connection, service.now()) if found.kind is not FindingKind.LATE]
 
 
-def _see_to(service: Service, findings: Sequence[Finding]) -> None:
+def _see_to(service: Service, findings: Sequence[Finding]) -> list[tuple[Finding, str | None]]:
+    seen = []
     for finding in findings:
         done = repair(service, finding)
         count_finding(finding.kind, LEFT if done is None else MENDED)
         log.warning("Audit: %s %s", finding.what, finding.remedy if done is None else done)
+        seen.append((finding, done))
+    return seen
 
 
 class Reconciler(PeriodicThread):
@@ -86,17 +88,24 @@ class Reconciler(PeriodicThread):
                 self._round()
         except _BrokenOffError:
             return
-        except CloudError as error:
-            log.warning("The cloud could not be compared with the database: %s", error)
-            count_round(FAILED)
         except Exception:
             log.exception("The periodic audit failed; its next round starts over")
             count_round(FAILED)
 
     def _round(self) -> None:
+        db, now = self._service.db, self._service.now
+        db.transact(lambda connection: begin_round(connection, now()))
         pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=self._wait)
-        reconcile(self._service, pace)
-        count_round(DONE)
+        try:
+            found = reconcile(self._service, pace)
+        except CloudError as error:
+            failure = f"The cloud could not be compared with the database: {error}"
+            log.warning("%s", failure)
+            db.transact(lambda connection: fail_round(connection, now(), failure))
+            count_round(FAILED)
+        else:
+            db.transact(lambda connection: end_round(connection, now(), found))
+            count_round(DONE)
 
     def _take_lock(self) -> bool:
         now, db = self._service.now(), self._service.db

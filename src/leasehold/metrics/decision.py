@@ -18,6 +18,10 @@ DECISIONS = Counter(
     "Decisions to create or amend a lease. A refusal has the code of its error; `failed` is a fault of the service.",
     ["operation", "outcome", "code"],
 )
+UNCOUNTED = Counter(
+    "leasehold_refusals_uncounted",
+    "Refusals that GET /v1/refusals does not count, because too many different ones came within seconds.",
+)
 SECONDS = Histogram(
     "leasehold_decision_seconds",
     "Duration of a decision, including the commit and lost races.",

@@ -409,6 +409,19 @@ class ConflictError(LeaseholdError):
     status = HTTPStatus.CONFLICT
 
 
+class AuditOffError(ConflictError):
+    """Nobody does rounds of the periodic audit, so none can be asked for."""
+
+    code = "leasehold.audit.off"
+
+    def __init__(self) -> None:
+        """Say who can compare the cloud with the database all the same."""
+        super().__init__(
+            "The periodic audit is switched off ([manager] audit_seconds is 0). An operator can run leasehold-manage "
+            "audit, or set the option and restart the managers."
+        )
+
+
 class TemplateNameError(ConflictError):
     """Another lease template has this name: one of the same project, or of two public ones the other."""
 

@@ -194,7 +194,7 @@ def test_what_is_changed_by_hand_is_found_and_repaired(scene: Scene, spoilt: Spo
 def test_the_free_pool_itself_is_made_again(scene: Scene) -> None:
     free = scene.world.members("freepool")
     delete_aggregate(scene, "freepool")
-    assert {found.subject for found in reconcile(scene.world.service, AT_ONCE)} == {"6", "7", "12"}
+    assert {found.subject for found, _ in reconcile(scene.world.service, AT_ONCE)} == {"6", "7", "12"}
     run_manager(scene.world)
     assert scene.world.members("freepool") == free
 
@@ -313,7 +313,7 @@ def test_what_only_an_operator_can_decide_is_named_and_left_as_it_is(scene: Scen
     assert spoilt.said in found.what
     assert (found.mend is None) is (spoilt.by is not leave_aggregate_with_server)
     if spoilt.by is not put_a_host_into_another_reservation:
-        assert found in reconcile(world.service, AT_ONCE)
+        assert (found, None) in reconcile(world.service, AT_ONCE)
         run_manager(world)
         assert cloud_state(world.engine) == before
         assert world.status(scene.lease) == "ACTIVE"

@@ -94,7 +94,7 @@ def test_parts_that_disagree_are_named_and_lost_work_is_brought_back(
     assert (kind, lease.id) in named(found)
     assert any(said in each.what for each in found if each.kind == kind)
     if kind == "work":
-        assert reconcile(world.service, AT_ONCE) == found
+        assert [each for each, _ in reconcile(world.service, AT_ONCE)] == found
         run_until(world, world.hour(4.5))
         assert (world.status(lease), in_database(world)) == ("TERMINATED", [])
 
@@ -161,7 +161,7 @@ def test_what_a_lease_that_is_over_keeps_is_given_back(world: World, way: str) -
     (found,) = in_database(world)
     assert (found.kind, found.subject) == ("kept", lease.id)
     assert "cmp-01, cmp-02" in found.what
-    assert reconcile(world.service, AT_ONCE) == [found]
+    assert reconcile(world.service, AT_ONCE) == [(found, None)]
     world.refuse("aggregates.get", 2)
     run_for(world, minutes=1)
     assert in_database(world) == []

@@ -172,7 +172,7 @@ def test_a_repair_that_breaks_off_leaves_the_others_to_be_done(world: World, cap
     ports = {each.name: getattr(world.cloud, each.name) for each in fields(Cloud)}
     cloud = Cloud(**{**ports, "aggregates": BrokenDeletes(world.cloud.aggregates)})
     found = reconcile(replace(world.service, cloud=cloud), AT_ONCE)
-    assert sorted(each.kind.value for each in found) == ["leftover", "place"]
+    assert sorted(each.kind.value for each, _ in found) == ["leftover", "place"]
     assert "RuntimeError" in caplog.text
     run_manager(world)
     assert "cmp-02" in world.members("freepool")

@@ -10,6 +10,7 @@ from oslo_policy import policy
 
 from leasehold.api.policies import (
     alarm,
+    audit,
     availability,
     base,
     event_log,
@@ -19,6 +20,7 @@ from leasehold.api.policies import (
     host,
     lease,
     maintenance,
+    refusal,
     region,
     resource,
     series,
@@ -49,7 +51,8 @@ _NEWER = (
     region,
     timeline,
 )
-_OURS = (base, lease, host, floatingip, resource, *_NEWER)
+_FOR_OPERATORS = (audit, refusal)
+_OURS = (base, lease, host, floatingip, resource, *_NEWER, *_FOR_OPERATORS)
 RULES = [rule for each in _OURS for rule in each.RULES]
 
 

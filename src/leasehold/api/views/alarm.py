@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from leasehold.api.dates import to_iso
 
+if TYPE_CHECKING:
     from leasehold.api.models.alarm import AlarmAnswer, WatchedAnswer
     from leasehold.model.alarm import Alarm
 
@@ -27,10 +27,6 @@ def show_alarm(found: Alarm) -> AlarmAnswer:
         "available": found.available,
         "reason": UNCHECKED if found.checked_at is None else found.reason,
         "created_at": found.created_at.isoformat(),
-        "changed_at": _moment(found.changed_at),
-        "checked_at": _moment(found.checked_at),
+        "changed_at": to_iso(found.changed_at),
+        "checked_at": to_iso(found.checked_at),
     }
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

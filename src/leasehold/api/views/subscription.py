@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from datetime import datetime
+from leasehold.api.dates import to_iso
 
+if TYPE_CHECKING:
     from leasehold.api.models.subscription import DeadLetterAnswer, SubscriptionAnswer
     from leasehold.model.subscription import DeadLetter, Subscription
 
@@ -26,8 +26,8 @@ def show_subscription(found: Subscription) -> SubscriptionAnswer:
         "status": found.status.value,
         "position": found.position,
         "failures": found.failures,
-        "failing_since": _moment(found.failing_since),
-        "next_try": _moment(found.due_at),
+        "failing_since": to_iso(found.failing_since),
+        "next_try": to_iso(found.due_at),
         "last_error": found.last_error,
         "created_at": found.created_at.isoformat(),
     }
@@ -49,7 +49,3 @@ def show_dead_letter(letter: DeadLetter) -> DeadLetterAnswer:
         "died_at": letter.died_at.isoformat(),
         "error": letter.error,
     }
-
-
-def _moment(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.isoformat()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from leasehold.api.dates import to_iso
 from leasehold.model.template import KEYS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def show_template(template: Template, *, owner: bool) -> TemplateAnswer:
         "project_id": template.project_id if owner else None,
         "user_id": template.user_id if owner else None,
         "created_at": template.created_at.isoformat(),
-        "updated_at": None if template.updated_at is None else template.updated_at.isoformat(),
+        "updated_at": to_iso(template.updated_at),
         **{key: template.request.get(key) for key in KEYS},
     }
     return cast("TemplateAnswer", shown)

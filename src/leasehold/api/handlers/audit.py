@@ -1,0 +1,34 @@
+"""The periodic audit as operators see it, from 1.3 on (idea 19)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leasehold.api.call import Reply
+from leasehold.api.views.audit import show_audit
+from leasehold.leasing.audit.report import ask_for_round, read_report
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+    from leasehold.model.audit_round import AuditRound
+
+
+def show(call: Call) -> Reply:
+    """Show what the last round of the periodic audit has found, and what was done about it.
+
+    A round compares the cloud with the database, and repairs what it may. `leasehold-manage audit` looks at more in the
+    database: the allocations of all resources.
+    """
+    return _reply(call, read_report(call.service))
+
+
+def ask(call: Call) -> Reply:
+    """Ask for a round of the audit now; a manager begins within half a minute.
+
+    The answer is the last round. If one is under way, no other one begins.
+    """
+    return _reply(call, ask_for_round(call.service))
+
+
+def _reply(call: Call, last: AuditRound | None) -> Reply:
+    return Reply({"audit": show_audit(last, call.service.settings.manager.audit_seconds)})

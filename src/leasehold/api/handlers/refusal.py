@@ -1,0 +1,37 @@
+"""How many requests were refused, and why, from 1.3 on (decision 0105)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from leasehold.api import dates
+from leasehold.api.call import Reply
+from leasehold.api.views.refusal import show_refusal
+from leasehold.leasing.refusals import read_refusals
+from leasehold.model.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from leasehold.api.call import Call
+
+USUAL: Final = timedelta(days=30)
+"""The length of the window if none is asked for."""
+LONGEST: Final = timedelta(days=400)
+
+
+def list_refusals(call: Call) -> Reply:
+    """Show how many requests for leases were refused in each hour, by reason, and what was missing.
+
+    The hours begin in the window [`from`, `to`): by default the last 30 days. Requests that waited or were only tried
+    (`dry_run`), and occurrences of series, are not counted; what was counted within the last seconds may come later.
+    """
+    now = call.service.now()
+    asked_start, asked_end = (
+        dates.parse_optional(call.query(key), version=call.version, now=now, field=key) for key in ("from", "to")
+    )
+    end = asked_end or now
+    start = asked_start or end - USUAL
+    if not timedelta(0) < end - start <= LONGEST:
+        message = f"to has to be after from, by at most {LONGEST.days} days."
+        raise InvalidInputError(message, field="to")
+    return Reply({"refusals": [show_refusal(each) for each in read_refusals(call.api.refusals, start, end)]})

@@ -174,6 +174,12 @@ def test_http_basic_over_the_whole_api(service: Service, settings: ApiSettings, 
     # A body without a content type is JSON (contract http-api §2).
     granted = web.simulate_post("/v1/leases", body=json.dumps(BODY), headers={"Authorization": ALICE})
     assert (granted.status_code, granted.json["lease"]["project_id"]) == (201, "demo")
+    # But not from a browser, which sends one without a type for a page of another site, and asks nobody before.
+    headers = {"Authorization": ALICE, "Sec-Fetch-Mode": "no-cors"}
+    refused = web.simulate_post("/v1/leases", body=json.dumps(BODY), headers=headers)
+    assert (refused.status_code, refused.json["code"]) == (400, "leasehold.http.malformed")
+    assert "Send Content-Type: application/json" in refused.json["error_message"]
+    assert len(web.simulate_get("/v1/leases", headers={"Authorization": ALICE}).json["leases"]) == 1
 
 
 def test_http_basic_tells_who_a_user_is(users: BasicAuthentication) -> None:

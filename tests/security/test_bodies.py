@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ import pytest
 import requests
 from waitress.adjustments import Adjustments
 
+from leasehold.api.console.paths import LONGEST_BODY
 from leasehold.cmd.intake import Intake
 from leasehold.cmd.strict import StrictParser
 from leasehold.conf.settings import ApiSettings
@@ -52,6 +54,33 @@ def test_what_nobody_will_read_is_never_held(head: bytes) -> None:
     intake = Intake(SETTINGS)
     assert parser(intake, head + b"x" * 899).completed is False
     assert intake.held == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "held"),
+    [
+        ("/console/session", b"", 900),
+        ("/console/session", b"Cookie: a=b\r\n", 900),
+        ("/console/sso", b"", 900),
+        ("/console/session/x", b"", 0),
+        ("/console/x", b"Cookie: a=b\r\n", 0),
+        ("/console/v1/leases", b"Cookie: a=b\r\n", 900),
+        ("/console/v1/leases", b"", 0),
+        # The API itself does not look at cookies.
+        ("/v1/leases", b"Cookie: a=b\r\n", 0),
+    ],
+)
+def test_what_signs_somebody_in_is_read_without_credentials(path: str, headers: bytes, held: int) -> None:
+    intake = Intake(SETTINGS)
+    parser(intake, post(900, headers).replace(b"/v1/leases", path.encode(), 1) + b"x" * 900)
+    assert intake.held == held
+
+
+def test_no_sign_in_is_large() -> None:
+    for length, held in ((LONGEST_BODY, LONGEST_BODY), (LONGEST_BODY + 1, 0)):
+        intake = Intake(replace(SETTINGS, max_body=10**6))
+        parser(intake, post(length, b"").replace(b"/v1/leases", b"/console/session") + b"x" * length)
+        assert intake.held == held
 
 
 def test_a_body_that_is_read_is_held_until_its_request_is_answered() -> None:

@@ -129,8 +129,9 @@ def handle(call: Call, route: Route, arguments: Mapping[str, Any]) -> Reply:
     """Read the body, with what its template adds, and call the handler."""
     if route.request is None:
         return route.handler(call, **arguments)
-    # Browsers let a page of another site send a body without a type, and make no preflight request for it.
-    typed = call.api.settings.auth_strategy == "none"
+    # Browsers let a page of another site send a body without a type, and make no preflight request for it. They say
+    # so in this header; programs do not send it, and may leave the type out as Blazar's clients may.
+    typed = call.api.settings.auth_strategy == "none" or call.request.get_header("Sec-Fetch-Mode") is not None
     sent = body.read(call.request, call.api.settings.max_body, typed=typed)
     added = added_by_template(call, route.request, sent)
     with named_in_template(added), _counted(call, route, sent):

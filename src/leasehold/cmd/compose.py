@@ -33,6 +33,7 @@ from leasehold.manager.preemption import PreemptionWatcher
 from leasehold.manager.reconciler import Reconciler
 from leasehold.manager.reminder import Reminder
 from leasehold.manager.sequencer import Sequencer
+from leasehold.manager.session import SessionPurger
 from leasehold.manager.worker import Worker
 from leasehold.resource_types.registry import PluginError, load_types
 from leasehold.resource_types.strategy import load_strategy
@@ -153,7 +154,7 @@ def managing(service: Service, wake: Event) -> Iterator[None]:
     settings = service.settings.manager
     worker = Worker(service, wake)
     periodic: list[PeriodicThread] = [Sequencer(service), EndNotices(service), Deliverer(service), Reminder(service)]
-    periodic.append(PreemptionWatcher(service))
+    periodic += [PreemptionWatcher(service), SessionPurger(service)]
     if settings.alarm_seconds:
         periodic.append(AlarmWatcher(service))
     if settings.pool_seconds:

@@ -7,9 +7,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import text
 
 from leasehold.db.session import list_sessions
 from leasehold.leasing.session import MOST, purge_sessions
+from leasehold.manager.session import SessionPurger
 from leasehold.model.session import digest_of
 from tests.api.console.browser import COOKIE, SHELL
 
@@ -210,8 +212,25 @@ def test_a_person_has_only_so_many_sessions_and_what_is_over_is_removed(
     assert kept() == 0
     browser.act_as()
     clock.now += timedelta(hours=12)
-    assert purge_sessions(service, timedelta(0)) == 2
+    SessionPurger(service).run_once()
     assert kept() == 0
+    assert purge_sessions(service, timedelta(0)) == 0
+
+
+def test_a_purge_that_fails_is_tried_again(
+    browser: Browser, service: Service, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    browser.act_as()
+    clock.now += timedelta(hours=12)
+    with service.db.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE sessions RENAME TO away"))
+    SessionPurger(service).run_once()
+    assert "could not be removed" in caplog.text
+    with service.db.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE away RENAME TO sessions"))
+    SessionPurger(service).run_once()
+    with service.db.reading() as connection:
+        assert list_sessions(connection, "alice") == []
 
 
 # ---------------------------------------------------------------- bad input

@@ -6,12 +6,13 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tests.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from tests.serving import Asked
 
@@ -67,7 +68,9 @@ class Keystone:
             {"id": "b", "type": "reservation", "name": "blazar", "endpoints": []},
         ]
 
-    def answer(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[int, dict[str, str], Any]:
+    def answer(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[int, dict[str, str], Any]:
         """Return status, headers and body, as Keystone does for the few requests that a service sends."""
         if self.failing is not None:
             return self.failing, {}, {"error": {"code": self.failing, "title": "Failing", "message": "On purpose."}}
@@ -88,16 +91,24 @@ class Keystone:
         return 200, {"X-Subject-Token": name}, {"token": token}
 
 
+Kind = TypeVar("Kind", bound=Keystone)
+
+
 @contextmanager
-def running_keystone() -> Iterator[Keystone]:
-    """Run a fake Keystone on a free port until the block ends."""
-    keystone = Keystone("")
+def serving_keystone(keystone: Kind) -> Iterator[Kind]:
+    """Let a fake Keystone answer on a free port until the block ends."""
 
     def respond(asked: Asked) -> tuple[int, dict[str, str], bytes]:
-        status, headers, content = keystone.answer(asked.method, asked.path, asked.headers)
-        return status, {**headers, "Content-Type": "application/json"}, json.dumps(content).encode()
+        status, headers, content = keystone.answer(asked.method, asked.path, asked.headers, asked.body)
+        sent = b"" if content is None else json.dumps(content).encode()
+        return status, {**headers, "Content-Type": "application/json"}, sent
 
     with serving(respond) as url:
         keystone.url = f"{url}/v3"
         keystone.issue("us", "admin", "service", project="service", token=SERVICES_OWN)
         yield keystone
+
+
+def running_keystone() -> AbstractContextManager[Keystone]:
+    """Run a fake Keystone on a free port until the block ends."""
+    return serving_keystone(Keystone(""))

@@ -40,7 +40,7 @@ PRIVATE: Final[Mapping[str, str]] = {"Cache-Control": "no-store", "X-Content-Typ
 
 def open_files(settings: ApiSettings) -> Files | None:
     """Return the console's files; None if it is not installed, or off."""
-    return installed_files() if settings.console.enabled and settings.auth_strategy != "keystone" else None
+    return installed_files() if settings.console.enabled else None
 
 
 class ConsoleParts:

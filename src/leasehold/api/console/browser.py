@@ -50,6 +50,21 @@ def check_page(request: falcon.Request) -> None:
         raise ForeignPageError("Only pages of the console may ask this; open the console itself.", field=SITE)
 
 
+def check_begin(request: falcon.Request) -> None:
+    """Raise ForeignPageError unless a page of the console, or the person, leads the browser to the identity provider.
+
+    A page of another site would begin a sign-in that it then ends with a token of its own.
+    """
+    site = request.get_header(SITE)
+    if site is None:
+        # The console's pages send the referrer to the console itself.
+        own = (request.get_header("Referer") or "").startswith(f"{request.scheme}://{request.netloc}/")
+    else:
+        own = site.strip().lower() in ("same-origin", "none")
+    if not own:
+        raise ForeignPageError("Open the console, and begin to sign in there.", field=SITE)
+
+
 def is_secure(request: falcon.Request) -> bool:
     """Say whether nobody on the way reads the request: it came by TLS, or from the same machine as far as that shows.
 

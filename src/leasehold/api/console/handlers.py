@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlencode
 
 from leasehold.api import body as bodies
+from leasehold.api.admission_control import overloaded
 from leasehold.api.call import Reply
 from leasehold.api.console import browser, views
 from leasehold.api.console.bodies import ProjectChoice, SignIn
@@ -20,11 +23,12 @@ from leasehold.api.models.base import read
 from leasehold.api.policies.enforcer import RULES
 from leasehold.api.versions import MAXIMUM
 from leasehold.leasing.session import begin_session, end_named, end_session, list_sessions
+from leasehold.metrics.request import CLOUD
 from leasehold.model.errors import LeaseholdError, SessionEndedError, WebSsoError
 from leasehold.model.session import SECRET, Ended, Session, digest_of, new_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import falcon
 
@@ -37,13 +41,25 @@ SET_COOKIE: Final = "Set-Cookie"
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
 
-@dataclass(frozen=True, slots=True)
 class Console:
     """What all requests of the console share."""
 
-    api: Api
-    sessions: Sessions
-    strategy: Strategy
+    def __init__(self, api: Api, sessions: Sessions, strategy: Strategy) -> None:
+        """Keep the parts. A quarter of the requests that run at the same time may sign somebody in."""
+        self.api = api
+        self.sessions = sessions
+        self.strategy = strategy
+        self._places = Semaphore(max(2, api.settings.threads // 4))
+
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Ask the strategy, which may take as long as Keystone does; raises OverloadedError if too many do."""
+        if not self._places.acquire(blocking=False):
+            raise overloaded(CLOUD)
+        try:
+            yield
+        finally:
+            self._places.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +102,7 @@ def sign_in(visit: Visit) -> Reply:
     """Begin a session, in place of the one that the browser has. Failures count against the address."""
     browser.check_secure(visit.request, visit.console.sessions.settings)
     way = visit.read(SignIn).way
-    with visit.console.api.rates.login(visit.request):
+    with visit.console.asking(), visit.console.api.rates.login(visit.request):
         found = visit.console.strategy.sign_in(way)
     if isinstance(found, SecondFactor):
         factor = {"receipt": found.receipt, "user_id": found.user_id, "methods": list(found.methods)}
@@ -108,7 +124,8 @@ def switch(visit: Visit) -> Reply:
     """Go on in another project, under another secret."""
     before = visit.opened()
     choice = visit.read(ProjectChoice)
-    admitted = visit.console.strategy.switch(before.identity, choice.project)
+    with visit.console.asking():
+        admitted = visit.console.strategy.switch(before.identity, choice.project)
     return Reply(_document(visit, _begin(visit, admitted, before)))
 
 
@@ -134,6 +151,7 @@ def end_other(visit: Visit, name: str) -> Reply:
 
 def begin_sso(visit: Visit) -> Reply:
     """Send the browser to Keystone, with a cookie that shows later that it began here."""
+    browser.check_begin(visit.request)
     provider = visit.request.get_param("provider") or ""
     place = _websso(visit).sso_url(provider)
     visit.response.append_header(SET_COOKIE, browser.sso_cookie(new_secret()))
@@ -149,8 +167,9 @@ def end_sso(visit: Visit) -> Reply:
         begun = browser.values(visit.request.get_header("Cookie") or "", browser.SSO_COOKIE)
         if len(begun) != 1 or not SECRET.fullmatch(begun[0]):
             raise WebSsoError("This sign-in did not begin in this browser. Open the console, and begin there.")
-        with visit.console.api.rates.login(visit.request):
-            admitted = websso.by_sso(_form_token(visit.request))
+        token = _form_token(visit.request)
+        with visit.console.asking(), visit.console.api.rates.login(visit.request):
+            admitted = websso.by_sso(token)
     except LeaseholdError as error:
         place = f"./?{urlencode({'refused': error.code})}"
     else:

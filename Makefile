@@ -1,7 +1,7 @@
 # The one place that says how this tree is worked on. `make` alone lists what there is.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits
+linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits lint-console
 .PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
 	format clean lint $(linters) runtime-environment check-environment test-environment
 
@@ -37,8 +37,9 @@ soak: test-environment ## Everything at once for ten minutes: `make soak seconds
 cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 	@$(bin)/python -m tests.openstack.cloud start
 
-reference: check-environment ## Write the references of options, policies and states from the code
+reference: check-environment ## Write the references of options, policies and states, and the types of the API, from the code
 	$(bin)/python tools/reference.py
+	$(bin)/python tools/console_types.py
 
 cloud-stop: check-environment ## Stop it; its data stays
 	@$(bin)/python -m tests.openstack.cloud stop
@@ -94,6 +95,9 @@ lint-dependencies:
 
 lint-commits:
 	$(bin)/python tools/check_commits.py
+
+lint-console:
+	$(bin)/python tools/check_console.py
 
 runtime-environment:
 	@tools/bootstrap runtime

@@ -78,8 +78,12 @@ def test_pins_name_no_index_and_no_machine(name: str) -> None:
 
 
 def test_what_is_tested_is_what_runs() -> None:
-    runs, dev = pins("runtime") | pins("client"), pins("dev")
-    assert {pin: dev.get(pin) for pin in runs} == runs
+    # What only tests need may want a package on more platforms, so markers may differ, and versions may not.
+    runs, dev = (
+        {(package, version) for name in names for (package, _), version in pins(name).items()}
+        for names in (("runtime", "client"), ("dev",))
+    )
+    assert runs - dev == set()
 
 
 def test_the_back_end_is_the_pinned_one() -> None:

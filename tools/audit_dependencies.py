@@ -48,6 +48,7 @@ LICENCES = {
     "0BSD",
     "Apache Software License",
     "Apache-2.0",
+    "BSD",  # PySocks: the text is that of BSD-3-Clause.
     "BSD License",
     "BSD-2-Clause",
     "BSD-3-Clause",

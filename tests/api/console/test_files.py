@@ -42,7 +42,12 @@ def test_the_page_and_what_it_loads_are_public_and_carry_every_header(strange: B
     assert (page.status_code, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     loaded = re.findall(r'(?:src|href)="\./([^"]+)"', page.text)
     assert {name.rpartition(".")[2] for name in loaded} >= {"mjs", "css"}
-    types = {"mjs": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+    types = {
+        "mjs": "text/javascript; charset=utf-8",
+        "css": "text/css; charset=utf-8",
+        "svg": "image/svg+xml",
+        "woff2": "font/woff2",
+    }
     for name in loaded:
         answer = strange.ask("GET", name)
         assert (answer.status_code, answer.headers["Content-Type"]) == (200, types[name.rpartition(".")[2]])

@@ -66,7 +66,7 @@ def test_the_first_windows_of_several_that_would_do(inside: Inside, client: Clie
     words = ("--hosts", "3", *GPUS, *OR_LARGE, "--or", "resource_type=virtual:floatingip,network_id=none,amount=1")
     found = inside.ok("window", "search", *words, "--for", "1h", "--limit", "2", "-f", "json")
     end = f"{busy.end:%Y-%m-%dT%H:%M:%SZ}"
-    assert [(row["from"], row["what"]) for row in found.json] == [(end, "3 hosts"), (end, "3 hosts")]
+    assert [(row["from"], row["what"]) for row in found.json] == [(end, "1. 3 hosts"), (end, "2. 3 hosts")]
     assert found.err.startswith("3. Not enough floating IPs available: 1 asked, 0 free")
     alone = inside.ok("window", "search", "--hosts", "13", "--for", "1h", "-f", "json")
     assert (alone.json, alone.err.startswith("Not enough hosts available: 13 asked")) == ([], True)

@@ -190,6 +190,9 @@ def test_allocations(shell: Shell, client: Client) -> None:
     shown = shell.ok("allocation", "show", "host", row["resource_id"], "--reservation-id", there.reservations[0].id)
     assert there.id in shown.out
     assert here.id not in shown.out
+    local = there.start + timedelta(hours=5, minutes=45)
+    assert f"| {local:%Y-%m-%d %H:%M} +0545 until " in shell.ok("allocation", "list", "host").out
+    assert f"  lease {there.id}" in shown.out
 
 
 # ---------------------------------------------------------------- the calendar

@@ -35,6 +35,8 @@ def test_a_list_says_what_matters(shell: Shell, client: Client) -> None:
     assert timedelta(days=2, hours=2) < timedelta(seconds=row["how_long"]) <= timedelta(days=2, hours=3)
     names = shell.ok("lease", "list", "-f", "value", "-c", "name", "--sort-by", "name").out.split()
     assert names == ["later", "sooner"]
+    whose = shell.ok("lease", "list", "--long", "-f", "json").json
+    assert [(row["project_id"], row["user_id"]) for row in whose] == [("demo", "admin")] * 2
 
 
 def test_a_lease_is_shown_by_name_and_by_id(shell: Shell, client: Client) -> None:

@@ -41,7 +41,7 @@ def test_what_is_refused_without_an_end_is_offered_without_one(inside: Inside) -
     refused = inside("lease", "create", "all", "--hosts", "12", "--from", "in 2 d", "--open-ended")
     assert refused.status == 1
     assert "leasehold lease create all --from " in refused.err
-    assert " --open-ended --reservation resource_type=physical:host,min=11,max=11" in refused.err
+    assert " --open-ended --hosts 11" in refused.err
 
 
 def test_a_lease_is_shared_and_kept_again(inside: Inside, client: Client) -> None:

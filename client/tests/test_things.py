@@ -63,8 +63,13 @@ def test_a_series_counts_in_the_users_zone(inside: Inside, monkeypatch: pytest.M
 
 def test_alarm(inside: Inside) -> None:
     wanted = ("--below", "3", "--for", "2h", "--properties", '[">=", "$vcpus", "8"]')
-    made = inside.ok("alarm", "create", "few", *wanted, "-f", "json").json
+    said = inside.ok("alarm", "create", "few", *wanted, "-f", "json")
+    made = said.json
     assert (made["below"], made["duration"]) == (3, 7200)
+    # How the project is told, as a command.
+    told = said.err.splitlines()[0].partition(": ")[2]
+    assert told == "leasehold lease events --follow --new --type capacity.low --type capacity.restored"
+    inside.ok(*[word for word in told.split()[1:] if word not in ("--follow", "--new")])
     (row,) = inside.ok("alarm", "list", "--all-projects", "-f", "json").json
     assert (row["id"], row["name"], row["below"]) == (made["id"], "few", 3)
     assert inside.ok("alarm", "show", "few", "-f", "json").json["reservation"]["resource_type"] == "physical:host"
@@ -93,7 +98,7 @@ def test_subscription(inside: Inside, client: Client) -> None:
 def test_feed(inside: Inside, client: Client) -> None:
     booked(client, "in a calendar", timedelta(days=1))
     made = inside.ok("feed", "create", "lab", "--own", "-f", "json")
-    assert "It is shown only now." in made.err
+    assert "It is shown only now:" in made.err
     assert "SUMMARY:in a calendar" in requests.get(made.json["url"], timeout=10).text
     (row,) = inside.ok("feed", "list", "-f", "json").json
     assert (row["id"], row["name"], row["own"]) == (made.json["id"], "lab", True)
@@ -170,8 +175,16 @@ def test_what_a_lease_has_and_gives_up(inside: Inside, client: Client) -> None:
     assert (absent.status, f"The lease mine has no reservation '3'. {known}\n" in absent.err) == (1, True)
     assert inside.ok("lease", "drop", "mine", "2").out == f"Dropped reservation: {other}\n"
     assert {row["reservation_id"] for row in inside.ok("lease", "resources", "mine", "-f", "json").json} == {hosts}
-    ident = next(str(row["id"]) for row in rows if row["reservation_id"] == hosts)
-    assert inside.ok("lease", "drop", "mine", "host", "--resource", ident).out == f"Dropped resource: {ident}\n"
+    first, second = (row for row in rows if row["reservation_id"] == hosts)
+    whichever = inside("lease", "drop", "mine")
+    assert (whichever.status, whichever.err.startswith("Say which reservation is dropped")) == (1, True)
+    unknown = inside("lease", "drop", "mine", "--resource", "none-such")
+    assert (unknown.status, "leasehold lease set mine --reservation id=host,min=1,max=1" in unknown.err) == (1, True)
+    dropped = f"Dropped resource: {first['id']}\n"
+    assert inside.ok("lease", "drop", "mine", "--resource", first["name"]).out == dropped
+    # Sent again, it does nothing.
+    assert inside.ok("lease", "drop", "mine", "host", "--resource", str(first["id"])).out == dropped
+    assert second["name"] in inside.ok("lease", "resources", "mine").out
     assert len(inside.ok("lease", "resources", "mine", "-f", "json").json) == 1
     healthy = inside("lease", "heal", "mine")
     assert (healthy.status, healthy.err.startswith("No resource of the lease has failed")) == (1, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli import typed
-from leasehold_client.cli.base import TalkingShow, fields
+from leasehold_client.cli.base import TalkingShow, fields, written
 from leasehold_client.cli.lease_options import add_properties, properties
 from leasehold_client.cli.things import DeleteThing, Kind, ListOwn, ShowThing, thing_fields
 from leasehold_client.cli.times import DURATIONS
@@ -28,6 +28,10 @@ _KIND: Kind[Alarm] = Kind(
         "available": lambda _, alarm: alarm.available,
     },
 )
+
+
+_EVENTS = ("capacity.low", "capacity.restored")
+_SENT = "To have it sent: subscription create, with --event-type in place of --type."
 
 
 class ListAlarms(ListOwn):
@@ -77,4 +81,7 @@ class CreateAlarm(TalkingShow):
         if parsed_args.conditions:
             reservation["resource_properties"] = properties(parsed_args)
         made = self.client.alarms.create(reservation, parsed_args.below, parsed_args.lasts, parsed_args.name)
+        types = [word for each in _EVENTS for word in ("--type", each)]
+        here = written(self, ["lease", "events", "--follow", "--new", *types])
+        self.tell(f"To see here when it is low and when there is enough again: {here}\n{_SENT}")
         return fields(thing_fields(self, made))

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from leasehold_client.cli.base import TalkingLister, TalkingShow, fields
 from leasehold_client.cli.columns import Shown
 from leasehold_client.cli.part import add_part, asked_part, rows_of
+from leasehold_client.cli.shown import show_moment
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping
 
-    from leasehold_client.allocation import Allocation
-
-
-def _reservations(each: Allocation) -> Shown:
-    found = each.values["reservations"]
-    return Shown(found, "\n".join(json.dumps(one) for one in found))
+    from leasehold_client.allocation import Allocation, Booking
+    from leasehold_client.cli.base import Talking
 
 
 _PATH = "/os-hosts/allocations"
 """Those of every other type have the same options."""
-_CELLS: Mapping[str, Callable[[Allocation], object]] = {
-    "resource_id": lambda each: each.host_id,
-    "reservations": _reservations,
-}
+
+
+def _cells(command: Talking) -> Mapping[str, Callable[[Allocation], object]]:
+    """Return the cells of an allocation; for people a line for each booking, the first one first."""
+    zone = command.clock.zone
+
+    def line(booking: Booking) -> str:
+        times = f"{show_moment(booking.start, zone)} until {show_moment(booking.end, zone)}"
+        return f"{times}  lease {booking.lease_id}"
+
+    def bookings(each: Allocation) -> Shown:
+        ordered = sorted(each.bookings, key=lambda booking: booking.start)
+        return Shown(each.values["reservations"], "\n".join(map(line, ordered)))
+
+    return {"resource_id": lambda each: each.host_id, "reservations": bookings}
 
 
 class ListAllocations(TalkingLister):
@@ -42,7 +49,7 @@ class ListAllocations(TalkingLister):
         named = {"lease_id": parsed_args.lease_id, "reservation_id": parsed_args.reservation_id}
         part = asked_part(parsed_args, _PATH)
         found = self.client.allocations.list(parsed_args.resource_type, **named, part=part)
-        return rows_of(found, _CELLS, parsed_args, part)
+        return rows_of(found, _cells(self), parsed_args, part)
 
 
 class ShowAllocations(TalkingShow):
@@ -62,7 +69,7 @@ class ShowAllocations(TalkingShow):
             lease_id=parsed_args.lease_id,
             reservation_id=parsed_args.reservation_id,
         )
-        return fields({title: cell(found) for title, cell in _CELLS.items()})
+        return fields({title: cell(found) for title, cell in _cells(self).items()})
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:

@@ -54,5 +54,8 @@ class CreateFeed(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         made = self.client.feeds.create(parsed_args.name, own=parsed_args.own)
-        self.tell("Whoever has the address reads the leases. It is shown only now.")
+        self.tell(
+            "Add the address to a calendar program as a calendar to subscribe to. It is shown only now: whoever has it "
+            "reads the leases, until feed delete."
+        )
         return fields(thing_fields(self, made))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
-from leasehold_client.cli.base import Talking, TalkingShow, fields
+from leasehold_client.cli.base import Talking, TalkingShow, fields, written
 from leasehold_client.cli.lease_list import add_lease, lease_fields
 from leasehold_client.cli.lease_options import add_repeated
 from leasehold_client.cli.offers import offers_for_end
@@ -131,18 +131,37 @@ class DropReservation(Talking):
         parser = super().get_parser(prog_name)
         add_lease(parser, "ID or name of lease")
         parser.add_argument(
-            "reservation", metavar="RESERVATION", help="its number or ID, as in lease show, or its type"
+            "reservation",
+            metavar="RESERVATION",
+            nargs="?",
+            help="its number or ID, as in lease show, or its type (not needed with --resource)",
         )
-        parser.add_argument(
-            "--resource", metavar="<id>", help="only this host or address of it, by ID, as in lease resources"
-        )
+        text = "only this host or address, by ID or name, as in lease resources; a smaller max, by lease set, takes any"
+        parser.add_argument("--resource", metavar="<resource>", help=text)
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         lease, resource = self.client.leases.find(parsed_args.lease), parsed_args.resource
-        part = lease.reservation(parsed_args.reservation).id
+        part = None if parsed_args.reservation is None else lease.reservation(parsed_args.reservation).id
+        if resource is not None:
+            part, resource = self._held(lease, part, resource)
+        if part is None:
+            raise ClientError("Say which reservation is dropped, by its number in lease show, or which --resource.")
         self.client.leases.drop(lease.id, part, resource)
         self.app.stdout.write(f"Dropped {f'reservation: {part}' if resource is None else f'resource: {resource}'}\n")
+
+    def _held(self, lease: Lease, part: str | None, word: str) -> tuple[str, str]:
+        """Return the reservation and the id of a resource of the lease that has this id or name.
+
+        One that is not there is as it was named if the reservation is known: it may have been dropped before.
+        """
+        for each in self.client.leases.resources(lease.id):
+            if each.id is not None and word in (each.id, each.name) and part in (None, each.reservation_id):
+                return each.reservation_id, each.id
+        if part is None:
+            sentence = f"The lease {lease.name} has no resource {word!r} that you may name."
+            raise ClientError(f"{sentence} See lease resources, or give up any of them: {_fewer(self, lease)}")
+        return part, word
 
 
 class DeleteLease(Talking):
@@ -156,6 +175,11 @@ class DeleteLease(Talking):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         self.client.leases.delete(self.client.leases.find(parsed_args.lease).id)
         self.app.stdout.write(f"Deleted lease: {parsed_args.lease}\n")
+
+
+def _fewer(command: Talking, lease: Lease) -> str:
+    """Return the command that gives up any host that is without servers."""
+    return written(command, ["lease", "set", lease.name, "--reservation", "id=host,min=1,max=1"])
 
 
 def change_end(command: Talking, lease: Lease, end: datetime | timedelta | None, **changes: Any) -> Lease:

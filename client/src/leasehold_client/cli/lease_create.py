@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from leasehold_client.again import again
 from leasehold_client.cli import typed
 from leasehold_client.cli.asking import ask_for
 from leasehold_client.cli.base import TalkingShow, fields
@@ -28,7 +30,6 @@ from leasehold_client.lease import LeaseRequest
 from leasehold_client.wire import write_time
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from leasehold_client.floating_ip import FloatingIps
@@ -56,6 +57,8 @@ class CreateLease(TalkingShow):
             metavar="<template>",
             help="name or ID of a template (template list), for what the other options do not say, the length too",
         )
+        like = "ID or name of a lease of which the same is asked for, unless the other options say something else"
+        parser.add_argument("--like", metavar="<lease>", help=like)
         event = "an event to show with the lease; its date is not used"
         add_repeated(parser, "--event", "events", typed.event, "<event_type=…,event_date=…>", event)
         _add_ways(parser, typed.moment_of(self.clock))
@@ -72,7 +75,8 @@ class CreateLease(TalkingShow):
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], tuple[object, ...]]:
         check_search(parsed_args)
-        request = lease_request(parsed_args, self.clock.now(), self.client.floating_ips)
+        options = parsed_args if parsed_args.like is None else self._like(parsed_args)
+        request = lease_request(options, self.clock.now(), self.client.floating_ips)
         offered = partial(offers_for_lease, zone=self.clock.zone)
         if parsed_args.earliest:
             if parsed_args.open_ended:
@@ -86,6 +90,18 @@ class CreateLease(TalkingShow):
         for sentence in others_taken(lease):
             self.tell(sentence)
         return fields(lease_fields(self, lease if wait is None else wait.for_start(lease)))
+
+    def _like(self, options: argparse.Namespace) -> argparse.Namespace:
+        """Return the options with what they do not say themselves as it is in a lease; raises ClientError."""
+        if options.template is not None:
+            raise ClientError("--like and --template both say what to lease. Leave one of them out.")
+        lease = self.client.leases.find(options.like)
+        said = {**vars(options)}
+        if not chosen_contents(options, self.client.floating_ips):
+            said["reservations"] = [again(part) for part in lease.reservations if part.status != "deleted"]
+        if options.end is None and options.lasts is None and not options.open_ended:
+            said |= {"open_ended": True} if lease.open_ended else {"lasts": lease.end - lease.start}
+        return argparse.Namespace(**said)
 
     def _granted(self, lease: Lease) -> dict[str, object]:
         """Return what a dry run says; its ids mean nothing."""

@@ -27,17 +27,25 @@ _PATH = "/leases"
 COLUMNS = ("id", "name", "status", "what", "start_date", "end_date", "how_long")
 
 
+_WHOSE: Mapping[str, Callable[[Lease], object]] = {
+    "project_id": lambda lease: lease.project_id,
+    "user_id": lambda lease: lease.values["user_id"],
+}
+
+
 class ListLeases(TalkingLister):
     """Print a list of leases: their status, what they are of, from when, until when, and how long still."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         add_part(parser, self.clock, _PATH, COLUMNS, "start_date")
+        parser.add_argument("--long", action="store_true", help="with the project and the user of each")
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         part = asked_part(parsed_args, _PATH)
-        return rows_of(self.client.leases.list(part), self._cells(), parsed_args, part)
+        cells = {**self._cells(), **_WHOSE} if parsed_args.long else self._cells()
+        return rows_of(self.client.leases.list(part), cells, parsed_args, part)
 
     def _cells(self) -> Mapping[str, Callable[[Lease], object]]:
         return {

@@ -76,7 +76,7 @@ def _with_amount(part: Mapping[str, Any], amount: int) -> dict[str, Any]:
 
 def _create_words(request: LeaseRequest, zone: tzinfo) -> tuple[str, ...]:
     start = () if request.start is None else ("--from", moment_word(request.start, zone))
-    parts = [word for each in request.reservations for word in ("--reservation", write_reservation(each))]
+    parts = [word for each in request.reservations for word in _part_words(each, alone=len(request.reservations) == 1)]
     more = [word for key, value in request.more.items() for word in (f"--{key.replace('_', '-')}", str(value))]
     template = () if request.template is None else ("--template", request.template)
     if request.end is not None:
@@ -84,6 +84,21 @@ def _create_words(request: LeaseRequest, zone: tzinfo) -> tuple[str, ...]:
     else:
         end = () if request.template else ("--open-ended",)
     return ("lease", "create", request.name, *start, *end, *template, *parts, *more)
+
+
+def _part_words(part: Mapping[str, Any], *, alone: bool) -> Iterator[str]:
+    """Yield the option of a reservation: as `--hosts` where that says all of it, and it is the only one."""
+    conditions = part.get("resource_properties")
+    layout = {key: part[key] for key in ("together", "apart") if key in part}
+    hosts = {"resource_type": HOST, "min": part.get("max"), "max": part.get("max"), "hypervisor_properties": ""}
+    if not alone or part != {**hosts, "resource_properties": conditions, **layout}:
+        yield from ("--reservation", write_reservation(part))
+        return
+    yield from ("--hosts", str(part["max"]))
+    if conditions:
+        yield from ("--properties", str(conditions))
+    for key, name in layout.items():
+        yield from (f"--{key}", str(name))
 
 
 def moment_word(moment: datetime, zone: tzinfo) -> str:

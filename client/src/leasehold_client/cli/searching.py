@@ -90,14 +90,15 @@ def asked_windows(command: Talking, options: argparse.Namespace) -> Wish:
 
 
 def window_rows(command: Talking, wish: Wish, found: FreeWindows) -> Iterator[tuple[object, ...]]:
-    """Yield the cells of each window, as in `TITLES`."""
+    """Yield the cells of each window, as in `TITLES`; alternatives are numbered as they were asked for."""
     for each in found.windows:
-        what = what_would_be(wish.of(each.alternative), each.amounts)
+        which = f"{each.alternative + 1}. " if wish.alternatives else ""
+        what = which + what_would_be(wish.of(each.alternative), each.amounts)
         yield command.moment(each.start), command.moment(each.end), show_span(each.end - each.start), what
 
 
 def reasons(wish: Wish, found: FreeWindows) -> Iterator[str]:
-    """Yield a sentence for each alternative that has no window; several are numbered as they were asked for."""
+    """Yield a sentence for each alternative that has no window, numbered in the same way."""
     for each in found.refused:
         which = f"{each.alternative + 1}. " if wish.alternatives else ""
         yield f"{which}{each.error}"

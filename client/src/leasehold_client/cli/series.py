@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from leasehold_client.series import Occurrence, Series
 
+RULES = (
+    "when it recurs, by RFC 5545, in quotes because of the shell: 'FREQ=WEEKLY;COUNT=12', or until a day, "
+    "'FREQ=WEEKLY;BYDAY=MO,TH;UNTIL=20310731'"
+)
+
 _KIND: Kind[Series] = Kind(
     "series",
     "/series",
@@ -60,9 +65,7 @@ class CreateSeries(TalkingShow):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument("name", metavar="SERIES", help="Name for the series; its leases have it, and a number")
-        parser.add_argument(
-            "--rule", required=True, metavar="<rule>", help="when it recurs, by RFC 5545: FREQ=WEEKLY;COUNT=12"
-        )
+        parser.add_argument("--rule", required=True, metavar="<rule>", help=RULES)
         parser.add_argument(
             "--time-zone",
             metavar="<zone>",

@@ -313,3 +313,42 @@ def test_a_region_that_cannot_be_asked_is_refused_at_the_start(tmp_path: Path, p
     written(tmp_path, f"[regions]\npeers = {peers}\n")
     with pytest.raises(conf.ConfigurationError, match=r"\[regions\] peers"):
         conf.load()
+
+
+def test_the_console_is_on_and_says_how_people_sign_in(tmp_path: Path) -> None:
+    default = conf.load().api.console
+    assert (default.enabled, default.insecure_http, default.domain, default.websso) == (True, False, "Default", ())
+    assert (default.idle, default.longest) == (timedelta(minutes=30), timedelta(hours=12))
+    lines = """
+[console]
+enabled = false
+idle_seconds = 0
+session_seconds = 3600
+public_url = https://leases.example/console/
+keystone_url = https://keystone.example/v3
+websso = openid=University login, acme/saml2 = ACME
+"""
+    read = conf.load(["--config-file", written(tmp_path, lines)]).api.console
+    assert (read.enabled, read.idle, read.longest) == (False, timedelta(0), timedelta(hours=1))
+    assert (read.public_url, read.keystone_url) == ("https://leases.example/console", "https://keystone.example/v3")
+    assert [(each.id, each.protocol, each.provider, each.label) for each in read.websso] == [
+        ("openid", "openid", None, "University login"),
+        ("acme/saml2", "saml2", "acme", "ACME"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        ("websso = openid=U", "needs public_url"),
+        ("public_url = https://a/console\nwebsso = openid", "PROTOCOL=LABEL"),
+        ("public_url = https://a/console\nwebsso = a/b/openid=U", "PROTOCOL=LABEL"),
+        ("public_url = https://a/console\nwebsso = =U", "PROTOCOL=LABEL"),
+        ("public_url = leases.example/console", "is not a URL"),
+        ("public_url = https://a/console?x=y", "is not a URL"),
+        ("keystone_url = ftp://a/v3", "is not a URL"),
+    ],
+)
+def test_a_way_to_sign_in_that_cannot_work_ends_the_start(tmp_path: Path, lines: str, sentence: str) -> None:
+    with pytest.raises(conf.ConfigurationError, match=sentence):
+        conf.load(["--config-file", written(tmp_path, f"[console]\n{lines}\n")])

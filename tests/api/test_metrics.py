@@ -36,6 +36,20 @@ def test_requests_are_counted_under_their_routes(metered: Client) -> None:
     assert counted % "other" in answer.text
 
 
+def test_requests_of_the_console_are_counted_where_they_lead(metered: Client) -> None:
+    for path in ("/console/no-such-file.mjs", "/console/sessions/x", "/console/session", "/console/v1/leases"):
+        metered.ask("GET", path)
+    answer = metered.ask("GET", "/metrics")
+    counted = 'leasehold_requests_total{method="GET",route="%s",status="%s"}'
+    for route, status in (
+        ("/console/{file}", 404),
+        ("/console/sessions/{session_id}", 405),
+        ("/console/session", 403),
+        ("/v1/leases", 403),
+    ):
+        assert counted % (route, status) in answer.text, route
+
+
 def test_what_people_send_is_not_in_it(metered: Client) -> None:
     lease = {"name": "secret-plan", "start_date": "now", "end_date": "2031-05-02 10:00", "reservations": []}
     metered.but(user="secret-user", project="secret-project").ask("POST", "/v1/leases", lease)

@@ -7,6 +7,7 @@ page in a frame; and what a stolen database or a log holds.
 from __future__ import annotations
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -149,6 +150,19 @@ def test_a_copy_of_the_cookie_dies_with_the_session(api: Program, secret: str) -
     for method, path in (("GET", "/console/v1/leases"), ("GET", "/console/sessions"), ("POST", "/console/v1/leases")):
         answer = ask(api, method, path, secret, json=LEASE if method == "POST" else None)
         assert code(answer) == (401, "leasehold.session.none")
+
+
+def test_a_request_that_waits_for_events_ends_with_the_session(api: Program, secret: str) -> None:
+    """It has no thread meanwhile, and runs again from its beginning: the door looks for the session once more."""
+    headers = {**OWN, "OpenStack-API-Version": "reservation 1.2"}
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        mine = pool.submit(ask, api, "GET", "/console/v1/events?wait=4", secret, headers=headers)
+        other = pool.submit(ask, api, "GET", "/console/v1/events?wait=4", signed_in(api, ALICE), headers=headers)
+        with pytest.raises(TimeoutError):
+            mine.result(timeout=1)
+        assert ask(api, "DELETE", "/console/session", secret).status_code == 204
+        assert code(mine.result(timeout=60)) == (401, "leasehold.session.none")
+        assert other.result(timeout=60).status_code == 200
 
 
 def test_the_cookie_before_a_sign_in_is_not_the_one_after_it(api: Program, secret: str) -> None:

@@ -35,9 +35,11 @@ class Metering:
         _resource: object,
         _succeeded: bool,  # noqa: FBT001 - falcon's
     ) -> None:
-        """Count the answer and its duration."""
+        """Count the answer and its duration; what is no route of the API may have named itself in the context."""
         path_routes, _ = self._router.find(request.path)
-        route = None if path_routes is None else next(iter(path_routes.by_method.values())).path
+        route: str | None = request.context.get("route")
+        if path_routes is not None:
+            route = next(iter(path_routes.by_method.values())).path
         count_request(route, request.method, response.status_code, perf_counter() - request.context.begun)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from leasehold.db import session as rows
-from leasehold.model.errors import NotFoundError
+from leasehold.model.errors import NotFoundError, SessionEndedError
 from leasehold.model.session import SEEN_EVERY, Ended, Session, digest_of
 
 if TYPE_CHECKING:
@@ -20,16 +20,20 @@ MOST: Final = 50
 """Sessions of a user; a further one ends the oldest."""
 
 
-def begin_session(service: Service, new: Session, replaced: str | None, idle: timedelta) -> None:
+def begin_session(
+    service: Service, new: Session, replaced: str | None, idle: timedelta, *, continues: bool = False
+) -> None:
     """Write a session, in place of the one with the secret `replaced`.
 
-    Removes those that are over, and the oldest of the user beyond `MOST`.
+    Removes those that are over, and the oldest of the user beyond `MOST`. Raises SessionEndedError if the new one
+    `continues` the one before and that is gone.
     """
 
     def write(connection: Connection) -> None:
         _purge(service, connection, idle)
-        if replaced is not None:
-            rows.delete_session(connection, digest_of(replaced))
+        there = replaced is not None and rows.delete_session(connection, digest_of(replaced))
+        if continues and not there:
+            raise SessionEndedError
         for old in rows.list_sessions(connection, new.user_id)[: -(MOST - 1)]:
             rows.delete_session(connection, old.digest)
         rows.add_session(connection, new)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
 
+from leasehold.api.app import make_app
 from leasehold.db.session import list_sessions
 from leasehold.leasing.session import MOST, purge_sessions
 from leasehold.manager.session import SessionPurger
 from leasehold.model.session import digest_of
-from tests.api.console.browser import COOKIE, SHELL
+from tests.api.console.browser import COOKIE, SHELL, Browser
+from tests.users import users_file
+from tests.web import LocalClient
 
 if TYPE_CHECKING:
     from falcon import testing
 
+    from leasehold.conf.settings import ApiSettings
     from leasehold.leasing.service import Service
     from tests.api.conftest import Clock
-    from tests.api.console.browser import Browser
 
 LEASE = {"name": "l", "start_date": "2031-05-01 10:00", "end_date": "2031-05-01 11:00"}
 FLAGS = re.compile(rf"{COOKIE}=[A-Za-z0-9_-]{{43}}; Path=/; Secure; HttpOnly; SameSite=Strict", re.ASCII)
@@ -231,6 +236,66 @@ def test_a_purge_that_fails_is_tried_again(
     SessionPurger(service).run_once()
     with service.db.reading() as connection:
         assert list_sessions(connection, "alice") == []
+
+
+def test_a_session_is_of_every_process(browser: Browser, service: Service, settings: ApiSettings) -> None:
+    """They share the database and nothing else."""
+    browser.act_as()
+    other = browser.but(web=LocalClient(make_app(service, settings)))
+    assert other.ask("GET", "v1/leases").status_code == 200
+    assert other.ask("DELETE", "session").status_code == 204
+    assert browser.ask("GET", "v1/leases").status_code == 401
+
+
+def test_a_session_of_another_strategy_is_none(browser: Browser, service: Service, settings: ApiSettings) -> None:
+    browser.act_as("root", "demo", "admin")
+    users = replace(settings, auth_strategy="http_basic", users_file=str(users_file(service_folder(service), {})))
+    other = browser.but(web=LocalClient(make_app(service, users)))
+    assert other.ask("GET", "v1/leases").status_code == 401
+    assert browser.who() is None
+
+
+def service_folder(service: Service) -> Path:
+    return Path(str(service.db.engine.url.database)).parent
+
+
+@pytest.mark.parametrize(
+    ("host", "site", "protocol", "named"),
+    [
+        ("leases.example", None, "http", "leasehold"),
+        ("leases.example", None, "https", COOKIE),
+        ("leases.example", "same-origin", "http", COOKIE),
+        ("localhost", None, "http", COOKIE),
+        ("[::1]", None, "http", COOKIE),
+    ],
+)
+def test_without_tls_the_cookie_has_a_plain_name_if_that_is_allowed(
+    service: Service, settings: ApiSettings, host: str, site: str | None, protocol: str, named: str
+) -> None:
+    """A browser would drop the other one. `Sec-Fetch-Site` says that it trusts the address."""
+    console = replace(settings.console, insecure_http=True)
+    app = make_app(service, replace(settings, allowed_hosts=("leases.example",), console=console))
+    browser = Browser(LocalClient(app), site=site)
+    way = {"act_as": {"user": "a", "project": "p", "roles": ["member"]}}
+    answer = browser.ask("POST", "session", way, host=host, protocol=protocol)
+    assert answer.status_code == 201
+    assert answer.headers["Set-Cookie"].startswith(f"{named}=")
+    assert ("; Secure;" in answer.headers["Set-Cookie"]) == (named == COOKIE)
+    assert "; HttpOnly; SameSite=Strict" in answer.headers["Set-Cookie"]
+    assert browser.ask("GET", "v1/leases", host=host, protocol=protocol).status_code == 200
+    if named != COOKIE:
+        # The plain name counts nowhere else.
+        assert browser.ask("GET", "v1/leases", host=host, protocol="https").status_code == 401
+
+
+def test_without_tls_nobody_signs_in_from_another_machine(service: Service, settings: ApiSettings) -> None:
+    app = make_app(service, replace(settings, allowed_hosts=("leases.example",)))
+    browser = Browser(LocalClient(app), site=None)
+    way = {"act_as": {"user": "a", "project": "p", "roles": ["member"]}}
+    answer = browser.ask("POST", "session", way, host="leases.example")
+    assert code(answer) == (403, "leasehold.session.insecure")
+    assert "trusted_proxies" in answer.json["error_message"]
+    assert browser.ask("POST", "session", way, host="leases.example", protocol="https").status_code == 201
 
 
 # ---------------------------------------------------------------- bad input

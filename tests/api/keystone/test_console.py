@@ -12,7 +12,7 @@ from sqlalchemy import text
 from leasehold.conf.settings import ConsoleSettings, RateSettings
 from tests.api.conftest import NOW
 from tests.api.console.browser import Browser
-from tests.api.keystone.people import Credential, People
+from tests.api.keystone.people import Credential, People, Person
 from tests.api.keystone.server import serving_keystone
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from tests.api.conftest import Clock
     from tests.api.keystone.conftest import Served
+    from tests.api.keystone.people import Reply
 
 pytestmark = pytest.mark.slow
 
@@ -321,10 +322,42 @@ def test_a_token_that_keystone_revokes_ends_the_session(browser: Browser, keysto
     assert signed_in(browser)
 
 
+def test_the_page_is_told_that_the_tokens_are_revoked(browser: Browser, keystone: People) -> None:
+    signed_in(browser)
+    for name in [name for name in keystone.tokens if "scoped" in name]:
+        del keystone.tokens[name]
+    answer = browser.ask("GET", "session")
+    assert (answer.status_code, answer.json["session"], answer.json["ended"]) == (200, None, "expired")
+    assert browser.jar == {}
+
+
+def test_a_sign_out_during_a_switch_wins(browser: Browser, keystone: People, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the session would come back under a secret that nobody has ended."""
+    signed_in(browser)
+    other_tab = browser.but(jar=dict(browser.jar))
+    scoped = People._token
+
+    def slow(keystone: People, person: Person, scope: Any, **more: Any) -> Reply:
+        assert other_tab.ask("DELETE", "session").status_code == 204
+        return scoped(keystone, person, scope, **more)
+
+    monkeypatch.setattr(People, "_token", slow)
+    monkeypatch.setattr(People, "_rescoped", lambda self, _before, scope: self._token(self.people["alice"], scope))
+    answer = browser.ask("POST", "session/project", {"project": "demo"})
+    assert refused(answer) == (401, "leasehold.session.none")
+    assert "Set-Cookie" not in answer.headers
+    assert browser.who() is None
+    assert not [token for token in keystone.tokens if "scoped" in token]
+
+
 def test_while_keystone_does_not_answer_the_session_stays(browser: Browser, keystone: People) -> None:
     signed_in(browser)
     keystone.failing = 503
     assert refused(browser.ask("GET", "v1/leases")) == (503, "leasehold.auth.unavailable")
+    session = browser.who()
+    assert session is not None
+    assert [each["id"] for each in session["projects"]] == ["alt"]
+    assert refused(browser.ask("POST", "session/project", {"project": "demo"})) == (503, "leasehold.auth.unavailable")
     keystone.failing = None
     assert browser.ask("GET", "v1/leases").status_code == 200
 

@@ -96,8 +96,10 @@ class Pages:
         rest = request.path.removeprefix(f"{ROOT}/")
         handlers = _handlers(rest)
         if handlers is None:
+            request.context.route = f"{ROOT}/{{file}}"
             _serve(self._files, rest, request, response)
             return
+        request.context.route = f"{ROOT}/{rest}" if rest in HANDLERS else f"{ROOT}/{SESSIONS}{{session_id}}"
         _only(request, *handlers)
         with self._api.admission.admit(public=False):
             strip_identity(request.env)

@@ -24,7 +24,13 @@ from leasehold.api.policies.enforcer import RULES
 from leasehold.api.versions import MAXIMUM
 from leasehold.leasing.session import begin_session, end_named, end_session, list_sessions
 from leasehold.metrics.request import CLOUD
-from leasehold.model.errors import LeaseholdError, SessionEndedError, WebSsoError
+from leasehold.model.errors import (
+    IdentityUnavailableError,
+    LeaseholdError,
+    SessionEndedError,
+    UnauthorizedError,
+    WebSsoError,
+)
 from leasehold.model.session import SECRET, Ended, Session, digest_of, new_secret
 
 if TYPE_CHECKING:
@@ -92,7 +98,12 @@ def show(visit: Visit) -> Reply:
     """Say who is signed in, or how one can sign in: always with 200, because a browser logs each 401."""
     found = visit.console.sessions.open(visit.request)
     if isinstance(found, Opened):
-        return Reply(_document(visit, found))
+        try:
+            return Reply(_document(visit, found))
+        except UnauthorizedError:
+            # Its tokens were revoked elsewhere.
+            end_session(visit.console.api.service, found.secret)
+            found = Ended.EXPIRED
     if browser.secret_in(visit.request, visit.console.sessions.settings) is not None:
         visit.hand_over("")
     return Reply({"session": None, "ended": found, "sign_in": _sign_in(visit)})
@@ -206,9 +217,9 @@ def _begin(visit: Visit, admitted: Admitted, before: Opened | None = None) -> Op
     service, now = visit.console.api.service, visit.console.api.service.now()
     found = before or sessions.open(visit.request)
     old = found if isinstance(found, Opened) else None
-    end = now + sessions.settings.longest
+    begun, end = now, now + sessions.settings.longest
     if before is not None:
-        end = before.session.expires_at
+        begun, end = before.session.created_at, before.session.expires_at
     if admitted.until is not None:
         end = min(end, admitted.until)
     identity, secret = admitted.identity, new_secret()
@@ -216,12 +227,19 @@ def _begin(visit: Visit, admitted: Admitted, before: Opened | None = None) -> Op
         digest=digest_of(secret),
         user_id=identity.user.id,
         project_id=identity.project.id,
-        created_at=now,
+        created_at=begun,
         seen_at=now,
         expires_at=end,
         sealed=seal(identity, secret),
     )
-    begin_session(service, new, None if old is None else old.secret, sessions.settings.idle)
+    try:
+        begin_session(
+            service, new, None if old is None else old.secret, sessions.settings.idle, continues=before is not None
+        )
+    except SessionEndedError:
+        # Signed out meanwhile, and a session that was ended does not come back under another secret.
+        visit.console.strategy.left(identity)
+        raise
     if old is not None:
         visit.console.strategy.left(old.identity, identity)
     visit.hand_over(secret)
@@ -231,10 +249,15 @@ def _begin(visit: Visit, admitted: Admitted, before: Opened | None = None) -> Op
 def _document(visit: Visit, opened: Opened) -> dict[str, Any]:
     api = visit.console.api
     caller = views.caller_of(opened.identity)
+    try:
+        projects = visit.console.strategy.projects(opened.identity)
+    except IdentityUnavailableError:
+        # The strategy has logged it; the page is of use without the others.
+        projects = [opened.identity.project]
     may = sorted(rule.name for rule in RULES if ":" in rule.name and api.policies.allows(rule.name, caller, caller))
     session = views.show_session(
         opened,
-        visit.console.strategy.projects(opened.identity),
+        projects,
         may,
         idle_seconds=int(visit.console.sessions.settings.idle.total_seconds()),
         region=api.settings.regions.name,

@@ -21,7 +21,6 @@ from keystoneauth1.session import Session
 from leasehold.api.console.bodies import ApplicationCredential, Password, PastedToken, Totp
 from leasehold.api.console.identity import AccessRule, Identity, Named
 from leasehold.api.console.strategy import Admitted, SecondFactor
-from leasehold.conf.errors import ConfigurationError
 from leasehold.conf.keystone import MIDDLEWARE_GROUP, load_login
 from leasehold.model.errors import (
     FixedProjectError,
@@ -84,9 +83,8 @@ class WithKeystone:
         self._settings = settings
         section = raw[MIDDLEWARE_GROUP]
         login = load_login(raw, MIDDLEWARE_GROUP)
-        url = str(getattr(login, "auth_url", None) or section.www_authenticate_uri or "").rstrip("/")
-        if not url:
-            raise ConfigurationError(f"Set [{MIDDLEWARE_GROUP}] auth_url, so that people can sign in at the console.")
+        # The strategy of the API has refused to start without either.
+        url = str(getattr(login, "auth_url", None) or section.www_authenticate_uri).rstrip("/")
         self._url = url if url.endswith("/v3") else f"{url}/v3"
         public = (settings.keystone_url or section.www_authenticate_uri or url).rstrip("/")
         self._public = public if public.endswith("/v3") else f"{public}/v3"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from tests.openstack.cloud import dashboard
 from tests.openstack.cloud.errors import CloudError
 from tests.openstack.cloud.home import CHECKOUT, FILTER, PLUGINS, REQUIREMENTS, Home
 from tests.servers import ServerMissingError, find_program
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-VENVS = ("openstack", "tempest", "blazar")
+VENVS = ("openstack", "tempest", "blazar", "dashboard")
 
 # Debian's start script of RabbitMQ requires the system's user and folders; this is the script that it calls.
 RABBITMQ = "/usr/lib/rabbitmq/bin/rabbitmq-server"
@@ -71,6 +72,8 @@ def install(home: Home, name: str) -> Path:
         _remove_others(venv, name)
     if name == "openstack":
         _plug_in(venv)
+    elif name == "dashboard":
+        dashboard.set_up(venv, _site_packages(venv), _run)
     return venv
 
 
@@ -84,7 +87,7 @@ def _remove_others(venv: Path, name: str) -> None:
 def _plug_in(venv: Path) -> None:
     """Install this checkout's additions to Nova and Neutron: the filter, and drivers that replace hardware."""
     # Nova loads compute drivers only from this package of its own.
-    driver = venv / "lib" / f"python{_PYTHON}" / "site-packages" / "nova" / "virt" / "leasehold_cloud.py"
+    driver = _site_packages(venv) / "nova" / "virt" / "leasehold_cloud.py"
     shutil.copyfile(PLUGINS / "src" / "leasehold_cloud_plugins" / "compute.py", driver)
     projects = (FILTER, PLUGINS)
     wanted = "\n".join(f"{project} {(project / 'pyproject.toml').read_text()}" for project in projects)
@@ -93,6 +96,10 @@ def _plug_in(venv: Path) -> None:
         editable = [argument for project in projects for argument in ("--editable", str(project))]
         _pip_install(_find_uv(), venv, "--no-deps", "--no-build-isolation", *editable)
         stamp.write_text(wanted)
+
+
+def _site_packages(venv: Path) -> Path:
+    return venv / "lib" / f"python{_PYTHON}" / "site-packages"
 
 
 def _find_uv() -> str:

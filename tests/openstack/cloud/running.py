@@ -80,7 +80,7 @@ class RunningCloud:
         return find_endpoint(self.connection(), service_type)
 
     def venv(self, name: str) -> Path:
-        """Return one of the environments: "openstack", "tempest" or "blazar"."""
+        """Return one of the environments: "openstack", "tempest", "blazar" or "dashboard"."""
         if name not in VENVS:
             raise CloudError(f"There is no environment {name!r}; there are {', '.join(VENVS)}.")
         return self.site.venv if name == "openstack" else install(self.site.home, name)

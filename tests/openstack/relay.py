@@ -29,6 +29,9 @@ class Relay(BaseHTTPRequestHandler, ABC):
         """Return a status and JSON to answer instead of the server, or None."""
         return None
 
+    def answered(self, headers: Mapping[str, str]) -> None:
+        """See the headers of an answer of the server, before it is passed back."""
+
     def _relay(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         trouble, target = self.trouble(), self.target()
@@ -45,6 +48,7 @@ class Relay(BaseHTTPRequestHandler, ABC):
                 allow_redirects=False,
                 timeout=_PATIENCE,
             )
+            self.answered(answer.headers)
             self._answer(answer.status_code, answer.headers, answer.content)
 
     def _answer(self, status: int, headers: Mapping[str, str], content: bytes) -> None:

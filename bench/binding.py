@@ -1,6 +1,6 @@
 """How many more leases of a log fit with late binding than without.
 
-The log is the one that the environment variable LEASEHOLD_TRACE names, or a generated one. Each job becomes a lease on
+The log is that of the simulated month (`bench.simulation.source`). Each job becomes a lease on
 whole hosts that begins between an hour and a week after its submission, drawn with a fixed seed. The service runs in
 this process with a clock that follows the submissions, so that leases begin meanwhile, and keep their hosts. Both runs
 get the same requests.
@@ -8,7 +8,6 @@ get the same requests.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,8 +19,7 @@ from bench.deployment import host_specs
 from bench.figures import percentile
 from bench.replay import asked_in_hosts, leases_of
 from bench.row import Row
-from bench.swf import read_trace
-from bench.workload import generate
+from bench.simulation.source import HOSTS, month
 from leasehold.cloud.sandbox import seed
 from leasehold.conf.settings import LeaseSettings, LimitSettings, Settings
 from leasehold.model.errors import NotEnoughError
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
 
     from bench.replay import Ask
 
-HOSTS: Final = 144
 SEED: Final = 57
-JOBS: Final = 2_000
 LEAD_HOURS: Final = 1, 7 * 24
 FREE: Final = LeaseSettings(limits=LimitSettings(open_leases=None, totals={}))
 
@@ -80,10 +76,9 @@ def run(*, quick: bool = False) -> list[Row]:
 
 
 def _leases(most: int | None) -> tuple[Sequence[Ask], str]:
-    trace = os.environ.get("LEASEHOLD_TRACE")
-    jobs = read_trace(Path(trace)) if trace else generate(SEED, JOBS, hosts=HOSTS)
-    leases, _ = leases_of(jobs[:most], in_hosts=asked_in_hosts(jobs))
-    return leases, Path(trace).name if trace else "a generated log"
+    source = month()
+    leases, _ = leases_of(source.jobs[:most], in_hosts=asked_in_hosts(source.jobs))
+    return leases, source.name.partition(";")[0]
 
 
 def _play(leases: Sequence[Ask], settings: LeaseSettings) -> Played:

@@ -88,6 +88,53 @@ def test_hosts_are_given_back_if_an_administrator_asks(new: Client) -> None:
     assert operator.ask("POST", "/v1/series", series).status_code == 201
 
 
+def test_a_member_adds_no_hosts_to_those_that_are_given_back(new: Client) -> None:
+    """An administrator has agreed to one host; more of them need the policy again, with and without the word."""
+    operator = new.but(user="admin", roles="admin,member,reader")
+    parts = [{**HOST, "max": 2, "on_end": "give_back"}]
+    dates = {"start_date": "2031-06-01 10:00", "end_date": "2031-06-01 11:00"}
+    lease = operator.ask("POST", "/v1/leases", {"name": "one", **dates, "reservations": parts}).json["lease"]
+    series = {"name": "many", "rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC", "reservations": parts}
+    later = {"start_date": "2031-07-01 10:00", "end_date": "2031-07-01 11:00"}
+    many = operator.ask("POST", "/v1/series", {**series, **later}).json["series"]
+    change = {"id": lease["reservations"][0]["id"]}
+    for path, one in ((f"/v1/leases/{lease['id']}", change), (f"/v1/series/{many['id']}", {})):
+        for more in ({"max": 3}, {"max": "3"}, {"max": 3, "on_end": "give_back"}):
+            refused = new.ask("PUT", path, {"reservations": [{**one, **more}]})
+            assert (refused.status_code, refused.json["code"]) == (403, "leasehold.auth.forbidden"), refused.json
+        for less in ({"max": 1}, {"max": 2}, {"on_end": "give_back"}, {"max": 3, "on_end": "delete"}):
+            assert new.ask("PUT", path, {"reservations": [{**one, **less}]}).status_code == 200
+            again = {**one, "max": 2, "on_end": "give_back"}
+            assert operator.ask("PUT", path, {"reservations": [again]}).status_code == 200
+        assert operator.ask("PUT", path, {"reservations": [{**one, "max": 3}]}).status_code == 200
+
+
+@pytest.mark.parametrize("how", ["lease", "dry run", "offer", "series", "template"])
+def test_no_way_in_gives_hosts_back_or_keeps_servers_for_too_long(new: Client, how: str) -> None:
+    newest = new.but(version="1.3")
+    dates = {"start_date": "2031-06-01 10:00", "end_date": "2031-06-01 11:00"}
+    paths = {"offer": "/v1/offers", "series": "/v1/series"}
+    more: dict[str, Any] = {"series": {"rule": "FREQ=DAILY;COUNT=2", "time_zone": "UTC"}, "dry run": {"dry_run": True}}
+
+    def asked(ending: dict[str, Any]) -> Any:
+        body: dict[str, Any] = {"name": "in", **dates, **more.get(how, {}), "reservations": [{**HOST, **ending}]}
+        if how != "template":
+            return newest.ask("POST", paths.get(how, "/v1/leases"), body)
+        kept = newest.ask("POST", "/v1/lease-templates", {"name": "kept", "reservations": body.pop("reservations")})
+        if kept.status_code != 201:
+            return kept
+        answer = newest.ask("POST", "/v1/leases", {**body, "template": "kept"})
+        newest.ask("DELETE", f"/v1/lease-templates/{kept.json['template']['id']}")
+        return answer
+
+    assert asked({"on_end": "give_back"}).status_code == 403
+    for ending in ({"on_end": "recycle", "recycle_seconds": 10**9}, {"grace_seconds": 10**9}):
+        refused = asked(ending)
+        assert (refused.status_code, refused.json["field"].split(".")[-1]) == (400, list(ending)[-1])
+    for path in ("/v1/leases", "/v1/offers", "/v1/series"):
+        assert next(iter(newest.ask("GET", path).json.values())) == []
+
+
 def test_instances_are_not_given_back(new: Client) -> None:
     size = {"vcpus": 1, "memory_mb": 512, "disk_gb": 1, "amount": 1, "affinity": None, "resource_properties": ""}
     asked = {"resource_type": "virtual:instance", **size, "on_end": "give_back"}

@@ -54,6 +54,8 @@ pytestmark = pytest.mark.slow
 FULL, EMPTY, SPARE = "cmp-09", "cmp-02", "cmp-06"
 """Three shared hosts: the first one has servers, and the last one is not in the rack that is asked for."""
 RACK = {"rack": "x"}
+CALLS = 50
+"""How many calls to the cloud it takes from the request for three hosts to the active lease."""
 
 
 @pytest.fixture
@@ -290,6 +292,19 @@ def test_a_deleted_lease_lets_all_go(world: World) -> None:
     check_as_before(world, "cmp-01")
 
 
+@pytest.mark.parametrize("number", range(1, CALLS + 1, 3))
+def test_a_lease_that_is_deleted_at_any_call_leaves_all_as_it_was(world: World, number: int) -> None:
+    """Whoever deletes it does so in the middle of a step of the draws, or of the start."""
+    before, lease = world.servers(), effort(world, racked(3))
+    assert at_call(world, number, lambda: run_for(world, minutes=1), lambda: world.delete(lease)) >= number
+    run_for(world, minutes=15)
+    assert (world.exists(lease), world.servers()) == (False, before)
+    # Who is granted already has what was drawn, which stays in the reservation pool as that of any lease.
+    pooled = {label for label, pool in pools(world).items() if pool == "reservation"}
+    assert pooled in ({"cmp-01"}, {"cmp-01", FULL, EMPTY})
+    check_as_before(world, *pooled)
+
+
 def test_a_host_that_fails_after_its_draw_ends_it(world: World) -> None:
     world.cloud.servers.take_to_migrate(600)
     lease = effort(world, racked(3))
@@ -362,10 +377,6 @@ def test_the_dates_of_one_that_waits_may_change(world: World) -> None:
 
 
 # ------------------------------------------------------------ restarts
-
-
-CALLS = 50
-"""How many calls to the cloud it takes from the request to the active lease."""
 
 
 @pytest.mark.parametrize("number", range(1, CALLS + 1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select
 
+from leasehold.cloud.ports import CloudError
 from leasehold.cloud.sandbox.boots import Order
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.tables import outbox, segments
@@ -18,6 +21,7 @@ from leasehold.model.resource import HOST
 from leasehold.model.windows import from_seconds
 from tests.factory import (
     ALT,
+    START,
     at_call,
     flavors,
     floating_ips,
@@ -32,7 +36,7 @@ from tests.stateful.audit import audit
 from tests.unit.leasing.looking import findings, in_database
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from leasehold.cloud.sandbox.faults import Moment
     from leasehold.model.lease import Lease
@@ -305,6 +309,40 @@ def test_an_owner_who_amends_during_the_release_keeps_the_hosts(world: World) ->
     run_for(world, seconds=1)
     assert world.status(lease) == "TERMINATED"
     checked(world)
+
+
+@pytest.mark.parametrize("asked", TWO[:2])
+def test_a_server_that_is_booted_at_any_call_of_a_release_is_refused_or_keeps_its_host(
+    world: World, asked: Mapping[str, Any]
+) -> None:
+    """No host is released with a server on it, and no server is lost."""
+    for number in itertools.count(1):
+        moment = world.now()
+        hours = (moment - START) / timedelta(hours=1)
+        lease = world.active(asked, start=hours, end=hours + 9)
+        run_until(world, moment + timedelta(seconds=SECONDS - 1))
+        world.clock.advance(seconds=1)
+        flavor, hints = ("m1.small", [lease.reservations[0].id]) if asked == TWO[0] else (lease.reservations[0].id, [])
+        booted: list[Any] = []
+
+        def boot(flavor: str = flavor, hints: Sequence[str] = hints, booted: list[Any] = booted) -> None:
+            # A flavor that is gone with its lease is refused at once.
+            with suppress(CloudError):
+                booted.append(world.cloud.servers.boot("late", "demo", flavor, hints))
+
+        if at_call(world, number, lambda: run_manager(world), boot) < number:
+            break
+        server = booted[0] if booted else None
+        run_for(world, minutes=20)
+        if server is None or server.service_host is None:
+            assert (world.status(lease), world.holds(lease)) == ("TERMINATED", {})
+        else:
+            assert (world.status(lease), set(world.holds(lease))) == ("ACTIVE", {label_of(world, server.service_host)})
+            assert server.id in world.servers()
+        checked(world)
+        world.delete(lease)
+        run_for(world, minutes=5)
+    assert number > 5
 
 
 def test_healing_does_not_replace_what_was_given_up(world: World) -> None:

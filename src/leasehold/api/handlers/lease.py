@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from leasehold.model.lease import Lease
     from leasehold.resource_types.registry import ResourceType
 
+LONGEST_NUMBER = 20
 ETAG = re.compile(r'"(\d{1,18})"', re.ASCII)
 
 
@@ -133,8 +134,8 @@ def amend(call: Call, lease: Lease, body: LeaseAmendment) -> Reply:
         call.api.policies.require(lease_rules.SHARE, call.caller, lease)
     if not body.dry_run:
         check_once(changes, once, generation)
-    giving = [part.id for part in lease.reservations if part.ending.gives_back]
-    check_giving_back(call, lease, [each for each in changes.reservations or () if each["id"] not in giving])
+    giving = {part.id: part.request for part in lease.reservations if part.ending.gives_back}
+    check_giving_more(call, lease, ((each, giving.get(each["id"])) for each in changes.reservations or ()))
     with asking_once(call) as service, named_as_sent(sent_for(body)):
         if body.dry_run:
             return _would_be(call, try_amendment(service, lease.id, changes, generation, call.sight))
@@ -173,8 +174,28 @@ def vacate(call: Call, lease: Lease, reservation_id: str, resource_id: str) -> R
 
 def check_giving_back(call: Call, owner: Owned, asked: Iterable[Mapping[str, Any]]) -> None:
     """Raise ForbiddenError if a reservation is to give its hosts back at its end, unless the caller may do so."""
-    if any(each.get("on_end") == OnEnd.GIVE_BACK for each in asked):
+    check_giving_more(call, owner, ((each, None) for each in asked))
+
+
+def check_giving_more(
+    call: Call, owner: Owned, asked: Iterable[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
+) -> None:
+    """Raise ForbiddenError if more hosts are to be given back than before, unless the caller may ask for it.
+
+    `asked` are reservations as they are sent, each with its present request if its hosts are to be given back already.
+    """
+    if any(_gives_more(sent, giving) for sent, giving in asked):
         call.api.policies.require(lease_rules.GIVE_BACK, call.caller, owner)
+
+
+def _gives_more(sent: Mapping[str, Any], giving: Mapping[str, Any] | None) -> bool:
+    if giving is None:
+        return bool(sent.get("on_end") == OnEnd.GIVE_BACK)
+    if sent.get("on_end") not in (None, OnEnd.GIVE_BACK):
+        return False
+    # A number may be sent as text. What is none, or too long for one, is refused when it is read.
+    most = str(sent.get("max", ""))
+    return most.isdecimal() and len(most) < LONGEST_NUMBER and int(most) > int(giving["max"])
 
 
 def reply_in_callers_name(call: Call, service: Service, lease: Lease) -> Reply:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from leasehold.api import dates
 from leasehold.api.before_end import check_before_end
 from leasehold.api.call import Reply
-from leasehold.api.handlers.lease import asking_once, check_giving_back
+from leasehold.api.handlers.lease import asking_once, check_giving_back, check_giving_more
 from leasehold.api.once import fingerprint, idempotency_key
 from leasehold.api.paging import Choice
 from leasehold.api.spans import ending_as_sent, named_as_sent, parse_window
@@ -94,9 +94,8 @@ def amend(call: Call, series: Series, body: SeriesAmendment) -> Reply:
         reservations=None if body.reservations is None else tuple(each.model_dump() for each in body.reservations),
         use_disabled=call.may_use_disabled(series),
     )
-    before = [each.get("on_end") for each in series.draft["reservations"]]
-    asked = zip(changes.reservations or (), before, strict=False)
-    check_giving_back(call, series, [each for each, was in asked if was != OnEnd.GIVE_BACK])
+    giving = [each if each.get("on_end") == OnEnd.GIVE_BACK else None for each in series.draft["reservations"]]
+    check_giving_more(call, series, zip(changes.reservations or (), giving, strict=False))
     with asking_once(call) as service:
         amended = many.amend_series(service, call.caller, series.id, changes, call.sight)
         return _reply(call, service, amended)

@@ -59,6 +59,7 @@ def ending(rng: random.Random) -> dict[str, Any]:
             *[{}] * 8,
             {"grace_seconds": rng.randint(1, 3)},
             {"on_end": "recycle", "recycle_seconds": rng.randint(1, 4), "grace_seconds": rng.randint(0, 2)},
+            {"before_end": "snapshot"},
         ]
     )
 
@@ -73,7 +74,8 @@ def afterwards(kind: str, rng: random.Random, *, soon: bool) -> dict[str, Any]:
     if kind == "hosts" and rng.random() < (0.15 if soon else 0.01):
         return {"on_end": "give_back"}
     watched = {"no_show_seconds": rng.randint(2, 5)} if rng.random() < 0.15 else {}
-    return ending(rng) | watched
+    shelved = {"before_end": "shelve"} if kind == "hosts" and rng.random() < 0.15 else {}
+    return ending(rng) | watched | shelved
 
 
 KINDS = {"hosts": hosts, "instances": instances, "flavors": flavors, "addresses": addresses}

@@ -196,6 +196,24 @@ def _left(world: World) -> bool:
     return set(there) == {f"on-{HOST}"} and set(there.values()) == shared
 
 
+def _asked_before_end(world: World, action: str, **ending: Any) -> None:
+    """End a lease whose hosts have a server, of which this is asked."""
+    lease = active(world, **ending)
+    world.amend(lease, end=world.now(), reservations=({"id": lease.reservations[0].id, "before_end": action},))
+
+
+def _is_over_with(status: str, pool: str | None) -> Callable[[World], bool]:
+    """Say whether the lease is over, and only its server on hosts is left, in this status and on such a host."""
+
+    def right(world: World) -> bool:
+        pools = {host.attributes["service_name"]: str(host.membership) for host in world.listed()}
+        there = [each for each in world.cloud.servers.all() if each.status != "DELETING"]
+        left = [(each.name, each.status, pools.get(each.service_host or "")) for each in there]
+        return _is("TERMINATED")(world) and left == [(f"on-{HOST}", status, pool)]
+
+    return right
+
+
 def _unused(world: World) -> None:
     """Leave hosts and instances of a lease unused; its owner was warned, and the time of the no-show is over now."""
     lease = active(world)
@@ -252,6 +270,18 @@ MANAGER_SCENES = (
     Scene("before_end", lambda world: active(world, before_end=0.5), _warned, 1),
     Scene("end", _ending, _is("TERMINATED"), 1),
     Scene("give back", _leaving, _left, 1),
+    Scene(
+        "shelve",
+        lambda world: _asked_before_end(world, "shelve"),
+        _is_over_with("SHELVED_OFFLOADED", None),
+        1,
+    ),
+    Scene(
+        "suspend",
+        lambda world: _asked_before_end(world, "suspend", on_end="give_back"),
+        _is_over_with("SUSPENDED", "shared"),
+        1,
+    ),
     Scene("outlived", _outlived, _is("TERMINATED"), 2),
     Scene("no-show", _unused, _is_released, 1.5),
     Scene("delete", lambda world: world.delete(active(world)), is_gone, 1),

@@ -24,6 +24,9 @@ COMMANDS = (
     ("lease", "list"),
     ("lease", "show", "busy"),
     ("host", "list"),
+    ("allocation", "list", "host"),
+    ("property", "list"),
+    ("window", "search", "--hosts", "8", "--for", "1h"),
 )
 
 

@@ -113,6 +113,29 @@ def test_a_member_finds_leases_extends_and_deletes(admin: Person, shell: Shell) 
         wait_for(lambda: shell.json("lease", "list") == [], within=LEASE_WITHIN)
 
 
+def test_with_an_application_credential_and_with_a_token(admin: Person) -> None:
+    """What keystoneauth can log in with is named by `OS_AUTH_TYPE`, and needs nothing of ours."""
+    demo = Person(admin.cloud, "demo")
+    variables, identity = demo.cloud.variables(demo.name), demo.sdk.identity
+    user = demo.sdk.current_user_id
+    credential = identity.create_application_credential(user=user, name="command line")
+    common = {**MACHINE, "OS_AUTH_URL": variables["OS_AUTH_URL"], "OS_REGION_NAME": variables["OS_REGION_NAME"]}
+    ways = (
+        {
+            "OS_AUTH_TYPE": "v3applicationcredential",
+            "OS_APPLICATION_CREDENTIAL_ID": credential.id,
+            "OS_APPLICATION_CREDENTIAL_SECRET": credential.secret,
+        },
+        {"OS_AUTH_TYPE": "v3token", "OS_TOKEN": demo.sdk.auth_token, "OS_PROJECT_ID": demo.sdk.current_project_id},
+    )
+    try:
+        for way in ways:
+            shell = Shell(("leasehold",), {**common, **way})
+            assert shell.json("availability", "--for", "1h")[0]["free"] == len(admin.cloud.computes)
+    finally:
+        identity.delete_application_credential(user, credential)
+
+
 def test_an_administrator_sees_hosts_and_the_calendar(admin: Person) -> None:
     shell = with_password(admin)
     names = {row["hypervisor_hostname"] for row in shell.json("host", "list")}

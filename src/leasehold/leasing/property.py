@@ -55,7 +55,7 @@ def askable(service: Service, caller: Caller, kind: Kind[Any], sight: Sight = EV
     """Return by what the caller's leases can choose resources of this kind, by name.
 
     Left out is what tells a single resource from all others, what the caller must not see, and what resources for other
-    projects alone have (decision 0018).
+    projects alone have (decisions 0018, 0090).
     """
     kept_back = ALWAYS_IDENTIFYING | ALWAYS_PUBLIC | kind.identifying
     if not sight.private:

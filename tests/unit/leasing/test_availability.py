@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,7 @@ from leasehold.leasing.availability import MOST_STEPS, Availability, Question, a
 from leasehold.leasing.delete import delete_lease
 from leasehold.model.errors import InvalidDateError, InvalidInputError, NotEnoughError
 from leasehold.model.windows import from_seconds
-from tests.factory import DEMO, floating_ips, hosts, instances, run_until
+from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_until
 from tests.stateful.audit import dump
 
 if TYPE_CHECKING:
@@ -26,14 +28,18 @@ SEEDS = range(12)
 ROUNDS = 6
 LAST = 8
 """Leases begin and end within so many hours."""
+_FEW, _MANY = 10, 500
+"""Questions that are asked at least, and at most until both states were seen."""
 
 
 def asked_of(rng: random.Random) -> dict[str, Any]:
-    kind = rng.choice(["hosts", "slots", "spread", "addresses"])
+    kind = rng.choice(["hosts", "slots", "spread", "flavors", "addresses"])
     if kind == "hosts":
         return hosts(1, 1, resource_properties=rng.choice(["", "", '[">=", "$vcpus", "32"]']))
     if kind == "slots":
         return instances(1, rng.randint(1, 12), affinity=None)
+    if kind == "flavors":
+        return flavors(1)
     return instances(1, rng.randint(1, 12), affinity=False) if kind == "spread" else floating_ips(1)
 
 
@@ -125,3 +131,30 @@ def test_a_question_does_not_wait_for_a_decision_nor_the_other_way_round(world: 
     with service.questions._kept("hosts").lock:
         assert world.lease(hosts(1), start=0, end=1)
     assert replace(service).questions is service.questions
+
+
+def test_an_answer_is_of_one_moment_while_others_change_it(world: World) -> None:
+    """Others take three of five hosts by one lease and give them back, and what they leave alone stays leasable."""
+    stop = Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            delete_lease(world.service, world.lease(hosts(1), hosts(2), start=2, end=4).id)
+
+    seen: set[int] = set()
+    with ThreadPoolExecutor(1) as others:
+        changing = others.submit(change)
+        try:
+            for number in range(_MANY):
+                there = ask(world, hosts(1), 2, 4)
+                assert there.free == [there.throughout]
+                seen.update(there.free)
+                here = ask(world, hosts(1), 0.5, 1)
+                assert here.throughout == 5
+                check_granted(world, hosts(1), here.throughout, (0.5, 1))
+                if number > _FEW and len(seen) > 1:
+                    break
+        finally:
+            stop.set()
+        changing.result()
+    assert seen == {2, 5}

@@ -19,7 +19,7 @@ from leasehold.model.errors import (
     LimitExceededError,
     NotEnoughError,
 )
-from tests.factory import DEMO, floating_ips, hosts, instances, run_until
+from tests.factory import DEMO, flavors, floating_ips, hosts, instances, run_until
 from tests.stateful.audit import dump
 
 if TYPE_CHECKING:
@@ -52,12 +52,14 @@ def found(world: World, result: Search) -> list[tuple[int, float, float]]:
 
 
 def any_part(rng: random.Random) -> dict[str, Any]:
-    kind = rng.choice(["hosts", "slots", "addresses"])
+    kind = rng.choice(["hosts", "slots", "flavors", "addresses"])
     if kind == "hosts":
         least = rng.randint(1, 3)
         return hosts(least, least + rng.randint(0, 1))
     if kind == "slots":
         return instances(rng.randint(1, 20), rng.randint(1, 12), affinity=rng.choice([None, False]))
+    if kind == "flavors":
+        return flavors(rng.randint(1, 20))
     return floating_ips(rng.randint(1, 3))
 
 

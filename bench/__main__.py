@@ -36,6 +36,7 @@ from bench import (
     start,
     statements,
     throughput,
+    timeline,
     turns,
     upstream,
 )
@@ -90,6 +91,7 @@ BENCHMARKS = {
     "bystander": Benchmark(bystander.run, 640),
     "memory": Benchmark(memory.run, 40),
     "lists": Benchmark(lists.run, 420),
+    "timeline": Benchmark(timeline.run, 120),
     "month": Benchmark(month.run, 4_800),
     "start": Benchmark(start.run, 10),
     "binding": Benchmark(binding.run, 240),

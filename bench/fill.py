@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from random import Random
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
@@ -59,6 +60,32 @@ def filled(url: str, hosts: int, count: int = 0, *, per_lease: int = 1) -> None:
     engine.dispose()
 
 
+def filled_estate(url: str, hosts: int, count: int, days: int, *, ours: int) -> None:
+    """Fill an empty database as an estate is: leases of one host, of lengths that vary widely, over so many days.
+
+    On each host they follow each other, with times between them. One in `ours` is of the project `demo`, the others are
+    of 50 other projects.
+    """
+    dice = Random(count)
+    begin, each = first_day(), count // hosts
+    placed: list[Placed] = []
+    for host in range(hosts):
+        lengths = [dice.lognormvariate(0, 1) for _ in range(2 * each)]
+        scale = days * 86_400 / sum(lengths)
+        moment = begin
+        for pause, length in zip(lengths[::2], lengths[1::2], strict=True):
+            start = moment + timedelta(seconds=int(pause * scale))
+            moment = start + timedelta(seconds=max(60, int(length * scale)))
+            project = "demo" if len(placed) % ours == 0 else f"other-{len(placed) % 50}"
+            placed.append(Placed(len(placed), start, moment, host, project))
+    build_hosts(url, hosts)
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        _enrol(connection, hosts)
+    _fill(engine, _Filling(hosts, len(placed), 1, placed.__getitem__))
+    engine.dispose()
+
+
 def fill_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
     """Insert a lease of two hours for each start, on the hosts of `filled` in turn; return the leases' ids.
 
@@ -77,12 +104,13 @@ def fill_to_start(url: str, starts: Sequence[datetime]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A lease to insert: its number, its window, and the index of its first host."""
+    """A lease to insert: its number, its window, the index of its first host, and its project."""
 
     number: int
     start: datetime
     end: datetime
     place: int
+    project: str = "demo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +180,7 @@ def _rows(filling: _Filling, chunk: list[int], first: int) -> dict[Table, list[d
     for number in chunk:
         placed = filling.place(number)
         lease_id, reservation_id = _id(number, "lease"), _id(number, "reservation")
-        found[leases].append(_lease(lease_id, number, placed.start, placed.end, now))
+        found[leases].append(_lease(lease_id, placed, now))
         found[reservations].append(_reservation(reservation_id, lease_id, filling.per_lease, now))
         found[events] += _events(lease_id, number, placed.start, placed.end, now)
         found[tasks].append({**TASK, "subject": lease_id, "due_at": placed.start})
@@ -164,14 +192,14 @@ def _id(number: int, kind: str) -> str:
     return str(uuid5(NAMESPACE, f"{kind} {number}"))
 
 
-def _lease(ident: str, number: int, start: datetime, end: datetime, now: datetime) -> dict[str, Any]:
+def _lease(ident: str, placed: Placed, now: datetime) -> dict[str, Any]:
     return {
         "id": ident,
-        "name": f"filled-{number}",
+        "name": f"filled-{placed.number}",
         "user_id": "filler",
-        "project_id": "demo",
-        "start_at": start,
-        "end_at": end,
+        "project_id": placed.project,
+        "start_at": placed.start,
+        "end_at": placed.end,
         "status": "PENDING",
         "degraded": False,
         "generation": 0,

@@ -22,8 +22,8 @@ KEPT: Final = HERE / "RESULTS.json"
 PLOTS: Final = HERE / "plots"
 OUT: Final = HERE / "out"
 """Where every run writes its JSON and its plots; the pages in the repository need `--write`."""
-ALONE: Final = {"cloud": HERE / "CLOUD.md", "month": HERE / "MONTH.md"}
-"""Benchmarks with pages of their own: one needs an OpenStack that runs, the other one more than an hour."""
+ALONE: Final = {"cloud": HERE / "CLOUD.md", "month": HERE / "MONTH.md", "timeline": HERE / "TIMELINE.md"}
+"""Benchmarks with pages of their own: they need an OpenStack that runs, or an hour, or go with the console."""
 HEAD: Final = """# Results
 
 Written by `{command}` on {date}, on one machine in one run. Budgets are those of the design; a row

@@ -1,20 +1,21 @@
 """What the timeline reads: what is booked in a window, what was held in it, and whose that is (decision 0095).
 
-The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is.
+The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is, but for
+`leases_of`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import and_, func, or_, select, union
+from sqlalchemy import Integer, and_, bindparam, func, or_, select, type_coerce
 
 from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
 from leasehold.model.resource import MAINTENANCE
 from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -23,7 +24,8 @@ ROW_KEY = "rows"
 _BOOKED = (
     *(allocations.c.resource_number, allocations.c.lease_id, allocations.c.slots, allocations.c.demand),
     *(allocations.c.starts_at, allocations.c.ends_at, allocations.c.recorded_until),
-    *(allocations.c.left_at, allocations.c.released_at, allocations.c.substitute, allocations.c.start_cause),
+    *(allocations.c.left_at, allocations.c.released_at),
+    *(type_coerce(allocations.c.substitute, Integer), allocations.c.start_cause),
 )
 _RECORDED = (
     *(segments.c.resource_number, segments.c.lease_id, segments.c.slots, segments.c.demand),
@@ -36,6 +38,11 @@ _LEASES = (
 )
 
 
+_BY_ID = select(*_LEASES).where(leases.c.id.in_(bindparam("ids", expanding=True)))
+CHUNK = 5_000
+"""Ids of one statement; SQLite takes 32,766 values."""
+
+
 class Range(NamedTuple):
     """The time `[start, end)` in seconds since the epoch, in these pools; `types` are the types that use them."""
 
@@ -46,16 +53,15 @@ class Range(NamedTuple):
 
     @property
     def booked(self) -> ColumnElement[bool]:
-        """The condition on allocations that have the range, or are not released then."""
+        """The condition on allocations that have the time, or are not released then."""
         lasting = and_(allocations.c.ends_at > self.start, allocations.c.ends_at > allocations.c.starts_at)
         late = or_(allocations.c.released_at.is_(None), allocations.c.released_at > from_seconds(self.start))
-        return and_(allocations.c.pool.in_(self.pools), allocations.c.starts_at < self.end, or_(lasting, late))
+        return and_(allocations.c.starts_at < self.end, or_(lasting, late))
 
     @property
     def recorded(self) -> ColumnElement[bool]:
-        """The condition on segments that have the range."""
-        mine = segments.c.resource_type.in_(self.types)
-        return and_(segments.c.ends_at > self.start, segments.c.starts_at < self.end, mine)
+        """The condition on segments that have the time."""
+        return and_(segments.c.ends_at > self.start, segments.c.starts_at < self.end)
 
 
 def read_booked(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -64,7 +70,9 @@ def read_booked(connection: Connection, wanted: Range, most: int) -> Sequence[Ro
     Columns: resource number, lease id, slots, demand text, start, end, recorded until, left, released, substitute,
     cause of the start.
     """
-    return connection.execute(select(*_BOOKED).where(wanted.booked).limit(most)).all()
+    return connection.execute(
+        select(*_BOOKED).where(allocations.c.pool.in_(wanted.pools), wanted.booked).limit(most)
+    ).all()
 
 
 def read_recorded(connection: Connection, wanted: Range, most: int) -> Sequence[Row[*tuple[Any, ...]]]:
@@ -73,26 +81,33 @@ def read_recorded(connection: Connection, wanted: Range, most: int) -> Sequence[
     Columns: resource number, lease id, slots, demand text, start, end, cause of the start, project, user, type of the
     reservation, name of the resource.
     """
-    return connection.execute(select(*_RECORDED).where(wanted.recorded).limit(most)).all()
+    return connection.execute(
+        select(*_RECORDED).where(wanted.recorded, segments.c.resource_type.in_(wanted.types)).limit(most)
+    ).all()
 
 
-def read_leases(connection: Connection, wanted: Range, project_id: str | None) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the leases that have a range, of a project or, with None, of all; deleted ones too."""
-    query = select(*_LEASES).where(leases.c.id.in_(_lease_ids(wanted)))
-    if project_id is not None:
-        query = query.where(leases.c.project_id == project_id)
+def read_leases(connection: Connection, wanted: Range, project_id: str) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the leases of a project that have the time of a range, in any pool; deleted ones too.
+
+    Databases look up each lease's allocations by its id, because these conditions name nothing else with an index.
+    """
+    booked = select(allocations.c.id).where(allocations.c.lease_id == leases.c.id, wanted.booked).exists()
+    recorded = select(segments.c.id).where(segments.c.lease_id == leases.c.id, wanted.recorded).exists()
+    query = select(*_LEASES).where(leases.c.project_id == project_id, or_(booked, recorded))
     return connection.execute(query).all()
 
 
-def read_maintenances(connection: Connection, wanted: Range) -> frozenset[str]:
-    """Return the ids of the leases of a range that are maintenance windows."""
+def leases_of(connection: Connection, ids: Collection[str]) -> Iterator[Row[*tuple[Any, ...]]]:
+    """Yield leases by their ids, deleted ones too; a statement for each `CHUNK` of them."""
+    wanted = sorted(ids)
+    for first in range(0, len(wanted), CHUNK):
+        yield from connection.execute(_BY_ID, {"ids": wanted[first : first + CHUNK]})
+
+
+def read_maintenances(connection: Connection) -> frozenset[str]:
+    """Return the ids of the leases that are maintenance windows."""
     query = select(reservations.c.lease_id).where(reservations.c.resource_type == MAINTENANCE)
-    return frozenset(connection.execute(query.where(reservations.c.lease_id.in_(_lease_ids(wanted)))).scalars())
-
-
-def _lease_ids(wanted: Range) -> Any:
-    booked = select(allocations.c.lease_id).where(wanted.booked)
-    return union(booked, select(segments.c.lease_id).where(wanted.recorded)).scalar_subquery()
+    return frozenset(connection.execute(query).scalars())
 
 
 def lease_marks(connection: Connection, project_id: str | None) -> tuple[str, ...]:

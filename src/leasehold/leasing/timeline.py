@@ -12,13 +12,13 @@ from leasehold.db.event_log import log_state
 from leasehold.db.pool import read_pools
 from leasehold.db.property import private_keys
 from leasehold.db.resource import list_resources, resources_by_number
-from leasehold.leasing.timeline_bars import Drawing, Pieces, shown_lease
+from leasehold.leasing.timeline_bars import Drawing, Pieces
 from leasehold.leasing.timeline_rows import Rows
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.resource import HOST_POOL, MAINTENANCE
 from leasehold.model.states import LeaseStatus
 from leasehold.model.timeline import RowType, ShownLease, Timeline
-from leasehold.model.windows import to_seconds
+from leasehold.model.windows import EPOCH, OPEN_END, to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -43,6 +43,7 @@ MOST_ROWS: Final = 5_000
 """The rows of one page."""
 FORM: Final = "1"
 """Changes with the form of the answer, so that no older answer counts as unchanged."""
+_UNSTARTED: Final = frozenset({LeaseStatus.PENDING, LeaseStatus.OFFERED})
 _SECOND: Final = timedelta(seconds=1)
 _FOR_EVER: Final = 2**60
 
@@ -152,7 +153,7 @@ class _Asked:
         wanted = stored.Range(start, end, self._pools, self._users())
         types = self.types()
         rows = Rows(self.eyes, self.kinds, types, private, stored.row_key(self.connection))
-        pieces, shown = Pieces(to_seconds(self.now)), self._leases(wanted)
+        pieces = Pieces(to_seconds(self.now))
         booked = stored.read_booked(self.connection, wanted, MOST_BARS + 1)
         pieces.add_booked(booked)
         recorded = self._recorded(wanted)
@@ -160,6 +161,7 @@ class _Asked:
         if len(pieces.made) > MOST_BARS:
             message = f"The answer would be made of more than {MOST_BARS} bars. Ask for a shorter window."
             raise InvalidInputError(message, field="to")
+        shown = self._leases(wanted, {each.lease_id for each in pieces.made})
         for each in recorded:
             if each.lease_id not in shown and self.project in (None, each.project_id):
                 # The lease itself was purged; its record has stayed.
@@ -193,28 +195,33 @@ class _Asked:
             return ()
         return stored.read_recorded(self.connection, wanted, MOST_BARS + 1)
 
-    def _leases(self, wanted: stored.Range) -> dict[str, ShownLease]:
-        found = {}
-        for row in stored.read_leases(self.connection, wanted, self.project):
-            found[row.id] = shown_lease(row, self._movable(row))
-        return found
-
-    def _movable(self, row: Tuple[*tuple[Any, ...]]) -> datetime | None:
-        """Return until when late binding may give a lease other resources (`leasing/holding.py`)."""
-        settings = self.service.settings.leases
-        unstarted = row.status in (LeaseStatus.PENDING, LeaseStatus.OFFERED) and row.deleted_at is None
-        if not settings.rebinding_seconds or not unstarted or row.degraded or row.at_risk:
-            return None
-        if all(kind.public for kind in self.kinds):
-            return None
-        moment: datetime = row.start_at - settings.rebind_before_start
-        return moment
+    def _leases(self, wanted: stored.Range, ids: Collection[str]) -> dict[str, ShownLease]:
+        """Return the leases of the range that the caller may see; `ids` are those of all."""
+        project, settings = self.project, self.service.settings.leases
+        found = (
+            stored.leases_of(self.connection, ids)
+            if project is None
+            else stored.read_leases(self.connection, wanted, project)
+        )
+        ahead = to_seconds(EPOCH + settings.rebind_before_start)
+        moving = bool(settings.rebinding_seconds) and not all(kind.public for kind in self.kinds)
+        shown = {}
+        for ident, name, status, owner, user, start, end, deleted, degraded, risky in found:
+            begin = to_seconds(start)
+            # Late binding may give these others (`leasing/holding.py`).
+            unstarted = status in _UNSTARTED and deleted is None and not degraded and not risky
+            shown[ident] = ShownLease(
+                *(ident, owner, user, name, status, begin, None if end == OPEN_END else to_seconds(end)),
+                deleted=deleted is not None,
+                movable=begin - ahead if moving and unstarted else None,
+            )
+        return shown
 
     def _maintenances(self, wanted: stored.Range, recorded: Iterable[Tuple[*tuple[Any, ...]]]) -> frozenset[str]:
         if HOST_POOL not in wanted.pools:
             return frozenset()
         of_past = (each.lease_id for each in recorded if each.resource_type == MAINTENANCE)
-        return stored.read_maintenances(self.connection, wanted) | frozenset(of_past)
+        return stored.read_maintenances(self.connection) | frozenset(of_past)
 
     def _page(
         self, rows: Rows, mine: AbstractSet[int]

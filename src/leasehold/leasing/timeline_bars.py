@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from sqlalchemy import Row
 
@@ -80,7 +80,9 @@ class Pieces:
         """Yield the pieces that meet a window, cut to it; those without an end last until now."""
         for each in self.made:
             last = self.now + 1 if each.end is None else each.end
-            if each.start < end and last > start:
+            if start <= each.start and each.end is not None and each.end <= end:
+                yield each
+            elif each.start < end and last > start:
                 yield each._replace(start=max(each.start, start), end=None if each.end is None else min(each.end, end))
             elif each.end is None and each.start < end:
                 # Time alone brings it into the window.
@@ -117,7 +119,7 @@ class Drawing:
                 (closed if piece.lease_id in self.maintenances else others).append((piece, row))
         self._merge(others, now, gaps, BarKind.TAKEN)
         self._merge(closed, now, gaps, BarKind.MAINTENANCE)
-        self.bars.sort(key=lambda bar: (bar.row, bar.start, bar.end is None, bar.end, bar.kind))
+        self.bars.sort(key=itemgetter(0, 1, 3))
 
     def _show(self, piece: Piece, row: int) -> None:
         lease = self.shown[piece.lease_id]
@@ -138,10 +140,10 @@ class Drawing:
             kind = BarKind.MAINTENANCE
         else:
             kind = BarKind.OFFER if lease.status == LeaseStatus.OFFERED else BarKind.LEASE
-        if lease.start is None or lease.end is None:
+        begin, finish = start if lease.start is None else lease.start, end if lease.end is None else lease.end
+        if begin <= start and end <= finish:
             yield start, end, kind
             return
-        begin, finish = to_seconds(lease.start), to_seconds(lease.end)
         if start < begin:
             yield start, min(end, begin), BarKind.LEAD
         if max(start, begin) < min(end, finish):
@@ -174,9 +176,3 @@ class Drawing:
         for row, start, end, amount in taken.merged(np.array(gaps, np.int64)):
             until = None if end == now + 1 and row in late else end
             self.bars.append(Bar(row, start, until, kind, None, amount))
-
-
-def shown_lease(row: Row[*tuple[Any, ...]], movable: datetime | None) -> ShownLease:
-    """Return a row of `read_leases` as a lease; a deleted one has no status."""
-    ident, name, status, project_id, user_id, start, end, deleted, *_ = row
-    return ShownLease(ident, project_id, user_id, name, None if deleted else status, start, end, movable)

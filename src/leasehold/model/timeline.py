@@ -77,8 +77,8 @@ class Bar(NamedTuple):
 class ShownLease(NamedTuple):
     """A lease of the bars, as far as the database still knows it.
 
-    `name`, `start` and `end` are None if it was purged, `status` also if it was deleted. `movable` is until when
-    another resource may take the place of one that it has; None if none may.
+    `name`, `status`, `start` and `end` are None if it was purged; `end` also if it has none. `movable` is until when
+    another resource may take the place of one that it has; None if none may. Moments are seconds since the epoch.
     """
 
     id: str
@@ -86,9 +86,10 @@ class ShownLease(NamedTuple):
     user_id: str
     name: str | None = None
     status: str | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    movable: datetime | None = None
+    start: int | None = None
+    end: int | None = None
+    deleted: bool = False
+    movable: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

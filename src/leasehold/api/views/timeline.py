@@ -6,11 +6,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from leasehold.model.timeline import BarKind, RowState
-from leasehold.model.windows import OPEN_END, to_seconds
+from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
 
     from leasehold.api.models.timeline import BarLeasesAnswer, BarsAnswer, CodedAnswer, RowsAnswer, TimelineAnswer
     from leasehold.leasing.timeline_rows import Eyes
@@ -101,13 +100,13 @@ def _amounts(amounts: Iterable[tuple[tuple[str, int], ...]]) -> dict[str, list[i
 
 
 def _leases(leases: Sequence[ShownLease], eyes: Eyes, begin: int) -> BarLeasesAnswer:
-    def seconds(moment: datetime | None) -> int | None:
-        return None if moment is None or moment == OPEN_END else to_seconds(moment) - begin
+    def seconds(moment: int | None) -> int | None:
+        return None if moment is None else moment - begin
 
     return {
         "id": [each.id for each in leases],
         "name": [each.name for each in leases],
-        "status": [each.status for each in leases],
+        "status": [None if each.deleted else each.status for each in leases],
         "start": [seconds(each.start) for each in leases],
         "end": [seconds(each.end) for each in leases],
         "whose": [eyes.whose(each) for each in leases],

@@ -951,6 +951,7 @@ export type TimelineAnswer = {
   from: string;
   to: string;
   now: string;
+  as_of: string | null;
   cursor: string;
   types: Array<RowTypeAnswer>;
   states: Array<string>;
@@ -960,7 +961,14 @@ export type TimelineAnswer = {
   substitutes: Array<number>;
   amounts: Record<string, Array<number>>;
   leases: BarLeasesAnswer;
+  unplaced: UnplacedAnswer;
   next: string | null;
+};
+
+export type UnplacedAnswer = {
+  lease: Array<number>;
+  resource_type: Array<string>;
+  amount: Array<number>;
 };
 
 export type VersionAnswer = {
@@ -1748,6 +1756,7 @@ export interface Operations {
       to?: string;
       resource_type?: string;
       resource_properties?: string;
+      as_of?: string;
       limit?: number;
       marker?: string;
     };

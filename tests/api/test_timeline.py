@@ -176,6 +176,32 @@ def test_an_answer_is_compressed_for_who_accepts_it(reader: Client, host: str) -
     assert refused.content == plain.content
 
 
+def test_operators_see_what_was_known_at_a_moment(reader: Client, operator: Client, host: str, clock: Clock) -> None:
+    assert host
+    moved, gone = lease(reader, "moved", 10, 12), lease(reader, "gone", 13, 14)
+    lease(reader, "instances", 15, 16, instances(3))
+    then = f"{clock.now:%Y-%m-%dT%H:%M:%SZ}"
+    clock.now += timedelta(minutes=1)
+    assert (
+        reader.ask("PUT", f"/v1/leases/{moved}", {"name": "other", "end_date": "2031-05-01 11:00"}).status_code == 200
+    )
+    assert reader.ask("DELETE", f"/v1/leases/{gone}").status_code == 204
+    found = shown(operator, as_of=then)
+    assert (found["as_of"], found["bars"]["row"]) == ("2031-05-01T09:30:40+00:00", [])
+    names = [found["leases"]["name"][place] for place in found["unplaced"]["lease"]]
+    told = set(zip(names, found["unplaced"]["resource_type"], found["unplaced"]["amount"], strict=True))
+    assert told == {
+        ("moved", "physical:host", 1),
+        ("gone", "physical:host", 1),
+        ("instances", "virtual:instance", 3),
+    }
+    assert found["leases"]["end"][names.index("moved")] == 12 * HOUR
+    assert found["rows"]["state"] == [-1]
+    for who, moment, status in ((reader, then, 403), (operator, "2031-05-01 20:00", 400)):
+        refused = asked(who, as_of=moment)
+        assert (refused.status_code, refused.json["field"]) == (status, "as_of")
+
+
 REFUSED = {
     "an empty window": ({"to": "2031-05-01 00:00"}, "to"),
     "an end before the start": ({"to": "2031-04-01 00:00"}, "to"),

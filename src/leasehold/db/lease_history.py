@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select
+from sqlalchemy import and_, func, select
 
 from leasehold.db.lease_state import ACTOR, WHOLE, lease_of
 from leasehold.db.tables import lease_states, outbox
@@ -12,11 +12,13 @@ from leasehold.model.actor import Actor
 from leasehold.model.lease_history import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
 
+CHUNK = 2_000
+"""Leases of one statement."""
 _TOLD = select(
     *(outbox.c.id, outbox.c.event_type, outbox.c.created_at.label("changed_at"), outbox.c.payload),
     *(outbox.c.lease_state, outbox.c.generation),
@@ -48,6 +50,32 @@ def change_at(connection: Connection, lease_id: str, moment: datetime) -> Change
     if told is None or (untold is not None and untold.generation > (told.generation or 0)):
         return None if untold is None else _untold(untold)
     return _told(told)
+
+
+def changes_at(connection: Connection, ids: Collection[str], moment: datetime) -> dict[str, Change]:
+    """Return the last change of each of these leases up to a moment, as `change_at`; two statements a `CHUNK`."""
+    wanted, found = sorted(ids), dict[str, Change]()
+    for first in range(0, len(wanted), CHUNK):
+        some = wanted[first : first + CHUNK]
+        for row in connection.execute(_newest(_TOLD, outbox, outbox.c.created_at, some, moment).order_by(outbox.c.id)):
+            change = _told(row)
+            found[change.lease.id] = change
+        for row in connection.execute(_newest(_UNTOLD, lease_states, lease_states.c.changed_at, some, moment)):
+            known, change = found.get(row.lease_id), _untold(row)
+            if known is None or row.generation > known.lease.generation:
+                found[row.lease_id] = change
+    return found
+
+
+def _newest(
+    query: Select[Any], table: Table, changed: ColumnElement[Any], ids: Collection[str], moment: datetime
+) -> Select[Any]:
+    """Return the rows of the greatest generation of each of these leases up to a moment."""
+    generation = func.coalesce(table.c.generation, 0)
+    there = (table.c.lease_id.in_(ids), changed <= moment)
+    newest = select(table.c.lease_id, func.max(generation).label("newest")).where(*there).group_by(table.c.lease_id)
+    last = newest.subquery()
+    return query.join(last, and_(last.c.lease_id == table.c.lease_id, last.c.newest == generation)).where(*there)
 
 
 def has_changes(connection: Connection, lease_id: str) -> bool:

@@ -12,10 +12,12 @@ from sqlalchemy import Integer, and_, bindparam, func, or_, select, type_coerce
 
 from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
 from leasehold.model.resource import MAINTENANCE
+from leasehold.model.states import LeaseStatus
 from leasehold.model.windows import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -34,7 +36,7 @@ _RECORDED = (
 )
 _LEASES = (
     *(leases.c.id, leases.c.name, leases.c.status, leases.c.project_id, leases.c.user_id, leases.c.start_at),
-    *(leases.c.end_at, leases.c.deleted_at, leases.c.degraded, leases.c.at_risk),
+    *(leases.c.end_at, leases.c.deleted_at, leases.c.degraded, leases.c.at_risk, leases.c.updated_at),
 )
 
 
@@ -95,6 +97,14 @@ def read_leases(connection: Connection, wanted: Range, project_id: str) -> Seque
     recorded = select(segments.c.id).where(segments.c.lease_id == leases.c.id, wanted.recorded).exists()
     query = select(*_LEASES).where(leases.c.project_id == project_id, or_(booked, recorded))
     return connection.execute(query).all()
+
+
+def read_leases_then(connection: Connection, wanted: Range, moment: datetime) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the leases that there were at a moment and that have the time of a range, or may have had it then."""
+    start, end = from_seconds(wanted.start), from_seconds(wanted.end)
+    here = and_(leases.c.start_at < end, leases.c.end_at > start)
+    query = select(*_LEASES).where(leases.c.created_at <= moment, leases.c.status != LeaseStatus.OFFERED)
+    return connection.execute(query.where(or_(here, leases.c.updated_at > moment))).all()
 
 
 def leases_of(connection: Connection, ids: Collection[str]) -> Iterator[Row[*tuple[Any, ...]]]:

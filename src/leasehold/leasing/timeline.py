@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from leasehold.db.pool import read_pools
 from leasehold.db.property import private_keys
 from leasehold.db.resource import list_resources, resources_by_number
 from leasehold.leasing.timeline_bars import Drawing, Pieces
+from leasehold.leasing.timeline_past import Past
 from leasehold.leasing.timeline_rows import Rows
 from leasehold.model.errors import InvalidDateError, InvalidInputError
 from leasehold.model.resource import HOST_POOL, MAINTENANCE
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from leasehold.leasing.service import Service
     from leasehold.leasing.timeline_rows import Eyes
     from leasehold.model.resource import Resource
-    from leasehold.model.timeline import Row
+    from leasehold.model.timeline import Row, Unplaced
     from leasehold.model.windows import Window
     from leasehold.resource_types.kind import Kind
 
@@ -50,7 +51,10 @@ _FOR_EVER: Final = 2**60
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which rows in which window: those that match the expression, page by page; `known` is a tag of an answer."""
+    """Which rows in which window: those that match the expression, page by page; `known` is a tag of an answer.
+
+    `as_of` asks for the timeline as it was known at that moment.
+    """
 
     types: Sequence[str]
     window: Window
@@ -58,6 +62,7 @@ class Question:
     limit: int = MOST_ROWS
     marker: str | None = None
     known: str | None = None
+    as_of: datetime | None = None
 
 
 def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | str:
@@ -66,7 +71,7 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
     Raises InvalidDateError for the window, and InvalidInputError for a type, the expression or the marker, and where
     the answer would have more than MOST_BARS.
     """
-    _check(question.window)
+    _check(question, service.now())
     kinds = _kinds(service, question.types)
     with service.db.reading() as connection:
         # The first statement, so that the moment is not before what the others see.
@@ -80,7 +85,11 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
         return asked.answer(private, digest)
 
 
-def _check(window: Window) -> None:
+def _check(question: Question, now: datetime) -> None:
+    window = question.window
+    if question.as_of is not None and question.as_of > now:
+        message = "as_of lies in the future. Leave it out to see what is known now."
+        raise InvalidInputError(message, field="as_of")
     if not window.duration:
         message = "The window has to end after it begins."
         raise InvalidDateError(message, field="to")
@@ -138,6 +147,7 @@ class _Asked:
         leases = self.service.settings.leases
         parts = (
             *(FORM, self.eyes.marks, self.types(), question.window.seconds, question.expression, question.limit),
+            question.as_of,
             *(question.marker, sorted(private), states, stored.lease_marks(self.connection, self.project)),
             *(leases.rebinding_seconds, leases.rebind_before_start),
         )
@@ -150,41 +160,61 @@ class _Asked:
     def answer(self, private: Collection[tuple[str, str]], digest: str) -> Timeline:
         """Read the answer, in as many statements as there are tables."""
         start, end = self.question.window.seconds
-        wanted = stored.Range(start, end, self._pools, self._users())
-        types = self.types()
-        rows = Rows(self.eyes, self.kinds, types, private, stored.row_key(self.connection))
-        pieces = Pieces(to_seconds(self.now))
+        moment = self.question.as_of or self.now
+        pieces = Pieces(to_seconds(moment))
+        if self.question.as_of is None:
+            wanted = stored.Range(start, end, self._pools, self._users())
+        else:
+            # What was held then may have been given back before the window begins.
+            wanted = stored.Range(min(start, pieces.now), max(end, pieces.now + 1), self._pools, self._users())
         booked = stored.read_booked(self.connection, wanted, MOST_BARS + 1)
-        pieces.add_booked(booked)
         recorded = self._recorded(wanted)
-        pieces.add_recorded(recorded)
-        if len(pieces.made) > MOST_BARS:
+        if len(booked) + len(recorded) > MOST_BARS:
             message = f"The answer would be made of more than {MOST_BARS} bars. Ask for a shorter window."
             raise InvalidInputError(message, field="to")
-        shown = self._leases(wanted, {each.lease_id for each in pieces.made})
+        past = Past(self.connection, moment)
+        if self.question.as_of is None:
+            pieces.add_booked(booked)
+            pieces.add_recorded(recorded)
+            shown = self._leases(wanted, {each.lease_id for each in pieces.made})
+        else:
+            past.look(wanted, {each.lease_id for each in (*booked, *recorded) if each.starts_at <= pieces.now})
+            pieces.made += past.pieces(booked, recorded)
+            shown = past.known
         for each in recorded:
             if each.lease_id not in shown and self.project in (None, each.project_id):
                 # The lease itself was purged; its record has stayed.
                 shown[each.lease_id] = ShownLease(each.lease_id, each.project_id, each.user_id)
-        maintenances = self._maintenances(wanted, recorded)
         within = list(pieces.within(start, end))
+        rows = Rows(self.eyes, self.kinds, self.types(), private, stored.row_key(self.connection))
         page, following, own = self._page(rows, {each.number for each in within if each.lease_id in shown})
+        maintenances = self._maintenances(wanted, recorded)
         drawing = Drawing(shown, maintenances, {each.number: place for place, (each, _) in enumerate(page)}, own)
         # Between two leases the resource is cleaned for both.
-        gaps = [2 * types[row.type].cleaning for _, row in page]
-        drawing.draw(within, to_seconds(self.now), gaps)
-        until = _FOR_EVER if pieces.until is None else pieces.until
+        drawing.draw(within, pieces.now, [2 * rows.types[row.type].cleaning for _, row in page])
+        unplaced = self._unplaced(past, pieces, (start, end))
         return Timeline(
             window=self.question.window,
             now=self.now,
             cursor=log_state(self.connection).end,
-            types=types,
+            types=rows.types,
             rows=[row for _, row in page],
             bars=drawing.bars,
+            unplaced=[(drawing.place_of(each.lease_id), each) for each in unplaced],
             leases=drawing.leases,
             next=following,
-            tag=f"{digest}.{until}",
+            tag=f"{digest}.{_FOR_EVER if pieces.until is None else pieces.until}",
+            as_of=self.question.as_of,
         )
+
+    def _unplaced(self, past: Past, pieces: Pieces, window: tuple[int, int]) -> Sequence[Unplaced]:
+        """Return what of these types leases were to have, as of a moment."""
+        if self.question.as_of is None:
+            return ()
+        begun = {each.lease_id for each in pieces.made}
+        users = self._users()
+        found = past.unplaced(self.service.types, begun, window)
+        return [each for each in found if each.resource_type in users]
 
     def _users(self) -> frozenset[str]:
         """Return the names of all types, installed or not, that use these pools."""
@@ -206,7 +236,7 @@ class _Asked:
         ahead = to_seconds(EPOCH + settings.rebind_before_start)
         moving = bool(settings.rebinding_seconds) and not all(kind.public for kind in self.kinds)
         shown = {}
-        for ident, name, status, owner, user, start, end, deleted, degraded, risky in found:
+        for ident, name, status, owner, user, start, end, deleted, degraded, risky, _ in found:
             begin = to_seconds(start)
             # Late binding may give these others (`leasing/holding.py`).
             unstarted = status in _UNSTARTED and deleted is None and not degraded and not risky
@@ -228,6 +258,9 @@ class _Asked:
     ) -> tuple[list[tuple[Resource, Row]], str | None, frozenset[int]]:
         """Return the rows of the page, the next marker, and the numbers of which the caller sees nothing of others."""
         enrolled = [each for name in self.names for each in list_resources(self.connection, name)]
+        as_of = self.question.as_of
+        if as_of is not None:
+            enrolled = [each for each in enrolled if each.created_at is None or each.created_at <= as_of]
         gone = resources_by_number(self.connection, mine - {each.number for each in enrolled})
         past = [each for each in gone.values() if each.type in self.names]
         seen = [each for each in enrolled if self.eyes.sees(each)]
@@ -240,7 +273,10 @@ class _Asked:
             begin = _place(ordered, self.question.marker) + 1
         page = ordered[begin : begin + self.question.limit]
         more = len(ordered) > begin + self.question.limit
-        return page, page[-1][1].id if more else None, frozenset(each.number for each in own)
+        following = page[-1][1].id if more else None
+        if as_of is not None:
+            page = [(each, replace(row, state=None, reason=None)) for each, row in page]
+        return page, following, frozenset(each.number for each in own)
 
 
 def _place(ordered: Sequence[tuple[Resource, Row]], marker: str) -> int:

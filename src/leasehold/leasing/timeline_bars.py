@@ -122,17 +122,21 @@ class Drawing:
         self.bars.sort(key=itemgetter(0, 1, 3))
 
     def _show(self, piece: Piece, row: int) -> None:
-        lease = self.shown[piece.lease_id]
-        place = self._places.get(piece.lease_id)
-        if place is None:
-            place = self._places[piece.lease_id] = len(self.leases)
-            self.leases.append(lease)
+        lease, place = self.shown[piece.lease_id], self.place_of(piece.lease_id)
         rest = (place, self._amount(piece), piece.substitute)
         if piece.kind is not BarKind.LEASE or piece.end is None:
             self.bars.append(Bar(row, piece.start, piece.end, piece.kind, *rest))
             return
         for start, end, kind in self._parts(piece.start, piece.end, lease):
             self.bars.append(Bar(row, start, end, kind, *rest))
+
+    def place_of(self, lease_id: str) -> int:
+        """Return the position of a shown lease, which becomes the last one if it has none yet."""
+        place = self._places.get(lease_id)
+        if place is None:
+            place = self._places[lease_id] = len(self.leases)
+            self.leases.append(self.shown[lease_id])
+        return place
 
     def _parts(self, start: int, end: int, lease: ShownLease) -> Iterator[tuple[int, int, BarKind]]:
         """Yield the lead, the lease itself and the grace, as far as there are any."""

@@ -92,19 +92,27 @@ class ShownLease(NamedTuple):
     movable: int | None = None
 
 
+class Unplaced(NamedTuple):
+    """What a lease was to have that had not begun: so much of a type, and nobody recorded of which resources."""
+
+    lease_id: str
+    resource_type: str
+    amount: int
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A resource as the caller may see it.
 
     `id` is the one of the API, or else a word that means nothing to other projects; `name` is then None. `type` is a
     position in the types. `values` are what it has, discovered or set, without what identifies it. `reason` is why it
-    is disabled, or why it was not drawn.
+    is disabled, or why it was not drawn. Former states are not recorded: `state` is then None.
     """
 
     id: str
     name: str | None
     type: int
-    state: RowState
+    state: RowState | None
     capacity: Mapping[str, int]
     values: Mapping[str, Any]
     reason: str | None
@@ -129,7 +137,8 @@ class Timeline:
     """The answer: rows and their bars, which are sorted by row and start.
 
     `cursor` is where the event log goes on after what this shows; `next` the id of the last row if there are more;
-    `tag` changes whenever the answer does, but for `now`.
+    `tag` changes whenever the answer does, but for `now`. `as_of` None means that it is the present one; `unplaced` is
+    what leases were to have as of that moment, each with the position of the lease.
     """
 
     window: Window
@@ -141,6 +150,8 @@ class Timeline:
     leases: Sequence[ShownLease]
     next: str | None
     tag: str
+    as_of: datetime | None = None
+    unplaced: Sequence[tuple[int, Unplaced]] = ()
 
 
 _HEALTH = {Health.FAILED: RowState.FAILED, Health.DOWN: RowState.DOWN}

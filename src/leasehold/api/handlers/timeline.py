@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 from leasehold.api import dates, versions
 from leasehold.api.call import Reply, Text
 from leasehold.api.handlers.availability import USUAL
+from leasehold.api.handlers.lease_history import AS_OF
 from leasehold.api.json_bytes import as_json
 from leasehold.api.paging import asked_page
 from leasehold.api.policies import timeline as rules
 from leasehold.api.views.timeline import show_timeline
 from leasehold.leasing.timeline import MOST_ROWS, Question, timeline_of
 from leasehold.leasing.timeline_rows import FILTER, Eyes
-from leasehold.model.errors import InvalidDateError
+from leasehold.model.errors import ForbiddenError, InvalidDateError
 from leasehold.model.resource import HOST
 from leasehold.model.windows import Window, from_seconds, to_seconds
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from leasehold.api.call import Call
 
-QUERY: Final = ("from", "to", "resource_type", FILTER, "limit", "marker")
+QUERY: Final = ("from", "to", "resource_type", FILTER, AS_OF, "limit", "marker")
 IF_NONE_MATCH: Final = "If-None-Match"
 LEAST_PACKED: Final = 1024
 """Bytes from which on an answer is compressed for who accepts that."""
@@ -42,7 +43,8 @@ def show(call: Call) -> Reply:
     `from` is now if it is absent, and `to` a week later. `resource_type` is `physical:host` if it is absent, and may
     be several by commas; rows match the expression `resource_properties`. The caller's project sees its own leases by
     name; what others have is `taken`, without where one lease ends and the next begins. Operators see all leases, and
-    which resource is which. With `If-None-Match` an answer that has not changed is 304.
+    which resource is which, and may ask for what was known `as_of` a moment. With `If-None-Match` an answer that has
+    not changed is 304.
     """
     eyes = Eyes(call.caller, call.sight, call.api.policies.allows(rules.GET_ALL, call.caller, call.caller))
     limit, marker = asked_page(call)
@@ -53,6 +55,7 @@ def show(call: Call) -> Reply:
         limit=limit or MOST_ROWS,
         marker=marker,
         known=_known(call),
+        as_of=_as_of(call, eyes),
     )
     found = timeline_of(call.service, eyes, question)
     if isinstance(found, str):
@@ -73,6 +76,16 @@ def _window(call: Call) -> Window:
         message = "The window has to end after it begins."
         raise InvalidDateError(message, field="to")
     return Window(start, end)
+
+
+def _as_of(call: Call, eyes: Eyes) -> datetime | None:
+    text = call.query(AS_OF)
+    if text is None:
+        return None
+    if not eyes.everything:
+        message = "Only operators ask what was known at a moment; leave as_of out."
+        raise ForbiddenError(message, field=AS_OF, details={"rule": rules.GET_ALL})
+    return dates.parse_moment(text, version=call.version, now=call.service.now(), field=AS_OF)
 
 
 def _etag(tag: str) -> str:

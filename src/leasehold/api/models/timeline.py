@@ -31,7 +31,7 @@ class CodedAnswer(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class RowsAnswer(TypedDict):
-    """The resources: `type` is a position in the `types`, `state` one in the `states`.
+    """The resources: `type` is a position in the `types`, `state` one in the `states`, -1 for a former one.
 
     `capacity` is by resource class, null where a resource has none. An `id` that is not identified is a word that stays
     the same for the project. `reason` is why a resource is disabled or was not drawn, for operators.
@@ -81,12 +81,25 @@ class BarLeasesAnswer(TypedDict):
     movable: list[int | None]
 
 
+@with_config(ConfigDict(extra="forbid"))
+class UnplacedAnswer(TypedDict):
+    """What leases were to have that had not begun at `as_of`; of which resources is not recorded.
+
+    `lease` is a position in the leases, `amount` at most how much of the type.
+    """
+
+    lease: list[int]
+    resource_type: list[str]
+    amount: list[int]
+
+
 TimelineAnswer = TypedDict(
     "TimelineAnswer",
     {
         "from": str,
         "to": str,
         "now": str,
+        "as_of": str | None,
         "cursor": str,
         "types": list[RowTypeAnswer],
         "states": list[str],
@@ -96,6 +109,7 @@ TimelineAnswer = TypedDict(
         "substitutes": list[int],
         "amounts": dict[str, list[int]],
         "leases": BarLeasesAnswer,
+        "unplaced": UnplacedAnswer,
         "next": str | None,
     },
 )
@@ -103,7 +117,7 @@ TimelineAnswer.__doc__ = """What resources do in a window.
 
 `cursor` is where GET /v1/events goes on after it. `substitutes` are the positions of bars that healing gave. `amounts`
 are what bars take of a resource, by resource class. `next` is the `marker` of the next page of rows, null after the
-last.
+last. With `as_of` it is the timeline as it was known at that moment.
 """
 
 

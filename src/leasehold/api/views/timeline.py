@@ -29,6 +29,7 @@ def show_timeline(found: Timeline, eyes: Eyes) -> TimelineAnswer:
         "from": found.window.start.isoformat(),
         "to": found.window.end.isoformat(),
         "now": found.now.isoformat(),
+        "as_of": None if found.as_of is None else found.as_of.isoformat(),
         "cursor": str(found.cursor),
         "types": [
             {
@@ -46,6 +47,11 @@ def show_timeline(found: Timeline, eyes: Eyes) -> TimelineAnswer:
         "substitutes": [place for place, bar in enumerate(found.bars) if bar.substitute],
         "amounts": _amounts(amounts),
         "leases": _leases(found.leases, eyes, begin),
+        "unplaced": {
+            "lease": [place for place, _ in found.unplaced],
+            "resource_type": [each.resource_type for _, each in found.unplaced],
+            "amount": [each.amount for _, each in found.unplaced],
+        },
         "next": found.next,
     }
 
@@ -57,7 +63,7 @@ def _rows(rows: Sequence[Row]) -> RowsAnswer:
         "id": [row.id for row in rows],
         "name": [row.name for row in rows],
         "type": [row.type for row in rows],
-        "state": [STATES.index(row.state) for row in rows],
+        "state": [NONE if row.state is None else STATES.index(row.state) for row in rows],
         "capacity": {name: [row.capacity.get(name) for row in rows] for name in classes},
         "properties": {name: _coded([row.values.get(name) for row in rows]) for name in names},
         "reason": _coded([row.reason for row in rows]),

@@ -35,11 +35,17 @@ def one_browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def browser(one_browser: Browser) -> Iterator[Browser]:
-    """Yield the browser without a session. After the test nothing may be in its log that the test did not want."""
+def browser(one_browser: Browser, service: Program) -> Iterator[Browser]:
+    """Yield the browser without a session. After the test nothing may be in its log that the test did not want.
+
+    It leaves the page before the service deletes what the page shows.
+    """
+    assert service
     one_browser.forget()
     yield one_browser
-    assert one_browser.logged() == []
+    logged = one_browser.logged()
+    one_browser.driver.get("about:blank")
+    assert logged == []
 
 
 @pytest.fixture(scope="module")

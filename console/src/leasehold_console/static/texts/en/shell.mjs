@@ -4,6 +4,7 @@ export default {
   skip: "Skip to the page",
   menu: "Pages",
   timeline: "Timeline",
+  leases: "Leases",
   zone: "Time zone",
   project: "Project",
   theme_system: "Theme: as the system",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leasehold.api.console.bodies import ApplicationCredential, Password, PastedToken, SignIn, Totp
 from leasehold.api.console.identity import AccessRule, Identity, Named, seal, unseal
 from leasehold.model.session import SECRET, digest_of, new_secret
 
@@ -69,3 +70,16 @@ def test_secrets_are_long_and_all_different() -> None:
     secrets = {new_secret() for _ in range(1000)}
     assert len(secrets) == 1000
     assert all(SECRET.fullmatch(secret) and len(base64.urlsafe_b64decode(f"{secret}=")) == 32 for secret in secrets)
+
+
+def test_what_a_page_sends_shows_no_secret() -> None:
+    password = Password(user="alice", password="hush-1", new_password="hush-2")
+    totp = Totp(receipt="hush-3", user_id="u", passcode="hush-4")
+    ways = [
+        SignIn(password=password),
+        SignIn(totp=totp),
+        SignIn(token=PastedToken(token="hush-5")),
+        SignIn(application_credential=ApplicationCredential(id="key", secret="hush-6")),
+    ]
+    assert "alice" in repr(ways)
+    assert "hush" not in repr(ways) + str(ways) + repr([way.way for way in ways])

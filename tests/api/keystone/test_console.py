@@ -120,11 +120,23 @@ def test_failed_sign_ins_are_limited(browser: Browser) -> None:
     assert browser.web.simulate_get("/v1/leases", headers={"X-Auth-Token": "x"}).status_code == 429
 
 
-def test_an_expired_password_has_a_sentence_of_its_own(browser: Browser, keystone: People) -> None:
+def test_an_expired_password_has_a_sentence_of_its_own_and_is_replaced(browser: Browser, keystone: People) -> None:
     keystone.people["alice"] = replace(keystone.people["alice"], expired=True)
     answer = browser.ask("POST", "session", ALICE)
     assert refused(answer) == (401, "leasehold.session.password_expired")
     assert "expired" in answer.json["error_message"]
+    short = {"password": {**ALICE["password"], "new_password": "short"}}
+    answer = browser.ask("POST", "session", short)
+    assert refused(answer) == (400, "leasehold.input.invalid")
+    assert "at least 7 characters" in answer.json["error_message"]
+    assert answer.json["field"] == "new_password"
+    assert signed_in(browser, {"password": {**ALICE["password"], "new_password": "wonder-land-10"}})
+    assert keystone.people["alice"].password == "wonder-land-10"
+    # A password that has not expired stays.
+    assert signed_in(
+        browser, {"password": {**ALICE["password"], "password": "wonder-land-10", "new_password": "another-one"}}
+    )
+    assert keystone.people["alice"].password == "wonder-land-10"
 
 
 @pytest.mark.parametrize("roles", [{}, {"demo": ("reader",)}], ids=["none", "one without a token"])

@@ -10,7 +10,7 @@ from leasehold.api.models.base import RequestModel
 from leasehold.model.errors import InvalidInputError
 
 Word = Annotated[str, Field(min_length=1, max_length=255)]
-Secret = Annotated[str, Field(min_length=1, max_length=4096, repr=False)]
+Secret = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class Body(RequestModel):
@@ -20,10 +20,14 @@ class Body(RequestModel):
 
 
 class Password(Body):
-    """A user's name, domain and password, and the id of the project to work in."""
+    """A user's name, domain and password, and the id of the project to work in.
+
+    `new_password` takes the place of the password if Keystone says that it has expired, and is not used otherwise.
+    """
 
     user: Word
-    password: Secret
+    password: Secret = Field(repr=False)
+    new_password: Secret | None = Field(default=None, repr=False)
     domain: Word | None = None
     project: Word | None = None
 
@@ -31,23 +35,23 @@ class Password(Body):
 class Totp(Body):
     """The second factor: a passcode, with the receipt of the first."""
 
-    receipt: Secret
+    receipt: Secret = Field(repr=False)
     user_id: Word
-    passcode: Secret
+    passcode: Secret = Field(repr=False)
     project: Word | None = None
 
 
 class PastedToken(Body):
     """A Keystone token that the person has."""
 
-    token: Secret
+    token: Secret = Field(repr=False)
     project: Word | None = None
 
 
 class ApplicationCredential(Body):
     """An application credential by its id, or by its name and its user."""
 
-    secret: Secret
+    secret: Secret = Field(repr=False)
     id: Word | None = None
     name: Word | None = None
     user: Word | None = None

@@ -54,8 +54,11 @@ SECONDS: Final = 10.0
 """For one call to Keystone."""
 MOST_TRIED: Final = 5
 """Projects that are tried for a person who has named none; Keystone lists some that it then refuses."""
-EXPIRED: Final = re.compile(r"password is expired", re.IGNORECASE)
-"""In Keystone's message about a password that has to be changed; no other mark tells it from a wrong one."""
+EXPIRED: Final = re.compile(r"password is expired\b.*?user: ([\w-]{1,255})", re.IGNORECASE | re.ASCII | re.DOTALL)
+"""Keystone's message about a password that has to be changed, with the user's id: no other mark tells it from a wrong
+one."""
+LONGEST_REASON: Final = 300
+"""In characters, of what Keystone says about a new password."""
 TOKEN: Final = re.compile(r"[!-~]{1,4096}", re.ASCII)
 WRONG: Final = "Keystone does not know this user with this password. Check the name, the domain and the password."
 NOT_VALID: Final = "The token is not valid: it is wrong, expired or revoked. Get a new one from Keystone."
@@ -111,12 +114,13 @@ class WithKeystone:
     def sign_in(self, way: Body) -> Admitted | SecondFactor:
         """Let Keystone decide."""
         if isinstance(way, Password):
-            method = v3.PasswordMethod(
-                username=way.user,
-                password=way.password,
-                user_domain_name=way.domain or self._settings.domain,
-            )
-            return self._by_factor([method], way.project)
+            try:
+                return self._by_password(way, way.password)
+            except PasswordExpiredError as error:
+                if way.new_password is None:
+                    raise
+                self._change_password(error.details["user_id"], way.password, way.new_password)
+                return self._by_password(way, way.new_password)
         if isinstance(way, Totp):
             self._check_token(way.receipt)
             methods = [v3.TOTPMethod(user_id=way.user_id, passcode=way.passcode), v3.ReceiptMethod(receipt=way.receipt)]
@@ -211,6 +215,22 @@ class WithKeystone:
         with _translated(wrong):
             found = v3.Auth(self._url, methods, include_catalog=False, **scope).get_auth_ref(self._session())
             return _issued(str(found.auth_token), found._data["token"])  # noqa: SLF001 - it shows no access rules.
+
+    def _by_password(self, way: Password, password: str) -> Admitted | SecondFactor:
+        domain = way.domain or self._settings.domain
+        method = v3.PasswordMethod(username=way.user, password=password, user_domain_name=domain)
+        return self._by_factor([method], way.project)
+
+    def _change_password(self, user_id: str, old: str, new: str) -> None:
+        """Replace an expired password, for which Keystone wants no token; raises InvalidInputError with its reason."""
+        place = f"{self._url}/users/{quote(user_id, safe='')}/password"
+        body = {"user": {"original_password": old, "password": new}}
+        with _translated(WRONG):
+            try:
+                self._session().post(place, json=body, authenticated=False, log=False)
+            except errors.BadRequest as error:
+                why = "".join(each for each in str(error.message) if each.isprintable())[:LONGEST_REASON]
+                raise InvalidInputError(f"Keystone refuses the new password: {why}", field="new_password") from None
 
     def _by_factor(self, methods: list[AuthMethod], project: str | None) -> Admitted | SecondFactor:
         try:
@@ -318,10 +338,10 @@ def _translated(wrong: str) -> Iterator[None]:
     except errors.MissingAuthMethods:
         raise
     except errors.Unauthorized as error:
-        if EXPIRED.search(str(error.message)):
-            raise PasswordExpiredError(
-                "Your password has expired. Change it, for instance with `openstack user password set`, and sign in."
-            ) from error
+        expired = EXPIRED.search(str(error.message))
+        if expired:
+            message = "Your password has expired. Choose a new one."
+            raise PasswordExpiredError(message, field="new_password", details={"user_id": expired[1]}) from error
         raise UnauthorizedError(wrong) from error
     except (errors.Forbidden, errors.NotFound, errors.BadRequest) as error:
         raise UnauthorizedError(wrong) from error

@@ -55,13 +55,28 @@ window.__violations = [];
 document.addEventListener("securitypolicyviolation", (event) =>
   window.__violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
+CANDIDATES = {
+    "button": "button, summary, input",
+    "checkbox": "input",
+    "combobox": "select, input",
+    "dialog": "dialog",
+    "heading": "h1, h2, h3, h4",
+    "link": "a",
+    "grid": "[role=grid]",
+    "row": "tr",
+    "rowheader": "th",
+    "table": "table",
+    "textbox": "input, textarea",
+}
+"""What may have a role without saying so: to compute the role of every element takes a second and more."""
 FIND = """
-const [role, name, within] = arguments;
+const [role, name, within, candidates] = arguments;
 const seen = (element) => element.checkVisibility({ visibilityProperty: true });
-return [...(within ?? document).querySelectorAll("*")].filter((element) =>
-  element.computedRole === role && seen(element) &&
-  (name === null || element.computedName.trim() === name || element.computedName.includes(name)))
-  .sort((one, other) => (other.computedName.trim() === name) - (one.computedName.trim() === name));
+const named = (element) => name === null || element.computedName.includes(name);
+const found = [...(within ?? document).querySelectorAll(candidates)].filter((element) =>
+  seen(element) && element.computedRole === role && named(element));
+return name === null ? found : found.sort((one, other) =>
+  (other.computedName.trim() === name) - (one.computedName.trim() === name));
 """
 SEND = """
 const [path, method, body, done] = arguments;
@@ -161,7 +176,8 @@ class Browser:
 
     def roles(self, role: str, name: str | None = None, within: WebElement | None = None) -> list[WebElement]:
         """Return the visible elements with this role, as a screen reader sees them; `name` is their name, or a part."""
-        found: list[WebElement] = self.driver.execute_script(FIND, role, name, within)
+        candidates = f"[role={role}], {CANDIDATES.get(role, '*')}"
+        found: list[WebElement] = self.driver.execute_script(FIND, role, name, within, candidates)
         return found
 
     def role(self, role: str, name: str | None = None, within: WebElement | None = None) -> WebElement:

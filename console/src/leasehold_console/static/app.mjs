@@ -23,13 +23,18 @@ const path = computed(() => route.value.path);
 /** Who works where: a page is opened anew for another one. */
 const identity = computed(() => (session.value ? `${session.value.user.id} ${session.value.project.id}` : ""));
 
-/** Opens the page of a path; the one that was open is closed. @param {string} at */
-async function open(at) {
+/** Closes the page that is open. */
+function close() {
   page.peek()?.close?.();
   batch(() => {
     page.value = undefined;
     pageKeys.value = [];
   });
+}
+
+/** Opens the page of a path; the one that was open is closed. @param {string} at */
+async function open(at) {
+  close();
   for (const entry of PAGES) {
     const found = match(entry.form, at);
     if (!found) continue;
@@ -68,10 +73,12 @@ async function begin() {
     return;
   }
   followSession();
-  // A page that is open stays when the session ends: the sign-in is over it, and what was typed is still there.
+  // A page that is open stays when the session ends by itself: the sign-in is over it, and what was typed is still
+  // there. It goes when somebody signs out.
   effect(() => {
     const at = path.value;
     if (known.value && identity.value) open(at).catch(reportError);
+    else if (!sessionEnded.peek()) close();
   });
   effect(() => {
     if (sessionEnded.value && session.peek()) fetchSession().catch(reportError);

@@ -44,8 +44,17 @@ export function dialog({ title, body, actions = nothing, close, submit, name = "
   </dialog>`;
 }
 
-/** @param {Element | undefined} element */
+/** Where the focus was before each dialog that is open. @type {(Element | null)[]} */
+const before = [];
+
+/** @param {Element | undefined} element undefined: the dialog is gone */
 function show(element) {
-  // Lit calls this before the element is in the document, where it cannot be shown yet.
-  if (element instanceof HTMLDialogElement) queueMicrotask(() => element.isConnected && !element.open && element.showModal());
+  if (element instanceof HTMLDialogElement) {
+    before.push(document.activeElement);
+    // Lit calls this before the element is in the document, where it cannot be shown yet.
+    queueMicrotask(() => element.isConnected && !element.open && element.showModal());
+    return;
+  }
+  const last = before.pop();
+  if (last instanceof HTMLElement && last.isConnected) queueMicrotask(() => last.focus({ preventScroll: true }));
 }

@@ -1,11 +1,14 @@
 // Small things that every page uses.
 
+import { curl } from "../core/command.mjs";
 import { html, nothing } from "../core/html.mjs";
 import { now, zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
 import { absolute, iso, parse, relative } from "../core/time.mjs";
 import shell from "../texts/en/shell.mjs";
 import { toast } from "./toast.mjs";
+
+export { curl, quoted } from "../core/command.mjs";
 
 const t = texts(shell);
 
@@ -73,20 +76,4 @@ export function how({ command, method, path, body }) {
     <div class="how-line"><span class="muted">${t("call")}</span>${copyButton(request, `${t("copy")}: ${t("call")}`)}
       <pre tabindex="0">${method} ${path}${body === undefined ? "" : `\n${JSON.stringify(body, null, 2)}`}</pre></div>
   </details>`;
-}
-
-/** @param {string} method @param {string} path @param {unknown} [body] */
-export function curl(method, path, body) {
-  const lines = [
-    `curl -X ${method} "$LEASEHOLD${path.replace(/^\/v1/, "")}"`,
-    `-H "X-Auth-Token: $OS_TOKEN"`,
-    `-H "OpenStack-API-Version: reservation 1.3"`,
-  ];
-  if (body !== undefined) lines.push(`-H "Content-Type: application/json"`, `-d ${quoted(JSON.stringify(body))}`);
-  return lines.join(" \\\n  ");
-}
-
-/** Text as one word of a shell. @param {string} text */
-export function quoted(text) {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,6 @@
 // All pages. A page is one line here, a file beside this one, texts in texts/en/ and styles in css/.
 
+import { match } from "../core/router.mjs";
 import { may } from "../core/session.mjs";
 import { texts } from "../core/texts.mjs";
 import shell from "../texts/en/shell.mjs";
@@ -8,7 +9,13 @@ const t = texts(shell);
 
 /** The first one is where the console begins. @type {readonly import("../core/page.mjs").Entry[]} */
 export const PAGES = [
+  { form: "timeline", load: () => import("./timeline.mjs"), nav: t("timeline"), key: "t" },
   { form: "leases", load: () => import("./leases.mjs"), nav: t("leases"), key: "l", when: () => may("blazar:leases:get") },
   { form: "leases/:id", load: () => import("./lease.mjs") },
   { form: "sign-ins", load: () => import("./signins.mjs") },
 ];
+
+/** Whether there is a page at a path. @param {string} path */
+export function leads(path) {
+  return PAGES.some((entry) => match(entry.form, path));
+}

@@ -1,0 +1,85 @@
+// Reads the picture: a window around what is shown, again when something happened, or when the view leaves the window.
+
+import { signal } from "../vendor/signals-core/signals-core.mjs";
+import { listen } from "../api/events.mjs";
+import { ApiError, send } from "../api/http.mjs";
+import { session } from "../core/session.mjs";
+import { modelOf } from "./model.mjs";
+import { covers, windowOf } from "./window.mjs";
+
+/** @typedef {import("./model.mjs").Model} Model */
+
+/** Others' leases write no events that we may see, so the picture is asked for as well; nothing is read if it is the same. */
+const ASK_EVERY = 30_000;
+const SETTLE = 250;
+
+/**
+ * @param {() => {view: {from: number, to: number}, type: string}} wanted
+ */
+export function reader(wanted) {
+  /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<{model: Model | null, error: ApiError | null, skew: number, more: boolean}>} */
+  const state = signal({ model: /** @type {Model | null} */ (null), error: /** @type {ApiError | null} */ (null), skew: 0, more: false });
+  let current = new AbortController();
+  let etag = "";
+  let read = { from: 0, to: 0, type: "" };
+
+  /** @param {boolean} person */
+  async function load(person) {
+    current.abort();
+    const { signal: mine } = (current = new AbortController());
+    const { view, type } = wanted();
+    const window = covers(read, view) && read.type === type ? read : { ...windowOf(view), type };
+    const same = window === read;
+    try {
+      const query = { from: iso(window.from), to: iso(window.to), resource_type: type };
+      /** @type {Record<string, string>} */
+      const headers = same && etag ? { "If-None-Match": etag } : {};
+      const answer = await send("GET", "v1/timeline", { query, headers, person, signal: mine });
+      if (answer.status === 304) {
+        state.value = { ...state.peek(), error: null };
+        return;
+      }
+      const { timeline } = await answer.json();
+      if (mine.aborted) return;
+      etag = answer.headers.get("ETag") ?? "";
+      read = window;
+      const model = modelOf(timeline);
+      state.value = { model, error: null, skew: model.now - Date.now() / 1000, more: timeline.next !== null };
+    } catch (error) {
+      if (mine.aborted) return;
+      if (!(error instanceof ApiError)) throw error;
+      state.value = { ...state.peek(), error };
+    }
+  }
+
+  const start = (person = false) => load(person).catch(reportError);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let waiting;
+  const soon = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(start, SETTLE);
+  };
+  const stop = listen(soon);
+  const timer = setInterval(() => document.visibilityState === "visible" && session.peek() && start(), ASK_EVERY);
+
+  return {
+    state,
+    reload: start,
+    /** Reads more if the view has left what was read. */
+    follow() {
+      const { view, type } = wanted();
+      if (!covers(read, view) || read.type !== type) start(true);
+    },
+    close() {
+      stop();
+      clearTimeout(waiting);
+      clearInterval(timer);
+      current.abort();
+    },
+  };
+}
+
+/** @param {number} moment */
+function iso(moment) {
+  return new Date(moment * 1000).toISOString().replace(/\.\d+Z$/, "Z");
+}

@@ -1,0 +1,460 @@
+// Draws the picture: rows, what is free, bars, the axis, now. One path for each colour, nothing made for each bar.
+
+import * as time from "../core/time.mjs";
+import { firstAbove, highest, lowest } from "./bars.mjs";
+import { hatching } from "./colours.mjs";
+import { drawHeat } from "./heat.mjs";
+import { HEADING, LANE } from "./layout.mjs";
+import { LOOKS } from "./model.mjs";
+import { perPixel, place, ticks } from "./scale.mjs";
+import { isShared } from "./steps.mjs";
+
+/** @typedef {import("./model.mjs").Model} Model */
+/** @typedef {import("./layout.mjs").Layout} Layout */
+
+export const AXIS = 44;
+/** From this height on rows have names; below the next one they are a heat map. */
+export const NAMED = 14;
+/** The width of the names on a phone. */
+export const NARROW = 108;
+export const HEATED = 2.5;
+const FONT = '12px "Inter Variable", system-ui, sans-serif';
+const SMALL = '11px "Inter Variable", system-ui, sans-serif';
+const BOLD = '600 12px "Inter Variable", system-ui, sans-serif';
+const HATCHED = new Set(["closed", "after", "broken", "offer"]);
+
+/**
+ * @typedef {object} Scene
+ * @property {Model} model
+ * @property {Layout} layout
+ * @property {import("./scale.mjs").Scale} scale
+ * @property {number} gutter the width of the names
+ * @property {number} height of the whole picture
+ * @property {number} scroll
+ * @property {number} now seconds
+ * @property {string} zone
+ * @property {(group: import("./layout.mjs").Group) => string} says what the heading of a group says
+ * @property {(row: number) => string} label the name of a row
+ * @property {(row: number) => string} remark what is said beside the name
+ */
+
+/** Rectangles of one colour, in an array that only grows. */
+class Rectangles {
+  data = new Float32Array(4096);
+  size = 0;
+
+  /** @param {number} x @param {number} y @param {number} width @param {number} height */
+  add(x, y, width, height) {
+    if (this.size + 4 > this.data.length) {
+      const more = new Float32Array(this.data.length * 2);
+      more.set(this.data);
+      this.data = more;
+    }
+    this.data[this.size++] = x;
+    this.data[this.size++] = y;
+    this.data[this.size++] = width;
+    this.data[this.size++] = height;
+  }
+
+  /** Makes them the path of a context. @param {CanvasRenderingContext2D} context @param {number} radius */
+  trace(context, radius) {
+    context.beginPath();
+    const { data, size } = this;
+    for (let at = 0; at < size; at += 4) {
+      const width = /** @type {number} */ (data[at + 2]);
+      if (radius && width > 3 * radius) context.roundRect(/** @type {number} */ (data[at]), /** @type {number} */ (data[at + 1]), width, /** @type {number} */ (data[at + 3]), radius);
+      else context.rect(/** @type {number} */ (data[at]), /** @type {number} */ (data[at + 1]), width, /** @type {number} */ (data[at + 3]));
+    }
+  }
+}
+
+export class Painter {
+  /** @param {HTMLCanvasElement} canvas */
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
+    this.ratio = 1;
+    this.free = new Rectangles();
+    this.unclean = new Rectangles();
+    this.closed = [new Rectangles(), new Rectangles()];
+    this.looks = LOOKS.map(() => new Rectangles());
+    this.steps = new Rectangles();
+    this.ownSteps = new Rectangles();
+    /** Widths of texts that were measured. @type {Map<string, number>} */
+    this.widths = new Map();
+  }
+
+  /** @param {import("./colours.mjs").Colours} colours @param {number} ratio pixels of the device for each of ours */
+  prepare(colours, ratio) {
+    this.colours = colours;
+    this.ratio = ratio;
+    this.hatch = hatching(this.context, colours.hatch, ratio, 1);
+    this.fine = hatching(this.context, colours.muted, ratio, -1);
+    this.widths.clear();
+  }
+
+  /** @param {string} text */
+  width(text) {
+    let width = this.widths.get(text);
+    if (width === undefined) {
+      if (this.widths.size > 20_000) this.widths.clear();
+      width = this.context.measureText(text).width;
+      this.widths.set(text, width);
+    }
+    return width;
+  }
+
+  /** @param {Scene} scene */
+  draw(scene) {
+    const { context, colours, ratio } = this;
+    if (!colours) return;
+    const { scale, gutter, height } = scene;
+    const whole = gutter + scale.width;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = colours.row;
+    context.fillRect(0, 0, whole, height);
+    context.save();
+    context.beginPath();
+    context.rect(0, AXIS, whole, height - AXIS);
+    context.clip();
+    if (scene.layout.rowHeight < HEATED) {
+      drawHeat(this, scene);
+      this.nowLine(scene);
+    } else this.rows(scene);
+    context.restore();
+    this.axis(scene);
+  }
+
+  /** @param {Scene} scene */
+  rows(scene) {
+    const { layout, scroll, height } = scene;
+    this.clear();
+    const first = Math.max(0, firstAbove(layout.top, 0, layout.count + 1, scroll) - 1);
+    let last = first;
+    for (; last < layout.count && /** @type {number} */ (layout.top[last]) < scroll + height - AXIS; last += 1) {
+      const row = /** @type {number} */ (layout.row[last]);
+      if (row >= 0) this.collect(scene, row, AXIS + /** @type {number} */ (layout.top[last]) - scroll, /** @type {number} */ (layout.top[last + 1]) - /** @type {number} */ (layout.top[last]));
+    }
+    this.paint(scene);
+    if (layout.rowHeight >= NAMED) this.names(scene, first, last);
+    this.nowLine(scene);
+    this.gutter(scene, first, last);
+  }
+
+  clear() {
+    this.free.size = this.unclean.size = this.steps.size = this.ownSteps.size = 0;
+    for (const each of this.closed) each.size = 0;
+    for (const each of this.looks) each.size = 0;
+  }
+
+  /** Collects the rectangles of one row. @param {Scene} scene @param {number} row @param {number} y @param {number} rowHeight */
+  collect(scene, row, y, rowHeight) {
+    const { model, scale, now, layout, gutter } = scene;
+    const { bars } = model;
+    const pad = rowHeight >= NAMED ? 2 : rowHeight > 5 ? 1 : 0;
+    const top = y + pad;
+    const tall = Math.max(1, rowHeight - 2 * pad);
+    const cleaning = model.cleaning[row] ?? 0;
+    const low = lowest(bars, row, scale.from - cleaning);
+    const high = highest(bars, row, scale.to + cleaning);
+    const lanes = layout.open.get(row);
+    const shared = isShared(model.steps, row);
+    const zero = gutter;
+    const pixels = scale.width / (scale.to - scale.from);
+    const base = bars.first[row] ?? 0;
+    const closed = model.closed[row] ?? 0;
+    let freeFrom = Math.max(scale.from, now);
+    let mergedEnd = -1;
+    let mergedLook = -1;
+    const end = Math.min(scale.to, model.to);
+    for (let bar = low; bar < high; bar += 1) {
+      const start = /** @type {number} */ (bars.start[bar]);
+      const stop = /** @type {number} */ (bars.end[bar]);
+      if (!shared || lanes) {
+        if (!shared && start - cleaning > freeFrom) this.available(closed, zero + (freeFrom - scale.from) * pixels, zero + (Math.min(start - cleaning, end) - scale.from) * pixels, top, tall);
+        if (!shared && cleaning * pixels >= 2 && stop + cleaning > now && stop < end) this.unclean.add(zero + (Math.max(stop, now) - scale.from) * pixels, top, (stop + cleaning - Math.max(stop, now)) * pixels, tall);
+        freeFrom = Math.max(freeFrom, stop + cleaning);
+      }
+      if (stop <= scale.from || start >= scale.to || (shared && !lanes && /** @type {number} */ (model.amountOf[bar]) >= 0)) continue;
+      const look = /** @type {number} */ (model.looks[bar]);
+      const x0 = zero + Math.max(-4, (start - scale.from) * pixels);
+      const x1 = zero + Math.min(scale.width + 4, (stop - scale.from) * pixels);
+      const target = /** @type {Rectangles} */ (this.looks[look]);
+      if (lanes) {
+        const lane = /** @type {number} */ (lanes.of[bar - base]);
+        target.add(x0, y + 1 + lane * LANE, Math.max(1, x1 - x0 - 0.5), LANE - 2);
+      } else if (mergedLook === look && x0 - mergedEnd < 0.5) {
+        // Bars closer than half a pixel are one.
+        target.data[target.size - 2] = Math.max(/** @type {number} */ (target.data[target.size - 2]), x1 - /** @type {number} */ (target.data[target.size - 4]));
+      } else target.add(x0, top, Math.max(0.75, x1 - x0 - (rowHeight >= NAMED ? 1 : 0)), tall);
+      mergedEnd = x1;
+      mergedLook = look;
+    }
+    if (shared && !lanes) this.silhouette(scene, row, top, tall);
+    else if (!shared && freeFrom < end) this.available(closed, zero + (freeFrom - scale.from) * pixels, zero + (end - scale.from) * pixels, top, tall);
+  }
+
+  /** What no bar takes: free, or of a host that is not to be had. @param {number} closed @param {number} x0 @param {number} x1 @param {number} y @param {number} tall */
+  available(closed, x0, x1, y, tall) {
+    if (x1 > x0) (closed ? /** @type {Rectangles} */ (this.closed[closed - 1]) : this.free).add(x0, y, x1 - x0, tall);
+  }
+
+  /** How much of a shared row is used: steps from below, what is free above them. @param {Scene} scene @param {number} row @param {number} top @param {number} tall */
+  silhouette(scene, row, top, tall) {
+    const { model, scale, gutter, now } = scene;
+    const { steps } = model;
+    const low = /** @type {number} */ (steps.first[row]);
+    const high = /** @type {number} */ (steps.first[row + 1]);
+    const closed = model.closed[row] ?? 0;
+    const pixels = scale.width / (scale.to - scale.from);
+    const end = Math.min(scale.to, model.to);
+    let at = Math.max(low - 1, firstAbove(steps.time, low, high, scale.from) - 1);
+    for (let from = scale.from; at < high; at += 1) {
+      const until = at + 1 < high ? /** @type {number} */ (steps.time[at + 1]) : Infinity;
+      const share = at < low ? 0 : /** @type {number} */ (steps.share[at]);
+      const to = Math.min(end, until);
+      if (to > from) {
+        const x0 = gutter + (from - scale.from) * pixels;
+        const x1 = gutter + (to - scale.from) * pixels;
+        const parts = at < low ? 0 : /** @type {number} */ (steps.parts[at]) * tall;
+        const own = at < low ? 0 : /** @type {number} */ (steps.own[at]) * tall;
+        // Mine stand at the bottom, what others use on top of them.
+        if (own > 0) this.ownSteps.add(x0, top + tall - own, x1 - x0, own);
+        if (parts > own) this.steps.add(x0, top + tall - parts, x1 - x0, parts - own);
+        const later = Math.max(from, now);
+        if (share < 1 && to > later) this.available(closed, gutter + (later - scale.from) * pixels, x1, top, tall * (1 - share));
+      }
+      from = Math.max(from, to);
+      if (until >= end) break;
+    }
+  }
+
+  /** Fills what was collected. @param {Scene} scene */
+  paint(scene) {
+    const { context } = this;
+    const colours = /** @type {import("./colours.mjs").Colours} */ (this.colours);
+    const radius = scene.layout.rowHeight >= NAMED ? 3 : 0;
+    this.past(scene);
+    this.fill(this.free, colours.free, radius, false);
+    this.fill(this.unclean, colours.row, 0, false, this.fine);
+    this.fill(/** @type {Rectangles} */ (this.closed[0]), colours.broken, radius, true);
+    this.fill(/** @type {Rectangles} */ (this.closed[1]), colours.closed, radius, true);
+    this.grid(scene);
+    this.fill(this.steps, colours.taken, 0, false);
+    this.fill(this.ownSteps, colours.mine, 0, false);
+    for (const [number, look] of LOOKS.entries()) {
+      const colour = look === "offer" ? colours.project : colours[look];
+      this.fill(/** @type {Rectangles} */ (this.looks[number]), colour, radius, HATCHED.has(look));
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** @param {Rectangles} shapes @param {string} colour @param {number} radius @param {boolean} hatched @param {CanvasPattern} [pattern] */
+  fill(shapes, colour, radius, hatched, pattern = this.hatch) {
+    if (!shapes.size) return;
+    shapes.trace(this.context, radius);
+    this.context.fillStyle = colour;
+    this.context.fill();
+    if ((hatched || pattern !== this.hatch) && pattern) {
+      this.context.fillStyle = pattern;
+      this.context.fill();
+    }
+  }
+
+  /** @param {Scene} scene */
+  past({ scale, now, gutter, height }) {
+    const x = Math.min(scale.width, place(scale, now));
+    if (x <= 0 || !this.colours) return;
+    this.context.fillStyle = this.colours.past;
+    this.context.fillRect(gutter, AXIS, x, height - AXIS);
+  }
+
+  /** @param {Scene} scene */
+  grid(scene) {
+    const { context, colours } = this;
+    const { gutter, height } = scene;
+    if (!colours) return;
+    context.beginPath();
+    this.marks(scene, (x) => context.rect(gutter + Math.round(x), AXIS, 1, height));
+    context.fillStyle = colours.grid;
+    context.globalAlpha = 0.55;
+    context.fill();
+    context.globalAlpha = 1;
+  }
+
+  /** Calls a function for each mark of the axis. @param {Scene} scene @param {(x: number, moment: number) => void} mark */
+  marks({ scale, zone }, mark) {
+    const { step } = ticks(scale);
+    const day = 86400;
+    // Midnights of the zone, and steps from each: a change of the clocks moves no mark to another name.
+    let midnight = time.dayStart(scale.from * 1000, zone) / 1000;
+    if (step > day) midnight -= ((Math.round(midnight / day) - 4) % (step / day)) * day;
+    for (let guard = 0; guard < 800 && midnight < scale.to; guard += 1) {
+      const next = time.dayStart((midnight + Math.max(day, step) + 7200) * 1000, zone) / 1000;
+      for (let moment = midnight; moment < (step > day ? midnight + 1 : next) && moment < scale.to; moment += step) {
+        if (moment >= scale.from) mark(place(scale, moment), moment);
+      }
+      midnight = next;
+    }
+  }
+
+  /** @param {Scene} scene */
+  nowLine({ scale, now, gutter, height }) {
+    const x = place(scale, now);
+    if (x < 0 || x > scale.width || !this.colours) return;
+    this.context.fillStyle = this.colours.now;
+    this.context.fillRect(gutter + Math.round(x) - 0.5, AXIS, 1.5, height - AXIS);
+  }
+
+  /** Names on the bars where they fit. @param {Scene} scene @param {number} first @param {number} last */
+  names(scene, first, last) {
+    const { context, colours } = this;
+    const { model, layout, scale, scroll, gutter } = scene;
+    if (!colours) return;
+    const { bars } = model;
+    const mine = LOOKS.indexOf("mine");
+    const project = LOOKS.indexOf("project");
+    const pixels = scale.width / (scale.to - scale.from);
+    context.font = SMALL;
+    context.textBaseline = "middle";
+    for (let line = first; line < last; line += 1) {
+      const row = /** @type {number} */ (layout.row[line]);
+      if (row < 0) continue;
+      const lanes = layout.open.get(row);
+      const parted = isShared(model.steps, row) && !lanes;
+      const y = AXIS + /** @type {number} */ (layout.top[line]) - scroll;
+      const middle = y + (/** @type {number} */ (layout.top[line + 1]) - /** @type {number} */ (layout.top[line])) / 2 + 0.5;
+      const base = /** @type {number} */ (bars.first[row]);
+      const high = highest(bars, row, scale.to);
+      for (let bar = lowest(bars, row, scale.from); bar < high; bar += 1) {
+        const lease = /** @type {number} */ (model.leaseOf[bar]);
+        if (lease < 0 || (parted && /** @type {number} */ (model.amountOf[bar]) >= 0)) continue;
+        const x0 = Math.max(0, (/** @type {number} */ (bars.start[bar]) - scale.from) * pixels);
+        const x1 = Math.min(scale.width, (/** @type {number} */ (bars.end[bar]) - scale.from) * pixels);
+        if (x1 - x0 < 24) continue;
+        const name = model.leases[lease]?.name;
+        if (!name || this.width(name) > x1 - x0 - 10) continue;
+        const look = model.looks[bar];
+        context.fillStyle = look === mine ? colours["mine-text"] : look === project ? colours["project-text"] : colours["taken-text"];
+        context.fillText(name, gutter + x0 + 6, lanes ? y + /** @type {number} */ (lanes.of[bar - base]) * LANE + LANE / 2 : middle);
+      }
+    }
+  }
+
+  /** Names of rows and headings of groups. @param {Scene} scene @param {number} first @param {number} last */
+  gutter(scene, first, last) {
+    const { context, colours } = this;
+    const { model, layout, scale, scroll, gutter, height } = scene;
+    if (!colours) return;
+    context.fillStyle = colours.surface;
+    context.fillRect(0, AXIS, gutter, height - AXIS);
+    context.textBaseline = "middle";
+    for (let line = first; line < last; line += 1) {
+      const row = /** @type {number} */ (layout.row[line]);
+      const y = AXIS + /** @type {number} */ (layout.top[line]) - scroll;
+      const tall = /** @type {number} */ (layout.top[line + 1]) - /** @type {number} */ (layout.top[line]);
+      if (row < 0) {
+        const group = layout.groups[-1 - row];
+        context.fillStyle = colours.surface;
+        context.fillRect(0, y, gutter + scale.width, tall);
+        context.fillStyle = colours.border;
+        context.fillRect(0, y + tall - 1, gutter + scale.width, 1);
+        if (!group) continue;
+        context.font = BOLD;
+        context.fillStyle = colours.text;
+        const says = scene.says(group);
+        context.fillText(group.name || "–", 12, y + HEADING / 2 + 1);
+        const wide = context.measureText(group.name || "–").width;
+        context.font = SMALL;
+        context.fillStyle = colours.muted;
+        context.fillText(says, 12 + wide + 10, y + HEADING / 2 + 1);
+      } else if (tall >= NAMED) {
+        const closed = model.closed[row];
+        context.font = FONT;
+        const remark = gutter > NARROW || closed ? scene.remark(row) : "";
+        const room = gutter - 20 - (remark ? this.width(remark) + 6 : 0);
+        context.fillStyle = closed ? colours.muted : colours.text;
+        context.fillText(this.cut(scene.label(row), room), 12, y + Math.min(tall, layout.rowHeight) / 2 + 0.5);
+        if (remark) {
+          context.fillStyle = colours.muted;
+          context.fillText(remark, gutter - 8 - this.width(remark), y + Math.min(tall, layout.rowHeight) / 2 + 0.5);
+        }
+      }
+    }
+    context.fillStyle = colours.border;
+    context.fillRect(gutter - 1, AXIS, 1, height - AXIS);
+  }
+
+  /** As much of a text as has room. @param {string} text @param {number} room */
+  cut(text, room) {
+    if (this.width(text) <= room) return text;
+    let length = text.length - 1;
+    while (length > 1 && this.width(`${text.slice(0, length)}…`) > room) length -= 1;
+    return `${text.slice(0, length)}…`;
+  }
+
+  /** @param {Scene} scene */
+  axis(scene) {
+    const { context, colours } = this;
+    const { scale, gutter, zone, now } = scene;
+    if (!colours) return;
+    const whole = gutter + scale.width;
+    const { label, above } = ticks(scale);
+    const write = label === "clock" ? time.clock : label === "weekday" ? time.weekday : time.day;
+    context.fillStyle = colours.surface;
+    context.fillRect(0, 0, whole, AXIS);
+    context.textBaseline = "middle";
+    context.font = SMALL;
+    context.fillStyle = colours.muted;
+    this.marks(scene, (x, moment) => {
+      if (x > scale.width - 20) return;
+      context.fillStyle = colours.border;
+      context.fillRect(gutter + Math.round(x), AXIS - 8, 1, 8);
+      context.fillStyle = colours.muted;
+      context.fillText(write(moment * 1000, zone), gutter + Math.round(x) + 4, AXIS - 12);
+    });
+    context.font = BOLD;
+    context.fillStyle = colours.text;
+    this.over(scene, above, (x, text) => context.fillText(text, gutter + x + 4, 14));
+    const x = place(scale, now);
+    if (x >= 0 && x <= scale.width) {
+      context.fillStyle = colours.now;
+      context.beginPath();
+      context.roundRect(gutter + x - 2.5, AXIS - 7, 5, 7, 2);
+      context.fill();
+    }
+    context.fillStyle = colours.border;
+    context.fillRect(0, AXIS - 1, whole, 1);
+    context.fillStyle = colours.surface;
+    context.fillRect(0, 0, gutter - 1, AXIS - 1);
+    context.fillStyle = colours.border;
+    context.fillRect(gutter - 1, 0, 1, AXIS);
+    context.font = SMALL;
+    context.fillStyle = colours.muted;
+    context.fillText(zone === "UTC" ? "UTC" : time.offset(zone, scale.from * 1000), 12, AXIS - 12);
+  }
+
+  /** The days or months above the marks; the first one stays in sight. @param {Scene} scene @param {"day" | "month"} unit @param {(x: number, text: string) => void} write */
+  over({ scale, zone }, unit, write) {
+    const name = unit === "day" ? /** @param {number} moment */ (moment) => `${time.weekday(moment, zone).split(" ")[0]} ${time.day(moment, zone)}` : /** @param {number} moment */ (moment) => time.month(moment, zone);
+    const room = unit === "day" ? 84 : 120;
+    const width = perPixel(scale);
+    let at = time.dayStart(scale.from * 1000, zone) / 1000;
+    let free = 0;
+    let last = "";
+    for (let guard = 0; guard < 200 && at < scale.to; guard += 1) {
+      const text = name(Math.max(at, scale.from) * 1000);
+      const next = time.dayStart((at + 86400 + 7200) * 1000, zone) / 1000;
+      if (text !== last) {
+        const x = Math.max(0, (at - scale.from) / width);
+        const following = unit === "day" ? (next - scale.from) / width : Infinity;
+        if (x >= free && following - x >= room * 0.6) {
+          write(x, text);
+          free = x + room;
+        }
+        last = text;
+      }
+      at = next;
+    }
+  }
+}

@@ -1,0 +1,338 @@
+// Pointer, wheel and keys of the picture.
+
+import { segmentAt } from "./bars.mjs";
+import { draftOf, extensionOf, isFree } from "./draft.mjs";
+import { AXIS } from "./draw.mjs";
+import { rowFrom } from "./layout.mjs";
+import { panned, perPixel, place, snap, zoomed } from "./scale.mjs";
+import { isShared } from "./steps.mjs";
+
+const EDGE = 6;
+const STILL = 4;
+const OWN = new Set(["mine", "project"]);
+
+/**
+ * What the pointer does while it is down.
+ * @typedef {{x: number, y: number, moved: boolean, touch: boolean} & (
+ *   {kind: "pan", view: {from: number, to: number}} |
+ *   {kind: "draft", row: number, anchor: number, draft: import("./draft.mjs").Draft | null} |
+ *   {kind: "extend", lease: number, row: number, end: number})} Grip
+ */
+
+export class Input {
+  /** @param {import("./element.mjs").TimelineElement} element */
+  constructor(element) {
+    this.element = element;
+    /** @type {Grip | null} */
+    this.grip = null;
+  }
+
+  begin() {
+    const { canvas, grid } = this.element;
+    canvas.addEventListener("pointerdown", (event) => this.down(event));
+    canvas.addEventListener("pointermove", (event) => this.move(event));
+    canvas.addEventListener("pointerup", (event) => this.up(event));
+    canvas.addEventListener("pointercancel", () => this.drop());
+    canvas.addEventListener("pointerleave", () => this.hover(null));
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    grid.addEventListener("keydown", (event) => this.key(event));
+    grid.addEventListener("focus", () => this.enter());
+    grid.addEventListener("blur", () => this.byKeys(true));
+  }
+
+  /** The part of a row at a moment, within what is known. @param {number} row @param {number} time */
+  segmentOf(row, time) {
+    const given = /** @type {import("./element.mjs").State} */ (this.element.given);
+    const { model } = given;
+    const segment = segmentAt(model.bars, row, time, model.cleaning[row] ?? 0);
+    return { ...segment, start: Math.max(segment.start, model.from), end: Math.min(segment.end, model.to) };
+  }
+
+  // ------------------------------------------------------------ pointer
+
+  /** @param {PointerEvent | WheelEvent} event */
+  point(event) {
+    const box = this.element.canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  /** The lease whose end is under the pointer, or -1. @param {number} x @param {number} row */
+  edgeAt(x, row) {
+    const { given, scale, gutter } = this.element;
+    if (!given?.draws || row < 0) return -1;
+    const reach = EDGE * perPixel(scale);
+    const time = scale.from + (x - gutter) * perPixel(scale);
+    for (const near of [time - reach, time, time - reach / 2]) {
+      const { bar } = segmentAt(given.model.bars, row, near, 0);
+      const lease = bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[bar]);
+      const found = given.model.leases[lease];
+      if (!found || given.model.kinds[bar] !== "lease" || !OWN.has(found.whose) || found.end === null) continue;
+      if (Math.abs(place(scale, found.end) + gutter - x) <= EDGE && found.end > given.now) return lease;
+    }
+    return -1;
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    const { element } = this;
+    const { given } = element;
+    if (!given || (event.button !== 0 && event.button !== 1)) return;
+    const { x, y } = this.point(event);
+    const { row, time, axis, names } = element.at(x, y);
+    const touch = event.pointerType === "touch";
+    const base = { x, y, moved: false, touch };
+    element.canvas.setPointerCapture(event.pointerId);
+    const pan = axis || names || event.button === 1 || event.shiftKey || touch || row < 0;
+    const edge = pan ? -1 : this.edgeAt(x, row);
+    if (edge >= 0) this.grip = { ...base, kind: "extend", lease: edge, row, end: given.model.leases[edge]?.end ?? time };
+    else if (!pan && given.draws && isFree(given.model, row, time, given.now)) this.grip = { ...base, kind: "draft", row, anchor: time, draft: null };
+    else this.grip = { ...base, kind: "pan", view: { ...element.view } };
+    this.hover(null);
+    event.preventDefault();
+    this.byKeys(false);
+    element.grid.focus({ preventScroll: true });
+  }
+
+  /** @param {boolean} used whether it was the keyboard that was used */
+  byKeys(used) {
+    this.element.byKeys = used;
+    this.element.grid.classList.toggle("tl-by-keys", used);
+    this.element.schedule();
+  }
+
+  /** @param {PointerEvent} event */
+  move(event) {
+    const { element, grip } = this;
+    const { x, y } = this.point(event);
+    if (!grip) return this.hover({ x, y });
+    if (Math.hypot(x - grip.x, y - grip.y) > STILL) grip.moved = true;
+    if (!grip.moved || !element.given) return;
+    const { model, now } = element.given;
+    if (grip.kind === "pan") {
+      element.show(panned({ ...grip.view, width: element.scale.width }, grip.x - x));
+      if (grip.touch) element.scroller.scrollTop -= event.movementY;
+      return;
+    }
+    const { time } = element.at(x, y);
+    const step = snap(element.scale);
+    if (grip.kind === "draft") {
+      grip.draft = draftOf(model, element.rowsBetween(Math.max(AXIS, grip.y), Math.max(AXIS, y)), grip.anchor, time, step, now);
+      this.showDraft(grip.draft, x, y);
+    } else {
+      const { end, stop } = extensionOf(model, grip.lease, time, step, now);
+      grip.end = end;
+      this.showEnd(grip, stop, x, y);
+    }
+  }
+
+  /** @param {PointerEvent} event */
+  up(event) {
+    const { element, grip } = this;
+    const { given } = element;
+    this.drop();
+    if (!grip || !given) return;
+    const { x, y } = this.point(event);
+    const { row, time, axis, names } = element.at(x, y);
+    if (grip.moved) {
+      if (grip.kind === "draft" && grip.draft?.rows.length) given.drafted(grip.draft);
+      if (grip.kind === "extend") given.extended(grip.lease, grip.end);
+      return;
+    }
+    if (axis || row < 0) return;
+    if (names) {
+      if (isShared(given.model.steps, row)) given.toggled(row);
+      return;
+    }
+    element.focusAt(row, time);
+    const { bar } = this.segmentOf(row, time);
+    const lease = bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[bar]);
+    if (lease >= 0) given.chosen(lease);
+    else if (isShared(given.model.steps, row)) given.toggled(row);
+    else if (given.draws && (grip.touch || event.detail === 2) && isFree(given.model, row, time, given.now)) this.propose(row, time);
+  }
+
+  drop() {
+    this.grip = null;
+    const { draft, draftText } = this.element;
+    draft.hidden = draftText.hidden = true;
+  }
+
+  /** A lease of a usual length from a moment on. @param {number} row @param {number} time */
+  propose(row, time) {
+    const { element } = this;
+    if (!element.given) return;
+    const { model, now } = element.given;
+    const step = snap(element.scale);
+    element.given.drafted(draftOf(model, [row], time, Math.floor(time / step) * step + 4 * step, step, now));
+  }
+
+  /** @param {import("./draft.mjs").Draft} draft @param {number} x @param {number} y */
+  showDraft(draft, x, y) {
+    const { element } = this;
+    const boxes = draft.rows.map((row) => element.box(row)).filter((box) => box !== null);
+    element.draft.hidden = element.draftText.hidden = !boxes.length;
+    if (!boxes.length) return;
+    const top = Math.min(...boxes.map((box) => box.top));
+    const bottom = Math.max(...boxes.map((box) => box.top + box.height));
+    this.hold(draft.start, draft.end, top, bottom, draft.stop !== null, element.given?.describeDraft(draft) ?? "", x, y);
+  }
+
+  /** @param {Extract<Grip, {kind: "extend"}>} grip @param {import("./draft.mjs").Stop | null} stop @param {number} x @param {number} y */
+  showEnd(grip, stop, x, y) {
+    const { element } = this;
+    const box = element.box(grip.row);
+    const lease = element.given?.model.leases[grip.lease];
+    if (!box || !lease || lease.end === null) return;
+    element.draft.hidden = element.draftText.hidden = false;
+    const text = element.given?.describeEnd(grip.lease, grip.end, stop) ?? "";
+    this.hold(Math.min(lease.end, grip.end), Math.max(lease.end, grip.end), box.top, box.top + box.height, stop !== null, text, x, y);
+  }
+
+  /** @param {number} start @param {number} end @param {number} top @param {number} bottom @param {boolean} stopped @param {string} text @param {number} x @param {number} y */
+  hold(start, end, top, bottom, stopped, text, x, y) {
+    const { element } = this;
+    const { scale, gutter, draft, draftText, size } = element;
+    const x0 = gutter + place(scale, start);
+    const x1 = gutter + place(scale, end);
+    element.put(draft, x0, top, Math.max(2, x1 - x0), bottom - top);
+    draft.classList.toggle("stopped", stopped);
+    draftText.textContent = text;
+    draftText.classList.toggle("stopped", stopped);
+    element.put(draftText, Math.max(8, Math.min(size.width - draftText.offsetWidth - 8, x + 12)), y + 56 > size.height ? y - 50 : y + 18);
+  }
+
+  /** @param {{x: number, y: number} | null} point */
+  hover(point) {
+    const { element } = this;
+    const { tip, canvas, given, size } = element;
+    tip.hidden = true;
+    if (!point || !given) return;
+    const { row, time, axis, names } = element.at(point.x, point.y);
+    if (axis || row < 0 || (names && !isShared(given.model.steps, row))) {
+      canvas.style.cursor = axis ? "ew-resize" : "default";
+      return;
+    }
+    const segment = this.segmentOf(row, time);
+    const free = given.draws && isFree(given.model, row, time, given.now);
+    const lease = segment.bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[segment.bar]);
+    canvas.style.cursor = names || lease >= 0 ? "pointer" : free ? "crosshair" : "grab";
+    if (this.edgeAt(point.x, row) >= 0) canvas.style.cursor = "ew-resize";
+    tip.textContent = `${given.name(row)}\n${given.describe(row, segment)}`;
+    tip.hidden = false;
+    const { offsetWidth: width, offsetHeight: height } = tip;
+    element.put(tip, Math.max(4, Math.min(size.width - width - 8, point.x + 14)), point.y + height + 24 > size.height ? point.y - height - 10 : point.y + 18);
+  }
+
+  /** @param {WheelEvent} event */
+  wheel(event) {
+    const { element } = this;
+    const { x, y } = this.point(event);
+    const unit = event.deltaMode === 1 ? 16 : 1;
+    this.hover(null);
+    if (event.ctrlKey || event.metaKey || y < AXIS) {
+      event.preventDefault();
+      element.show(zoomed(element.scale, Math.exp(event.deltaY * unit * (event.ctrlKey ? 0.006 : 0.002)), Math.max(0, x - element.gutter)));
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      element.show(panned(element.scale, (event.deltaX || event.deltaY) * unit));
+    }
+  }
+
+  // ------------------------------------------------------------ keys
+
+  /** The keyboard comes in: to where it was, or to the first row in sight. */
+  enter() {
+    const { element } = this;
+    const { given } = element;
+    if (given && element.byKeys && element.segment() === null) {
+      const rows = element.rowsBetween(AXIS + 1, element.size.height);
+      const first = rows[0];
+      if (first !== undefined) element.focusAt(first, Math.max(element.view.from, Math.min(given.now, element.view.to)));
+    }
+    element.schedule();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.key === "Shift" || event.key === "Tab") return;
+    this.byKeys(true);
+    if (this.element.segment() === null) this.enter();
+    else if (!this.step(event.key) && !this.act(event.key)) return;
+    event.preventDefault();
+  }
+
+  /** Goes elsewhere; says whether the key means that. @param {string} key */
+  step(key) {
+    const { element } = this;
+    const { given, cursor } = element;
+    const segment = element.segment();
+    if (!given || !segment) return false;
+    const box = element.box(cursor.row);
+    const span = element.view.to - element.view.from;
+    const page = Math.max(1, Math.floor((element.size.height - AXIS) / Math.max(1, given.layout.rowHeight)) - 1);
+    /** @type {Record<string, () => void>} */
+    const ways = {
+      ArrowRight: () => this.beside(segment.end, 1),
+      ArrowLeft: () => this.beside(segment.start - 1, -1),
+      ArrowDown: () => this.line(box?.line ?? 0, 1),
+      ArrowUp: () => this.line(box?.line ?? 0, -1),
+      PageDown: () => this.line(box?.line ?? 0, page),
+      PageUp: () => this.line(box?.line ?? 0, -page),
+      Home: () => element.focusAt(cursor.row, given.now),
+      End: () => element.focusAt(cursor.row, element.view.to - 1),
+      "+": () => element.show(zoomed(element.scale, 0.5, place(element.scale, cursor.time))),
+      "-": () => element.show(zoomed(element.scale, 2, place(element.scale, cursor.time))),
+      "[": () => element.show({ from: element.view.from - Math.round(span / 2), to: element.view.to - Math.round(span / 2) }),
+      "]": () => element.show({ from: element.view.from + Math.round(span / 2), to: element.view.to + Math.round(span / 2) }),
+    };
+    ways[key]?.();
+    return key in ways;
+  }
+
+  /** To the part of the row beside this one; what is only cleaning is passed over. @param {number} time @param {1 | -1} way */
+  beside(time, way) {
+    const { element } = this;
+    const given = /** @type {import("./element.mjs").State} */ (element.given);
+    let at = time;
+    for (let guard = 0; guard < 4; guard += 1) {
+      if (at < given.model.from || at >= given.model.to) return;
+      const segment = this.segmentOf(element.cursor.row, at);
+      if (segment.kind !== "cleaning") break;
+      at = way > 0 ? segment.end : segment.start - 1;
+    }
+    element.focusAt(element.cursor.row, at);
+  }
+
+  /** @param {number} line @param {number} by */
+  line(line, by) {
+    const { element } = this;
+    const { layout } = /** @type {import("./element.mjs").State} */ (element.given);
+    const row = layout.row[rowFrom(layout, line, by)];
+    if (row !== undefined && row >= 0) element.focusAt(row, element.cursor.time);
+  }
+
+  /** Does something with what the keyboard is on; says whether the key means that. @param {string} key */
+  act(key) {
+    const { element } = this;
+    const { given, cursor } = element;
+    const segment = element.segment();
+    if (!given || !segment) return false;
+    const lease = segment.bar < 0 ? -1 : /** @type {number} */ (given.model.leaseOf[segment.bar]);
+    if (key === "Enter" || key === " ") {
+      const from = Math.max(segment.start, given.now + 1);
+      if (lease >= 0) given.chosen(lease);
+      else if (isShared(given.model.steps, cursor.row)) given.toggled(cursor.row);
+      else if (given.draws && isFree(given.model, cursor.row, Math.max(cursor.time, from), given.now)) this.propose(cursor.row, Math.max(cursor.time, from));
+      return true;
+    }
+    if (key === "e" && lease >= 0 && OWN.has(given.model.leases[lease]?.whose ?? "")) {
+      given.extended(lease, null);
+      return true;
+    }
+    if (key === "o" && isShared(given.model.steps, cursor.row)) {
+      given.toggled(cursor.row);
+      return true;
+    }
+    return false;
+  }
+}

@@ -11,6 +11,7 @@ const t = texts(shell);
 export const PAGES = [
   { form: "timeline", load: () => import("./timeline.mjs"), nav: t("timeline"), key: "t" },
   { form: "leases", load: () => import("./leases.mjs"), nav: t("leases"), key: "l", when: () => may("blazar:leases:get") },
+  { form: "leases/new", load: () => import("./newlease.mjs"), nav: t("new_lease"), key: "n", when: () => may("blazar:leases:post") },
   { form: "leases/:id", load: () => import("./lease.mjs") },
   { form: "sign-ins", load: () => import("./signins.mjs") },
 ];

@@ -5,6 +5,7 @@ export default {
   menu: "Pages",
   timeline: "Timeline",
   leases: "Leases",
+  new_lease: "New lease",
   zone: "Time zone",
   project: "Project",
   theme_system: "Theme: as the system",

@@ -2,7 +2,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 linters := lint-ruff lint-mypy lint-imports lint-dependencies lint-commits lint-console
-.PHONY: help run test check bench audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
+.PHONY: help run test check bench docs pictures audit-dependencies soak cloud cloud-stop reference pins cloud-pins \
 	format clean lint $(linters) runtime-environment check-environment test-environment
 
 bin := .venv/bin
@@ -40,6 +40,13 @@ cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 reference: check-environment ## Write the references of options, policies and states, and the types of the API, from the code
 	$(bin)/python tools/reference.py
 	$(bin)/python tools/console_types.py
+
+docs: test-environment ## Build the documentation site; needs Graphviz
+	@$(bin)/python -m docs._site
+
+pictures: test-environment ## Take pictures of the console for the site, by its browser tests
+	rm -rf build/pictures
+	LEASEHOLD_PICTURES=$(CURDIR)/build/pictures $(bin)/pytest -q tests/console
 
 cloud-stop: check-environment ## Stop it; its data stays
 	@$(bin)/python -m tests.openstack.cloud stop

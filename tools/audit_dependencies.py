@@ -65,11 +65,16 @@ LICENCES = {
     "Mozilla Public License 2.0 (MPL 2.0)",
     "OSI Approved",
     "PSF-2.0",
+    "Public Domain",
     "Python Software Foundation License",
     "Zlib",
     "Zope Public License",
 }
 """None has conditions for a program that uses the library unmodified. An `OR` needs one of these, an `AND` all."""
+
+SAYS_MORE = {"docutils": "Public Domain AND BSD License"}
+"""The licences of what is installed of a package that names more. The GPL of docutils is that of a mode for Emacs, and
+not in its wheel."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,8 @@ def check_licences(_folder: Path) -> list[str]:
     """Return the installed packages whose licence is not in LICENCES."""
     problems = []
     for each in distributions():
-        name, said = each.metadata["Name"], licence(each)
+        name = each.metadata["Name"]
+        said = SAYS_MORE.get(canonicalize_name(name)) or licence(each)
         if canonicalize_name(name) not in OURS and not allowed(said):
             problems.append(f"{name} has the licence {said or 'unknown'!r}: check it, and add it to LICENCES.")
     return problems

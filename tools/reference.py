@@ -52,7 +52,7 @@ Options marked *secret* never appear in a log. `[cloud]` shows the options of a 
 """
 
 LIBRARY_OPTIONS = """
-# Options of the libraries
+## Options of the libraries
 
 The programs read these as well; the texts are the libraries' own.
 """

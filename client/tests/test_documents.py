@@ -1,48 +1,48 @@
-"""The commands of the README's first walk and of the guide work, one after the other, as they are written."""
+"""The examples of README, tutorial and guides work, one after the other, as they are written."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
-from itertools import pairwise
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes import BIN
+from client.tests.documents import ROOT, Example, Terminal, agrees, examples_of
+from tests.processes import BIN, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from client.tests.conftest import Shell
+    from tests.processes import Program
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
+GUIDES = ROOT / "docs" / "guides"
 PROGRAM = "leasehold "
 ENDLESS = {"--follow", "--watch"}
 EVERYTHING = "everything"
-"""The lease that the README says is refused."""
+"""The lease that the welcome says is refused."""
 REFUSED = "Not enough hosts available: 12 asked, "
-
-
-def commands_of(page: Path, prompt: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each command of ours, without the program, and the line that the page shows below it."""
-    lines = [*page.read_text().splitlines(), ""]
-    for line, below in pairwise(lines):
-        if line.startswith(prompt + PROGRAM):
-            yield shlex.split(line.removeprefix(prompt + PROGRAM)), below
+START = "make run"
+OF_MAKE = {START, "make test"}
+"""Commands that start the service and this test itself."""
 
 
 def run_all(shell: Shell, page: Path, prompt: str) -> int:
-    """Run the commands of a page, and return how many there were. A command is refused only where the page says so."""
+    """Run our commands of a page, and return how many there were. A command is refused only where the page says so."""
     count = 0
-    for words, below in commands_of(page, prompt):
+    for example in examples_of(page, prompt):
+        if not example.command.startswith(PROGRAM):
+            continue
         count += 1
+        words = shlex.split(example.command.removeprefix(PROGRAM))
         if ENDLESS & set(words):
             assert first_line(shell, words)
-        elif below.startswith(REFUSED) or EVERYTHING in words:
+        elif example.shown.startswith(REFUSED) or EVERYTHING in words:
             said = shell(*words)
             assert (said.status, said.err.startswith(REFUSED)) == (1, True), said.err
             assert f"  leasehold lease create {words[2]} --from " in said.err
@@ -62,22 +62,83 @@ def first_line(shell: Shell, words: list[str]) -> str:
             running.kill()
 
 
-def test_the_first_walk_of_the_readme(shell: Shell) -> None:
-    assert run_all(shell, ROOT / "README.md", "    ") == 3
+@contextmanager
+def just_started(folder: Path) -> Iterator[tuple[Program, Terminal]]:
+    """Run a service as `make run` does, and yield it with a terminal beside it, in which nothing was typed yet."""
+    with running("leasehold-standalone") as service:
+        environ = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(folder), "TZ": "UTC", "COLUMNS": "80"}
+        # Where the sandbox is, for the commands that change it.
+        environ["LEASEHOLD_STATE"] = str(service.log.parent)
+        yield service, Terminal(environ, folder, service.root)
+
+
+def follow(page: Path, folder: Path) -> list[Example]:
+    """Do all that a page says, and return it."""
+    examples = list(examples_of(page, "$ ", fenced=True))
+    with just_started(folder) as (service, terminal):
+        for example in examples:
+            command = example.command.partition("  #")[0].rstrip()
+            if command not in OF_MAKE:
+                terminal.follow(example)
+            elif command == START and example.shown:
+                said = service.log.read_text().replace(service.root, "http://127.0.0.1:1234")
+                assert agrees(said, example.shown), said
+    return examples
+
+
+def test_the_tutorial(tmp_path: Path) -> None:
+    examples = follow(ROOT / "docs" / "tutorial.md", tmp_path)
+    assert len(examples) > 20
+    assert examples[0].command == START
+
+
+def test_the_examples_of_the_readme(tmp_path: Path) -> None:
+    assert len(follow(ROOT / "README.md", tmp_path)) > 10
+
+
+def test_what_make_run_starts() -> None:
+    done = subprocess.run(["make", "--dry-run", "run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "leasehold-standalone" in done.stdout
 
 
 def test_the_guide(shell: Shell) -> None:
-    assert run_all(shell, ROOT / "docs" / "guides" / "command-line.md", "$ ") > 20
+    assert run_all(shell, GUIDES / "command-line.md", "$ ") > 20
 
 
 def test_the_guide_to_calendars(shell: Shell) -> None:
-    assert run_all(shell, ROOT / "docs" / "guides" / "leases-in-your-calendar.md", "$ ") == 3
+    assert run_all(shell, GUIDES / "leases-in-your-calendar.md", "$ ") == 3
 
 
 def test_the_guide_to_templates(shell: Shell) -> None:
-    assert run_all(shell, ROOT / "docs" / "guides" / "lease-templates.md", "$ ") == 6
+    assert run_all(shell, GUIDES / "lease-templates.md", "$ ") == 6
 
 
 def test_what_the_program_says_at_its_start(shell: Shell) -> None:
     """`make run` prints what to type next."""
     assert run_all(shell, ROOT / "src" / "leasehold" / "cmd" / "standalone.py", "  ") == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "same"),
+    [
+        ("| ID 3f2a | now |", "| ID 3f2a | then |", False),
+        ("one\ntwo\nthree", "one\n…\nthree", True),
+        ("one\ntwo", "one\n…\nthree", False),
+        ("2031-05-01 10:00 UTC (in 2 h 59 min)  ok", "2030-01-01 09:59 UTC (in 3 h)  ok", True),
+        ("+---+\n| a |\n+---+", "+-----+\n| a   |\n+-----+", True),
+        ("██··█ 3 free", "█···███ 3 free", True),
+        ("██··█ 3 free", "█···███ 4 free", False),
+        ("", "something", False),
+        ("something", "", False),
+    ],
+)
+def test_what_counts_as_the_same(said: str, shown: str, same: bool) -> None:  # noqa: FBT001 - a column of the table.
+    assert agrees(said, shown) is same
+
+
+def test_a_page_that_says_something_else_fails(tmp_path: Path) -> None:
+    terminal = Terminal({"PATH": "/usr/bin:/bin"}, tmp_path, "")
+    terminal.follow(Example("WORD=here", ""))
+    terminal.follow(Example("echo $WORD", "here"))
+    with pytest.raises(AssertionError, match=r"The page shows:\nthere"):
+        terminal.follow(Example("echo $WORD", "there"))

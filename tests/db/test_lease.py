@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from leasehold.db import lease as lease_rows
+from leasehold.db import lease_parts
 from leasehold.db.allocation import unreleased_on
 from leasehold.db.lease import (
     LONGEST_REASON,
@@ -224,8 +225,10 @@ def test_a_list_shows_reservations_and_events_but_no_promises(db: Database) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("many", [1, 1000])
-def test_a_list_takes_two_statements_however_long_it_is(db: Database, engine: Engine, many: int) -> None:
+@pytest.mark.parametrize(("many", "statements_of_all"), [(1, 2), (lease_parts.FEW, 2), (1000, 3)])
+def test_a_list_takes_two_statements_and_a_long_one_three(
+    db: Database, engine: Engine, many: int, statements_of_all: int
+) -> None:
     written = [lease(parts=2, created_at=hour(number)) for number in range(many)]
     gone = lease()
 
@@ -238,7 +241,7 @@ def test_a_list_takes_two_statements_however_long_it_is(db: Database, engine: En
     for project in ("demo", None):
         with statements(engine) as asked:
             assert listed(db, project) == written
-        assert len(asked) == 2
+        assert len(asked) == statements_of_all
     with statements(engine) as asked:
         assert listed(db, "nobody") == []
     assert len(asked) == 1

@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import and_, bindparam, exists, insert, null, or_, select, type_coerce, union_all, update
+from sqlalchemy import and_, bindparam, exists, insert, or_, select, update
 
 from leasehold.db.allocation import as_allocation, with_neighbours
-from leasehold.db.default_properties import read_default_properties, write_default_properties
-from leasehold.db.ending import read_ending, write_ending
-from leasehold.db.no_show import read_no_show, write_no_show
+from leasehold.db.default_properties import write_default_properties
+from leasehold.db.dialects import IDS, AmongIds, among_few
+from leasehold.db.ending import write_ending
+from leasehold.db.lease_parts import quick_json, read_parts
+from leasehold.db.no_show import write_no_show
 from leasehold.db.opened import opened
 from leasehold.db.reminder import write_reminders
 from leasehold.db.tables import allocations, events, leases, outbox, reservations, tasks
-from leasehold.db.types import QuickJson, UtcDateTime
 from leasehold.db.untold import note
 from leasehold.db.waits import read_waiting, write_waiting
-from leasehold.model.ending import DELETED_AT_ONCE
 from leasehold.model.heal_policy import HealPolicy
 from leasehold.model.lease import Event, Lease
 from leasehold.model.lease_filter import EVERY_LEASE
 from leasehold.model.lease_type import LeaseType
 from leasehold.model.paging import OLDEST_FIRST
 from leasehold.model.reservation import Reservation
-from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
+from leasehold.model.states import LeaseStatus
 from leasehold.model.transitions import check
 from leasehold.model.windows import Window
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, CompoundSelect, Connection, Row, Select, Table, Update
+    from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, Update
 
     from leasehold.db.together import Writer
     from leasehold.model.allocation import Allocation
@@ -51,57 +51,20 @@ Part = TypeVar("Part", Reservation, Event)
 """What a lease consists of."""
 
 
-def _json(column: Column[Any]) -> ColumnElement[Any]:
-    return type_coerce(column, QuickJson).label(column.name)
-
-
-# In the order in which `_lease`, `_reservation` and `_event` take them: a long list has many rows, and names take time.
+# In the order in which `_lease` takes them: a long list has many rows, and names take time.
 _LEASE: tuple[ColumnElement[Any], ...] = (
     *(leases.c.id, leases.c.name, leases.c.user_id, leases.c.project_id, leases.c.start_at, leases.c.end_at),
     *(leases.c.status, leases.c.status_reason, leases.c.degraded, leases.c.generation),
     *(leases.c.created_at, leases.c.updated_at, leases.c.deleted_at, leases.c.heal_policy, leases.c.reminded),
-    *(leases.c.type, _json(leases.c.waiting), _json(leases.c.reminders), leases.c.at_risk),
+    *(leases.c.type, quick_json(leases.c.waiting), quick_json(leases.c.reminders), leases.c.at_risk),
     leases.c.offered_until,
 )
-_OF_RESERVATION: tuple[ColumnElement[Any], ...] = (
-    *(reservations.c.id, reservations.c.lease_id, reservations.c.position, reservations.c.resource_type),
-    *(reservations.c.status, reservations.c.created_at, reservations.c.updated_at),
-)
-_OF_EVENT: tuple[ColumnElement[Any], ...] = (
-    *(events.c.id, events.c.lease_id, null(), events.c.type),
-    *(events.c.status, events.c.created_at, events.c.updated_at),
-)
-_RESERVATION_ALONE: tuple[ColumnElement[Any], ...] = (
-    *(reservations.c.resource_id, _json(reservations.c.request), reservations.c.missing_resources),
-    *(reservations.c.resources_changed, _json(reservations.c.cloud), reservations.c.missing),
-    *(_json(reservations.c.ending), _json(reservations.c.no_show), _json(reservations.c.default_properties)),
-)
-_LEASE_ID, _POSITION = 1, 2
-_NO_TIME: ColumnElement[Any] = type_coerce(null(), UtcDateTime).label("time")
 _STATUSES = {each.value: each for each in LeaseStatus}
-_RESERVATION_STATUSES = {each.value: each for each in ReservationStatus}
-_EVENT_STATUSES: dict[str | None, EventStatus | None] = {None: None, **{each.value: each for each in EventStatus}}
-_OPENED_LEASE, _OPENED_RESERVATION, _OPENED_EVENT = map(opened, (Lease, Reservation, Event))
+_OPENED_LEASE = opened(Lease)
 _new: Callable[[type[Any]], Any] = object.__new__
 
 
-def _members(of: Callable[[Column[Any]], ColumnElement[bool]]) -> CompoundSelect[Any]:
-    """Return the statement that reads the reservations and the events of leases, in any order.
-
-    An event has no position, and its type is where reservations have theirs.
-    """
-    return union_all(
-        select(*_OF_RESERVATION, *_RESERVATION_ALONE, _NO_TIME).where(of(reservations.c.lease_id)),
-        select(*_OF_EVENT, *[null()] * len(_RESERVATION_ALONE), events.c.time).where(of(events.c.lease_id)),
-    )
-
-
-def _among_ids(column: Column[Any]) -> ColumnElement[bool]:
-    return column.in_(bindparam("ids", expanding=True))
-
-
-_MEMBERS_BY_ID = _members(_among_ids)
-_HELD_BY_ID = select(allocations).where(_among_ids(allocations.c.lease_id)).order_by(allocations.c.id)
+_HELD_BY_ID = select(allocations).where(among_few(allocations.c.lease_id)).order_by(allocations.c.id)
 _SORTS: Mapping[str, Column[Any]] = {  # the keys of LEASE_SORTS
     "created_at": leases.c.created_at,
     "start_date": leases.c.start_at,
@@ -285,7 +248,7 @@ def each_lease(
     `resource_type`, only those with a reservation of this type, and only those that are `wanted`. Offers that nobody
     has accepted are left out; with `offered` only they are yielded, and with None they as well. Deleted leases are
     yielded only if they are `wanted`, and then only they, without offers that have lapsed. Their allocations are left
-    out: a list never shows them, and they may be most of the database. Takes two statements for each chunk, and one
+    out: a list never shows them, and they may be most of the database. Takes three statements for each chunk, and one
     for the ids of all that follow the first chunk. The transaction has to see one snapshot.
     """
     query = select(*_LEASE).where(_WAS_LEASE if wanted.deleted else leases.c.deleted_at.is_(None))
@@ -315,10 +278,11 @@ def each_lease(
     rest = query.with_only_columns(leases.c.id).where(_follows(sort, *last)).order_by(*place)
     if limit is not None:
         rest = rest.limit(limit - CHUNK)
-    left = list(connection.execute(rest).scalars())
+    left = [ident for (ident,) in connection.execute(rest).all()]
+    chunk = select(*_LEASE).where(AmongIds(leases.c.id)).order_by(*place)
     for begin in range(0, len(left), CHUNK):
         ids = left[begin : begin + CHUNK]
-        rows = connection.execute(select(*_LEASE).where(leases.c.id.in_(ids)).order_by(*place)).all()
+        rows = connection.execute(chunk, {IDS: ids}).all()
         yield from _assemble(connection, rows, ids)
 
 
@@ -350,42 +314,39 @@ def _assemble(
     held: Iterable[Allocation] = (),
 ) -> list[Lease]:
     """Return the leases of these rows, with their reservations and events, and these allocations in their order."""
-    if isinstance(ids, list):
-        members = connection.execute(_MEMBERS_BY_ID, {"ids": ids})
-    else:
-        members = connection.execute(_members(lambda column: column.in_(ids)))
-    reservations_of: dict[str, list[Row[*tuple[Any, ...]]]] = {}
-    events_of: dict[str, list[Row[*tuple[Any, ...]]]] = {}
-    # `all` fetches the rows at once, which takes a quarter of the time that fetching them one by one does.
-    for row in members.all():
-        (events_of if row[_POSITION] is None else reservations_of).setdefault(row[_LEASE_ID], []).append(row)
     allocations_of: dict[str, list[Allocation]] = {}
     for each in held:
         allocations_of.setdefault(each.reservation_id, []).append(each)
-    return [
-        _lease(
-            row,
-            tuple(
-                _reservation(part, tuple(allocations_of.get(part.id, ())))
-                for part in sorted(reservations_of.get(row.id, ()), key=lambda part: part.position)
-            ),
-            tuple(sorted(map(_event, events_of.get(row.id, ())), key=_moment)),
-        )
-        for row in rows
-    ]
-
-
-def _moment(event: Event) -> tuple[bool, datetime | None]:
-    """Return the place of an event among those of its lease: one without a time comes first."""
-    return (False, None) if event.time is None else (True, event.time)
+    reservations_of, events_of = read_parts(connection, ids, allocations_of)
+    return [_lease(row, tuple(reservations_of.get(row[0], ())), tuple(events_of.get(row[0], ()))) for row in rows]
 
 
 def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: tuple[Event, ...]) -> Lease:
     made = _new(_OPENED_LEASE)
-    made.id, made.name, made.user_id, made.project_id, start_at, end_at, status, *rest = row
-    made.status_reason, made.degraded, made.generation, made.created_at, made.updated_at, made.deleted_at, *rest = rest
-    # Who has claimed it may follow (`_ONE_CLAIMED`).
-    heal_policy, made.reminded, kind, waiting, reminders, at_risk, made.offered_until, *_ = rest
+    # At once, because each `*` makes a list. Who has claimed it may follow (`_ONE_CLAIMED`).
+    (
+        made.id,
+        made.name,
+        made.user_id,
+        made.project_id,
+        start_at,
+        end_at,
+        status,
+        made.status_reason,
+        made.degraded,
+        made.generation,
+        made.created_at,
+        made.updated_at,
+        made.deleted_at,
+        heal_policy,
+        made.reminded,
+        kind,
+        waiting,
+        reminders,
+        at_risk,
+        made.offered_until,
+        *_,
+    ) = row
     made.window = Window(start_at, end_at)
     made.status = _STATUSES[status]
     made.reservations, made.events = parts, moments
@@ -397,30 +358,6 @@ def _lease(row: Row[*tuple[Any, ...]], parts: tuple[Reservation, ...], moments: 
     made.__class__ = Lease
     lease: Lease = made
     return lease
-
-
-def _reservation(row: Row[*tuple[Any, ...]], held: tuple[Allocation, ...]) -> Reservation:
-    made = _new(_OPENED_RESERVATION)
-    made.id, made.lease_id, _, made.resource_type, status, made.created_at, made.updated_at, *rest = row
-    made.resource_id, made.request, made.missing_resources, made.resources_changed, made.cloud, *rest = rest
-    made.missing, ending, no_show, default, _ = rest
-    made.status = _RESERVATION_STATUSES[status]
-    made.allocations = held
-    made.ending = DELETED_AT_ONCE if ending is None else read_ending(ending)
-    made.no_show = None if no_show is None else read_no_show(no_show)
-    made.default_properties = None if default is None else read_default_properties(default)
-    made.__class__ = Reservation
-    reservation: Reservation = made
-    return reservation
-
-
-def _event(row: Row[*tuple[Any, ...]]) -> Event:
-    made = _new(_OPENED_EVENT)
-    made.id, made.lease_id, _, made.type, status, made.created_at, made.updated_at, *_, made.time = row
-    made.status = _EVENT_STATUSES[status]
-    made.__class__ = Event
-    event: Event = made
-    return event
 
 
 def save_lease(connection: Writer, before: Lease, after: Lease, now: datetime, *, locked: bool = True) -> Lease:

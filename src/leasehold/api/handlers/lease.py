@@ -34,7 +34,7 @@ from leasehold.api.spans import (
 from leasehold.api.strict import KEYS, check_reservations, later_keys
 from leasehold.api.versions import ENDINGS, ETAGS, PAST, SHRINKING
 from leasehold.api.views.holding import show_holdings
-from leasehold.api.views.lease import show_lease
+from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.cloud.asked_once import asked_once
 from leasehold.cloud.ports import CloudTransientError
 from leasehold.leasing import queries
@@ -80,8 +80,7 @@ def list_leases(call: Call) -> Reply:
     """
     project = None if call.is_admin else call.caller.project_id
     leases = queries.each_lease(call.service, project, **asked_part(call))
-    sight = call.sight
-    return Reply(Listing("leases", (show_lease(each, call.service.types, call.version, sight) for each in leases)))
+    return Reply(Listing("leases", map(lease_view(call.service.types, call.version, call.sight), leases)))
 
 
 def show(call: Call, lease: Lease) -> Reply:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from leasehold.api import dates
 from leasehold.api.call import Reply
 from leasehold.api.paging import Choice
 from leasehold.api.policies import lease as lease_rules
-from leasehold.api.views.lease import show_lease
+from leasehold.api.views.lease import lease_view, show_lease
 from leasehold.api.views.lease_history import show_changes, show_held, show_held_then
 from leasehold.leasing.lease_history import lease_as_of, lease_history
 
@@ -36,7 +35,7 @@ def show(call: Call, lease: Lease) -> Reply:
     """
     _check_deleted(call, lease)
     found = lease_history(call.service, lease.id)
-    show_it = partial(show_lease, types=call.service.types, version=call.version, sight=call.sight)
+    show_it = lease_view(call.service.types, call.version, call.sight)
     changes = show_changes(found.changes, show_it, names_operators=call.is_admin)
     return Reply(
         {

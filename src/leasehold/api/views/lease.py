@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from leasehold.api.before_end import show_before_end
@@ -23,7 +24,7 @@ from leasehold.api.versions import (
 )
 from leasehold.model.heal_policy import DEFAULT
 from leasehold.model.no_show import NEVER
-from leasehold.model.states import LeaseStatus
+from leasehold.model.states import EventStatus, LeaseStatus, ReservationStatus
 from leasehold.model.tries import ended_waiting
 from leasehold.resource_types.image_results import shown_results
 from leasehold.resource_types.layout import KEYS, LaidOut
@@ -32,6 +33,8 @@ from leasehold.resource_types.shelving import shown_shelved
 from leasehold.resource_types.suspending import shown_suspended
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from leasehold.api.models.lease import EventAnswer, LeaseAnswer, ReservationAnswer
     from leasehold.model.caller import Sight
     from leasehold.model.lease import Event, Lease
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.registry import ResourceTypes
 
 _NEVER = datetime.max.replace(tzinfo=UTC)
+_WORDS = {each: each.value for each in (*LeaseStatus, *ReservationStatus, *EventStatus)}
+"""Each status as a plain text: `value` of an enumeration is a function of Python."""
 
 
 REASONS = {
@@ -53,42 +58,74 @@ REASONS = {
 
 
 def show_lease(lease: Lease, types: ResourceTypes, version: Version, sight: Sight) -> LeaseAnswer:
-    """Return the lease with its reservations and events.
+    """Return the lease with its reservations and events, as `lease_view` does."""
+    return lease_view(types, version, sight)(lease)
 
-    From microversion 1.1 on also with `status_reason`, from 1.2 on with `heal_policy`, its reminders and its type. The
+
+def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable[[Lease], LeaseAnswer]:
+    """Return what shows leases with their reservations and events.
+
+    What depends on the version and on the resource types alone is decided once, and not for each lease of a list. From
+    microversion 1.1 on they have a `status_reason`, from 1.2 on a `heal_policy`, their reminders and their type. The
     reason names no host to callers who may not list hosts.
     """
-    answer: LeaseAnswer = {
-        "id": lease.id,
-        "name": lease.name,
-        "user_id": lease.user_id,
-        "project_id": lease.project_id,
-        "trust_id": None,
-        "start_date": to_wire(lease.window.start),
-        "end_date": to_wire(lease.window.end),
-        "status": (lease.status if version >= LEASE_TYPES else lease.status.of_v1).value,
-        "degraded": lease.degraded,
-        "created_at": to_record(lease.created_at),
-        "updated_at": to_record(lease.updated_at),
-        "reservations": [show_reservation(reservation, types, version) for reservation in lease.reservations],
-        "events": [show_event(event) for event in sorted(lease.events, key=_moment)],
-    }
-    if version >= STATUS_REASON:
-        answer["status_reason"] = _reason(lease, sight)
-    if version >= HEAL_POLICY:
-        answer["heal_policy"] = lease.heal_policy or DEFAULT
-        answer["at_risk"] = lease.at_risk
-    if version >= REMINDERS:
-        answer["reminder_seconds"] = DEFAULT if lease.reminders is None else list(lease.reminders)
-    if version >= LEASE_TYPES:
-        _add_type(answer, lease)
-    if version >= OPEN_ENDS:
-        answer["open_ended"] = lease.open_ended
-    if version >= SHARING:
-        answer["shared_with"] = lease.shared_with
-    if version >= PAST and lease.deleted_at is not None:
+    knows_types = version >= LEASE_TYPES
+    additions = [add for since, add in _ADDITIONS if version >= since]
+    views: dict[str, Callable[[Reservation], ReservationAnswer]] = {}
+
+    def show_part(part: Reservation) -> ReservationAnswer:
+        view = views.get(part.resource_type)
+        if view is None:
+            view = views[part.resource_type] = reservation_view(part.resource_type, types, version)
+        return view(part)
+
+    def show(lease: Lease) -> LeaseAnswer:
+        answer: LeaseAnswer = {
+            "id": lease.id,
+            "name": lease.name,
+            "user_id": lease.user_id,
+            "project_id": lease.project_id,
+            "trust_id": None,
+            "start_date": to_wire(lease.window.start),
+            "end_date": to_wire(lease.window.end),
+            "status": _WORDS[lease.status if knows_types else lease.status.of_v1],
+            "degraded": lease.degraded,
+            "created_at": to_record(lease.created_at),
+            "updated_at": to_record(lease.updated_at),
+            "reservations": list(map(show_part, lease.reservations)),
+            "events": list(map(show_event, _in_order(lease.events))),
+        }
+        for add in additions:
+            add(answer, lease, sight)
+        return answer
+
+    return show
+
+
+def _add_reason(answer: LeaseAnswer, lease: Lease, sight: Sight) -> None:
+    answer["status_reason"] = _reason(lease, sight)
+
+
+def _add_heal_policy(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["heal_policy"] = lease.heal_policy or DEFAULT
+    answer["at_risk"] = lease.at_risk
+
+
+def _add_reminders(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["reminder_seconds"] = DEFAULT if lease.reminders is None else list(lease.reminders)
+
+
+def _add_open_end(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["open_ended"] = lease.open_ended
+
+
+def _add_sharing(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    answer["shared_with"] = lease.shared_with
+
+
+def _add_deletion(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
+    if lease.deleted_at is not None:
         answer["deleted_at"] = str(to_record(lease.deleted_at))
-    return answer
 
 
 def _reason(lease: Lease, sight: Sight) -> str | None:
@@ -102,7 +139,7 @@ def _reason(lease: Lease, sight: Sight) -> str | None:
     return REASONS.get(lease.status, REASONS[LeaseStatus.ERROR])
 
 
-def _add_type(answer: LeaseAnswer, lease: Lease) -> None:
+def _add_type(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:
     """Add the type of the lease, and how long it waits; null for one that never had to wait."""
     waiting = lease.waiting
     answer["type"] = lease.type.value
@@ -112,51 +149,89 @@ def _add_type(answer: LeaseAnswer, lease: Lease) -> None:
     answer["tried"] = None if waiting is None else waiting.tried
 
 
+_ADDITIONS: Sequence[tuple[Version, Callable[[LeaseAnswer, Lease, Sight], None]]] = (
+    (STATUS_REASON, _add_reason),
+    (HEAL_POLICY, _add_heal_policy),
+    (REMINDERS, _add_reminders),
+    (LEASE_TYPES, _add_type),
+    (OPEN_ENDS, _add_open_end),
+    (SHARING, _add_sharing),
+    (PAST, _add_deletion),
+)
+"""What leases have more from a version on, in the order in which it is shown."""
+
+
+_TIME_AND_TYPE = attrgetter("time", "type")
+
+
+def _in_order(events: Iterable[Event]) -> list[Event]:
+    """Return events by their time, those without one last."""
+    try:
+        return sorted(events, key=_TIME_AND_TYPE)
+    except TypeError:  # One has no time; to ask each of them first would take longer than to sort them.
+        return sorted(events, key=_moment)
+
+
 def _moment(event: Event) -> tuple[datetime, str]:
-    """Return the sort key of an event: its time, with events without a time last."""
     return (event.time or _NEVER, event.type)
 
 
 def show_reservation(reservation: Reservation, types: ResourceTypes, version: Version) -> ReservationAnswer:
-    """Return the common fields of the reservation, and those of its resource type.
+    """Return the reservation as `reservation_view` does."""
+    return reservation_view(reservation.resource_type, types, version)(reservation)
 
-    From 1.2 on also how it ends, and what became of its servers and their images; from 1.3 on its default properties.
+
+def reservation_view(
+    resource_type: str, types: ResourceTypes, version: Version
+) -> Callable[[Reservation], ReservationAnswer]:
+    """Return what shows the reservations of a resource type: their common fields, and those of the type.
+
+    From 1.2 on also how they end, and what became of their servers and their images; from 1.3 on their default
+    properties.
     """
-    common: ReservationAnswer = {
-        "id": reservation.id,
-        "lease_id": reservation.lease_id,
-        "resource_id": reservation.resource_id,
-        "resource_type": reservation.resource_type,
-        "status": reservation.status.value,
-        "missing_resources": reservation.missing_resources,
-        "resources_changed": reservation.resources_changed,
-        "created_at": to_record(reservation.created_at),
-        "updated_at": to_record(reservation.updated_at),
-    }
-    ends = show_ending(reservation) if version >= ENDINGS and types.outlives(reservation) else {}
-    if version >= ENDINGS and types.gives_up(reservation):
-        no_show = NEVER if reservation.no_show is None else reservation.no_show.after
-        ends["no_show_seconds"] = int(no_show.total_seconds())
-    answer = {**ends, **_own(reservation, types, version), **common}
-    if isinstance(answer.get("before_end"), str):
-        answer["before_end"] = show_before_end(version, answer["before_end"])
-    if version >= CHAINS and ends:
-        answer["suspended"] = shown_suspended(reservation.cloud)
-    if version >= DEFAULT_PROPERTIES:
-        default = reservation.default_properties
-        answer["default_properties"] = None if default is None else default.filter
-        answer["default_properties_applied"] = None if default is None else default.applied
-    return cast("ReservationAnswer", answer)
+    found = types.find(resource_type)
+    outlives = version >= ENDINGS and found is not None and found.driver.outlives
+    gives_up = version >= ENDINGS and found is not None and found.driver.gives_up
+    laid_out = found is not None and issubclass(found.kind.schema, LaidOut)
+    chains, defaults = version >= CHAINS, version >= DEFAULT_PROPERTIES
+
+    def show(reservation: Reservation) -> ReservationAnswer:
+        ends = show_ending(reservation) if outlives else {}
+        if gives_up:
+            no_show = NEVER if reservation.no_show is None else reservation.no_show.after
+            ends["no_show_seconds"] = int(no_show.total_seconds())
+        own = types.view(reservation)
+        answer = {
+            **ends,
+            **(_with_layout(own, version) if laid_out else own),
+            "id": reservation.id,
+            "lease_id": reservation.lease_id,
+            "resource_id": reservation.resource_id,
+            "resource_type": resource_type,
+            "status": _WORDS[reservation.status],
+            "missing_resources": reservation.missing_resources,
+            "resources_changed": reservation.resources_changed,
+            "created_at": to_record(reservation.created_at),
+            "updated_at": to_record(reservation.updated_at),
+        }
+        if chains and isinstance(answer.get("before_end"), str):
+            answer["before_end"] = show_before_end(version, answer["before_end"])
+        if chains and ends:
+            answer["suspended"] = shown_suspended(reservation.cloud)
+        if defaults:
+            default = reservation.default_properties
+            answer["default_properties"] = None if default is None else default.filter
+            answer["default_properties_applied"] = None if default is None else default.applied
+        return cast("ReservationAnswer", answer)
+
+    return show
 
 
-def _own(reservation: Reservation, types: ResourceTypes, version: Version) -> dict[str, Any]:
-    """Return the fields of a reservation's type; how its resources lie is shown from 1.3 on, null where anyhow."""
-    own, found = types.view(reservation), types.find(reservation.resource_type)
-    if found is None or not issubclass(found.kind.schema, LaidOut):
-        return own
-    if version < LAYOUTS:
-        return {key: value for key, value in own.items() if key not in KEYS}
-    return {**dict.fromkeys(sorted(KEYS)), **own}
+def _with_layout(own: dict[str, Any], version: Version) -> dict[str, Any]:
+    """Return a type's own fields; how its resources lie is shown from 1.3 on, null where anyhow."""
+    if version >= LAYOUTS:
+        return {**dict.fromkeys(sorted(KEYS)), **own}
+    return own if KEYS.isdisjoint(own) else {key: value for key, value in own.items() if key not in KEYS}
 
 
 def show_ending(reservation: Reservation) -> dict[str, Any]:
@@ -182,7 +257,7 @@ def show_event(event: Event) -> EventAnswer:
         "lease_id": event.lease_id,
         "event_type": event.type,
         "time": to_wire_or_none(event.time),
-        "status": None if event.status is None else event.status.value,
+        "status": None if event.status is None else _WORDS[event.status],
         "created_at": to_record(event.created_at),
         "updated_at": to_record(event.updated_at),
     }

@@ -1,0 +1,77 @@
+"""Expressions that each database writes in its own way."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import JSON, Text, TypeDecorator, any_, bindparam, cast, func, select
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Dialect
+    from sqlalchemy.sql.compiler import SQLCompiler
+
+IDS = "ids"
+"""The parameter of `AmongIds`: a list of texts."""
+
+
+class AmongIds(FunctionElement[Any]):
+    """The condition that a column is one of the texts of the parameter `IDS`, of which there are many.
+
+    PostgreSQL takes them as one text: for each of a thousand parameters, or elements of an array, its driver runs
+    a regular expression. Its type is left open: SQLAlchemy would compare a Boolean with 1 for SQLite and MariaDB,
+    which then do not use the index of the column.
+    """
+
+    inherit_cache = True
+
+
+def among_few(column: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition that a column is one of the texts of the parameter `IDS`, each of which is a parameter."""
+    return column.in_(bindparam(IDS, expanding=True))
+
+
+class JsonText(FunctionElement[str]):
+    """A column of JSON as the text that it was written as; PostgreSQL's driver would read it, in Python."""
+
+    type = Text()
+    inherit_cache = True
+
+
+class _AsJsonText(TypeDecorator[Any]):
+    """A list as the text of its JSON."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:  # noqa: ARG002 - signature is SQLAlchemy's
+        """Write the list."""
+        return json.dumps(value)
+
+
+def _column(element: FunctionElement[Any]) -> Any:
+    (column,) = element.clauses
+    return column
+
+
+@compiles(AmongIds)
+def _in_list(element: AmongIds, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(among_few(_column(element)), **options)
+
+
+@compiles(AmongIds, "postgresql")
+def _in_array(element: AmongIds, compiler: SQLCompiler, **options: Any) -> str:
+    texts = select(func.json_array_elements_text(cast(bindparam(IDS, type_=_AsJsonText), JSON))).scalar_subquery()
+    return compiler.process(_column(element) == any_(func.array(texts)), **options)
+
+
+@compiles(JsonText)
+def _as_it_is(element: JsonText, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(_column(element), **options)
+
+
+@compiles(JsonText, "postgresql")
+def _as_text(element: JsonText, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(cast(_column(element), Text), **options)

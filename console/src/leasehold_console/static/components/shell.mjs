@@ -100,7 +100,7 @@ function expiry() {
 }
 
 function missing() {
-  return notice("warn", html`<span>${t("nothing_here")}</span> <a href="#/">${t("to_timeline")}</a>`);
+  return notice("warn", html`<span>${t("nothing_here")}</span> <a href=${href("timeline")}>${t("to_timeline")}</a>`);
 }
 
 function keyList() {

@@ -1,7 +1,7 @@
 // What somebody fills in to get a lease, the request that it means, and the commands for it. Pure.
 
 import { quoted } from "../core/command.mjs";
-import { DAY, HOUR, SECOND, fromLocal, iso, parse, toLocal } from "../core/time.mjs";
+import { DAY, HOUR, MINUTE, SECOND, fromLocal, iso, parse, toLocal } from "../core/time.mjs";
 
 /** @typedef {"physical:host" | "virtual:instance" | "flavor:instance" | "virtual:floatingip"} Type */
 /** @typedef {"once" | "daily" | "weekly"} Repeats */
@@ -46,13 +46,18 @@ export function newForm(query, zone) {
   const chosen = /** @type {Record<string, string[]>} */ (JSON.parse(query.get("where") ?? "{}"));
   return {
     name: query.get("name") ?? "",
-    start: Number.isNaN(start) ? "" : toLocal(start, zone),
+    start: Number.isNaN(start) ? "" : toMinute(start, zone),
     hours: String(Math.round(hours * 100) / 100),
     parts: [newPart({ count: query.get("hosts") ?? "1", chosen })],
     repeats: "once",
     times: "5",
     template: "",
   };
+}
+
+/** A moment as the field shows it: the next whole minute, because what is free from a moment on is not free before. @param {number} moment @param {string} zone */
+function toMinute(moment, zone) {
+  return toLocal(Math.ceil(moment / MINUTE) * MINUTE, zone);
 }
 
 /** What to ask of a host or a slot: one of the chosen values of each property. @param {Record<string, readonly string[]>} chosen */
@@ -126,7 +131,7 @@ export function counterOffers(details) {
 /** The form with an offer taken. @param {Form} form @param {CounterOffer} offer @param {string} zone @returns {Form} */
 export function taking(form, offer, zone) {
   if (offer.kind === "window" && offer.start !== undefined && offer.end !== undefined)
-    return { ...form, start: toLocal(Math.ceil(offer.start / (60 * SECOND)) * 60 * SECOND, zone), hours: String((offer.end - offer.start) / HOUR) };
+    return { ...form, start: toMinute(offer.start, zone), hours: String((offer.end - offer.start) / HOUR) };
   const parts = form.parts.map((part) => (part.type === offer.type ? { ...part, count: String(offer.count) } : part));
   return { ...form, parts };
 }
@@ -147,5 +152,5 @@ export function command(request, verb = "lease create") {
 /** "1d", "3h", "90m". @param {number} length */
 function lasting(length) {
   if (length % DAY === 0) return `${length / DAY}d`;
-  return length % HOUR === 0 ? `${length / HOUR}h` : `${Math.ceil(length / (60 * SECOND))}m`;
+  return length % HOUR === 0 ? `${length / HOUR}h` : `${Math.ceil(length / MINUTE)}m`;
 }

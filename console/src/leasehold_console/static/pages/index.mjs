@@ -9,6 +9,7 @@ const t = texts(shell);
 
 /** The first one is where the console begins. @type {readonly import("../core/page.mjs").Entry[]} */
 export const PAGES = [
+  { form: "start", load: () => import("./start.mjs"), nav: t("start"), key: "s" },
   { form: "timeline", load: () => import("./timeline.mjs"), nav: t("timeline"), key: "t" },
   { form: "leases", load: () => import("./leases.mjs"), nav: t("leases"), key: "l", when: () => may("blazar:leases:get") },
   { form: "leases/new", load: () => import("./newlease.mjs"), nav: t("new_lease"), key: "n", when: () => may("blazar:leases:post") },

@@ -3,6 +3,7 @@ export default {
   name: "Leasehold",
   skip: "Skip to the page",
   menu: "Pages",
+  start: "Start",
   timeline: "Timeline",
   leases: "Leases",
   new_lease: "New lease",

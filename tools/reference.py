@@ -14,6 +14,7 @@ from oslo_config import cfg, types
 from leasehold.api import versions
 from leasehold.api.policies import (
     alarm,
+    audit,
     availability,
     base,
     event_log,
@@ -23,6 +24,7 @@ from leasehold.api.policies import (
     host,
     lease,
     maintenance,
+    refusal,
     region,
     resource,
     series,
@@ -102,6 +104,8 @@ POLICY_SECTIONS: Mapping[str, Any] = {
     "Maintenance windows": maintenance,
     "Calendar feeds": feed,
     "Lease templates": template,
+    "Findings of the audit": audit,
+    "Refusals": refusal,
     "Rules that other rules refer to": base,
 }
 

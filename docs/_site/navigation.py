@@ -16,6 +16,7 @@ NAVIGATION: Mapping[str, Chapters] = {
     "docs/index": {
         "Begin": ["docs/tutorial", "docs/concepts"],
         "Use it": [
+            "docs/guides/the-console",
             "docs/guides/command-line",
             "docs/guides/when-is-it-free",
             "docs/guides/ways-to-get-a-lease",

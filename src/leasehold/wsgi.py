@@ -16,6 +16,7 @@ from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.conf.load import FILE_NAME, SYSTEM_DIRECTORY
+from leasehold.leasing.refusals import counted_until_exit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +43,7 @@ def _make() -> App:
     with explained(PROG):
         service = build_service(config, Event())
         load_calendars(service)
-        app = make_app(service, config.api, config.raw)
+        app = make_app(service, config.api, config.raw, refusals=counted_until_exit(service.db))
     # The server may fork its workers from here on, and two processes must not share a connection.
     service.db.engine.dispose()
     return app

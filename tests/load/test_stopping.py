@@ -22,8 +22,8 @@ from sqlalchemy import select
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.cloud.sandbox.faults import Fault
 from leasehold.db.engine import open_engine, reading
-from leasehold.db.tables import leases, tasks
-from tests.load.conftest import VERSION, WITHIN, ask, crowd, no_decisions, serving, wanted
+from leasehold.db.tables import leases, refusals, tasks
+from tests.load.conftest import HOST, VERSION, WITHIN, ask, crowd, no_decisions, serving, wanted
 from tests.processes import running, wait_for
 
 if TYPE_CHECKING:
@@ -105,6 +105,19 @@ def test_a_balancer_learns_of_it_before_it_happens(file_url: str) -> None:
         assert health[-1].json()["status"] == "draining"
         assert requests.get(f"{api.url}/leases", timeout=WITHIN).status_code == 200
         assert api.process.wait(WITHIN) == 0
+
+
+def test_refusals_that_it_has_counted_are_written_when_it_ends(file_url: str) -> None:
+    with serving(file_url) as api:
+        many = {**wanted(1), "reservations": [{**HOST, "min": 99, "max": 99}]}
+        assert requests.post(f"{api.url}/leases", json=many, headers=VERSION, timeout=WITHIN).status_code == 409
+        api.process.send_signal(signal.SIGTERM)
+        assert api.process.wait(WITHIN) == 0
+    engine = open_engine(file_url)
+    with reading(engine) as connection:
+        (row,) = connection.execute(select(refusals))
+    engine.dispose()
+    assert (row.operation, row.refused) == ("create", 1)
 
 
 class Visitor(threading.Thread):

@@ -22,7 +22,7 @@ from leasehold.api.rate_limit import RateLimit
 from leasehold.api.router import Router
 from leasehold.api.routes import ROUTES
 from leasehold.conf.load import unset
-from leasehold.leasing.refusals import RefusalCounts, counted_until_exit
+from leasehold.leasing.refusals import RefusalCounts
 
 if TYPE_CHECKING:
     from oslo_config import cfg
@@ -39,12 +39,13 @@ def make_app(
     settings: ApiSettings,
     raw: cfg.ConfigOpts | None = None,
     admission: AdmissionControl | None = None,
+    refusals: RefusalCounts | None = None,
 ) -> App:
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
-    read their own options. A process that announces its stop passes its own `admission`. Raises `ConfigurationError`
-    with what to change.
+    read their own options. A process that announces its stop passes its own `admission`, and one that writes at its end
+    what it has counted its own `refusals`. Raises `ConfigurationError` with what to change.
     """
     admission = admission or AdmissionControl(settings)
     raw = raw or unset()
@@ -62,7 +63,7 @@ def make_app(
         cloud_waits=CloudWaits(settings),
         event_waits=EventWaits(service.db, settings, admission),
         health=HealthCheck(service.db),
-        refusals=counted_until_exit(RefusalCounts(service.db)),
+        refusals=refusals or RefusalCounts(service.db),
         document=cache(partial(openapi.describe, ROUTES, service.types, settings.auth_strategy)),
     )
     router = Router(ROUTES)

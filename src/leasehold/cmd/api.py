@@ -10,6 +10,7 @@ from leasehold.api.app import make_app
 from leasehold.cmd.compose import build_service, load_calendars
 from leasehold.cmd.options import configure, explained
 from leasehold.cmd.serve import listen, serve, stopped_by_signal
+from leasehold.leasing.refusals import counted_until_exit
 
 PROG = "leasehold-api"
 
@@ -21,5 +22,6 @@ def main() -> None:
         service = build_service(config, Event())
         load_calendars(service)
         admission = AdmissionControl(config.api)
-        server = listen(make_app(service, config.api, config.raw, admission), config.api, admission)
+        app = make_app(service, config.api, config.raw, admission, counted_until_exit(service.db))
+        server = listen(app, config.api, admission)
     serve(server, stopped_by_signal(server))

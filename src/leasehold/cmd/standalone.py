@@ -18,6 +18,7 @@ from leasehold.db import schema
 from leasehold.db.engine import open_engine
 from leasehold.leasing.enrol import enrol
 from leasehold.leasing.queries import list_resources
+from leasehold.leasing.refusals import counted_until_exit
 from leasehold.model.resource import FLOATING_IP, HOST
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def main() -> None:
         _enrol(service)
         load_calendars(service)
         admission = AdmissionControl(config.api)
-        server = listen(make_app(service, config.api, config.raw, admission), config.api, admission)
+        app = make_app(service, config.api, config.raw, admission, counted_until_exit(service.db))
+        server = listen(app, config.api, admission)
     # The handlers are set before the manager starts, because a signal must not interrupt its tasks.
     stopping = stopped_by_signal(server)
     with explained(PROG), managing(service, wake):

@@ -79,8 +79,9 @@ class RefusalCounts:
         self._timer.start()
 
 
-def counted_until_exit(counts: RefusalCounts) -> RefusalCounts:
-    """Return the counts, and write what is left of them when the process ends."""
+def counted_until_exit(db: Database) -> RefusalCounts:
+    """Return the counts of a process, which writes what is left of them when it ends."""
+    counts = RefusalCounts(db)
     atexit.register(counts.write)
     return counts
 

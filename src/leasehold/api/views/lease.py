@@ -66,11 +66,13 @@ def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable
     """Return what shows leases with their reservations and events.
 
     What depends on the version and on the resource types alone is decided once, and not for each lease of a list. From
-    microversion 1.1 on they have a `status_reason`, from 1.2 on a `heal_policy`, their reminders and their type. The
-    reason names no host to callers who may not list hosts.
+    microversion 1.1 on they have a `status_reason` (at 1.0 those that wait or were not granted in time), from 1.2 on a
+    `heal_policy`, their reminders and their type. The reason names no host to callers who may not list hosts.
     """
     knows_types = version >= LEASE_TYPES
     additions = [add for since, add in _ADDITIONS if version >= since]
+    if version < STATUS_REASON:
+        additions.append(_add_reason_of_waiting)
     views: dict[str, Callable[[Reservation], ReservationAnswer]] = {}
 
     def show_part(part: Reservation) -> ReservationAnswer:
@@ -104,6 +106,12 @@ def lease_view(types: ResourceTypes, version: Version, sight: Sight) -> Callable
 
 def _add_reason(answer: LeaseAnswer, lease: Lease, sight: Sight) -> None:
     answer["status_reason"] = _reason(lease, sight)
+
+
+def _add_reason_of_waiting(answer: LeaseAnswer, lease: Lease, sight: Sight) -> None:
+    """Say to 1.0 why, where PENDING or ERROR stands for a status that it does not know."""
+    if lease.waits or ended_waiting(lease):
+        _add_reason(answer, lease, sight)
 
 
 def _add_heal_policy(answer: LeaseAnswer, lease: Lease, _sight: Sight) -> None:

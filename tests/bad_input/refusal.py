@@ -32,7 +32,9 @@ REGIONS, EVERYWHERE = "/v1/regions", "/v1/regions/availability/search"
 FEEDS, FEED = "/v1/feeds", "/v1/feeds/{feed_id}"
 TEMPLATES, TEMPLATE = "/v1/lease-templates", "/v1/lease-templates/{template_id}"
 _OWNED = (WINDOWS, ALARMS, MANY, OFFERS, FEEDS, TEMPLATES)
-NEW = ("/v1/resources", "/v1/events", "/v1/subscriptions", SWAP, HEAL, HELD, PAST, PART, *_OWNED, FREE, REGIONS)
+TIMELINE, AUDIT, REFUSALS = "/v1/timeline", "/v1/audit", "/v1/refusals"
+_TYPES = ("/v1/resources", "/v1/events", "/v1/subscriptions")
+NEW = (*_TYPES, SWAP, HEAL, HELD, PAST, PART, *_OWNED, FREE, REGIONS, TIMELINE, AUDIT, REFUSALS)
 """Paths that are new since 1.1."""
 NEWEST = "1.3"
 SUBSCRIPTIONS, REPLAY = "/v1/subscriptions", "/v1/subscriptions/{subscription_id}/replay"

@@ -37,6 +37,7 @@ from tests.bad_input.refusal import (
     SERIES,
     TEMPLATE,
     TEMPLATES,
+    TIMELINE,
     TYPE,
     VALID,
     VERSION,
@@ -393,6 +394,7 @@ STRANGERS: list[dict[str, str]] = [
 FOR_ALL = {
     ("GET", "/v1/events"),
     ("GET", FREE),
+    ("GET", TIMELINE),
     ("POST", SEARCH),
     ("GET", ASKABLE),
     ("GET", REGIONS),

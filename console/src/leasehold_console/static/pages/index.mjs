@@ -14,6 +14,7 @@ export const PAGES = [
   { form: "leases", load: () => import("./leases.mjs"), nav: t("leases"), key: "l", when: () => may("blazar:leases:get") },
   { form: "leases/new", load: () => import("./newlease.mjs"), nav: t("new_lease"), key: "n", when: () => may("blazar:leases:post") },
   { form: "leases/:id", load: () => import("./lease.mjs") },
+  { form: "operations", load: () => import("./operations.mjs"), nav: t("operations"), key: "o", when: () => may("leasehold:audit:get") },
   { form: "sign-ins", load: () => import("./signins.mjs") },
 ];
 

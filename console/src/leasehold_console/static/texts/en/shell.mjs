@@ -6,6 +6,7 @@ export default {
   start: "Start",
   timeline: "Timeline",
   leases: "Leases",
+  operations: "Operations",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

@@ -40,6 +40,7 @@ cloud: test-environment ## Start an OpenStack to test on, and say how to use it
 reference: check-environment ## Write the references of options, policies and states, and the types of the API, from the code
 	$(bin)/python tools/reference.py
 	$(bin)/python tools/console_types.py
+	$(bin)/python tools/preload.py
 
 docs: test-environment ## Build the documentation site; needs Graphviz
 	@$(bin)/python -m docs._site

@@ -1,6 +1,6 @@
-"""Checks the console: its vendored libraries, the types of the API, the types of its modules, and its pure modules.
+"""Checks the console: vendored libraries, types of the API, what is loaded at once, its modules.
 
-`make lint` runs it. Without Node.js, where it could not be installed, only the first two are checked, and a line says
+`make lint` runs it. Without Node.js, where it could not be installed, only the first three are checked, and a line says
 so; under CI=true that is a failure.
 """
 
@@ -29,6 +29,7 @@ def main() -> int:
     commands: list[tuple[str | Path, ...]] = [
         (sys.executable, "tools/vendor.py"),
         (sys.executable, "tools/console_types.py", "--check"),
+        (sys.executable, "tools/preload.py", "--check"),
     ]
     node = shutil.which("node")
     if node is not None and TSC.exists():

@@ -30,6 +30,13 @@ return [...Array(model.rows).keys()].map((row) => ({
   }),
 }));
 """
+# On a canvas that is read from, Chromium warns that it draws slowly: so it is a copy.
+COLOUR = """
+const copy = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+const canvas = document.querySelector("leasehold-timeline canvas");
+copy.drawImage(canvas, arguments[0], arguments[1], 1, 1, 0, 0, 1, 1);
+return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+"""
 
 
 def wait_until_drawn(browser: Browser) -> WebElement:
@@ -62,3 +69,15 @@ def cell(browser: Browser) -> str:
         "return document.getElementById(grid.getAttribute('aria-activedescendant'))?.textContent ?? ''"
     )
     return text
+
+
+def colour_at(browser: Browser, place: tuple[int, int]) -> tuple[int, int, int]:
+    """Return the colour of a point of the canvas: red, green and blue."""
+    red, green, blue = browser.script(COLOUR, *place)
+    return red, green, blue
+
+
+def take_the_keyboard(browser: Browser) -> None:
+    """Bring the focus to the picture, as the tabulator does: it begins at the first row, now."""
+    browser.script("document.querySelector('[role=grid]').focus()")
+    browser.until(lambda: cell(browser))

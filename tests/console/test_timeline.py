@@ -1,78 +1,28 @@
-"""The timeline of the console: what is free, what is mine, and leases made with the mouse and with keys."""
+"""The timeline of the console: what is free, what is mine, what is not to be had, in pictures, words and as a table."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
-import requests
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
 from selenium.webdriver.common.keys import Keys
 
-from tests.console.picture import cell, names_of, place_of, rows_of, wait_until_drawn
+from tests.console.estate import HOUR, INSTANCE, ask, host, lease_of, read
+from tests.console.picture import cell, colour_at, names_of, place_of, rows_of, take_the_keyboard, wait_until_drawn
 
 if TYPE_CHECKING:
     from tests.console.browser import Browser
     from tests.processes import Program
 
-HOUR = timedelta(hours=1)
 FORMS = [(width, dark) for width in (1440, 390) for dark in (False, True)]
 SETTLED = """
 const from = Date.parse(new URLSearchParams(location.hash.split("?")[1]).get("from")) / 1000;
 const { view } = document.querySelector("leasehold-timeline");
 return from > Date.UTC(2031, 4, 1) / 1000 && Math.abs(from - view.from) <= 60;
 """
-BIG = '[">=", "$vcpus", "64"]'
-
-
-def lease_of(
-    service: Program,
-    name: str,
-    *,
-    start: timedelta,
-    hours: int,
-    project: str = "demo",
-    properties: str = "",
-    hosts: int = 1,
-) -> dict[str, Any]:
-    """Make a lease as a member of a project, so long after now."""
-    begin = datetime.now(UTC).replace(microsecond=0) + start
-    body = {
-        "name": name,
-        "start_date": begin.isoformat(),
-        "duration_seconds": hours * 3600,
-        "reservations": [
-            {
-                "resource_type": "physical:host",
-                "min": hosts,
-                "max": hosts,
-                "hypervisor_properties": "",
-                "resource_properties": properties,
-            }
-        ],
-    }
-    headers = {"X-Project-Id": project, "X-User-Id": f"{project}-user", "X-Roles": "member"}
-    headers["OpenStack-API-Version"] = "reservation 1.3"
-    answer = requests.post(f"{service.url}/leases", json=body, headers=headers, timeout=30)
-    assert answer.status_code == 201, answer.text
-    lease: dict[str, Any] = answer.json()["lease"]
-    return lease
-
-
-def leases(service: Program) -> list[dict[str, Any]]:
-    headers = {"X-Project-Id": "demo", "X-Roles": "admin", "OpenStack-API-Version": "reservation 1.3"}
-    answer = requests.get(f"{service.url}/leases", headers=headers, timeout=30)
-    found: list[dict[str, Any]] = answer.json()["leases"]
-    return found
-
-
-def read(date: str) -> datetime:
-    return datetime.fromisoformat(date).replace(tzinfo=UTC)
-
-
-def host(browser: Browser, name: str) -> int:
-    """Return the row of a host, which operators know by name."""
-    return next(int(str(row["row"])) for row in rows_of(browser) if row["name"] == name)
 
 
 @pytest.mark.parametrize(("width", "dark"), FORMS)
@@ -147,8 +97,7 @@ def test_keys_go_through_the_picture_and_say_where_they_are(browser: Browser, se
     browser.sign_in(service, user="demo-user", roles=("admin",))
     browser.open(service, "timeline?by=-&span=3d")
     wait_until_drawn(browser)
-    browser.find("[role=grid]").send_keys(Keys.ARROW_LEFT)
-    browser.until(lambda: "cmp-01" in cell(browser))
+    take_the_keyboard(browser)
     texts = [cell(browser)]
     for _ in range(12):
         browser.press(Keys.ARROW_RIGHT)
@@ -162,86 +111,6 @@ def test_keys_go_through_the_picture_and_say_where_they_are(browser: Browser, se
     assert browser.find("[role=grid] [role=row]").get_attribute("aria-rowindex") == "2"
     browser.press("?")
     browser.until(lambda: "draft one on what is free" in browser.role("dialog", "Keys").text)
-
-
-def test_a_lease_is_made_by_keys_alone(browser: Browser, service: Program) -> None:
-    browser.sign_in(service, user="demo-user", roles=("admin",))
-    browser.open(service, "timeline?by=-&span=3d")
-    wait_until_drawn(browser)
-    browser.find("[role=grid]").send_keys(Keys.ARROW_DOWN)
-    browser.until(lambda: "cmp-02" in cell(browser))
-    browser.press(Keys.ENTER)
-    dialog = browser.role("dialog", "New lease")
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.press(*"by-keys", Keys.NULL)
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.press(Keys.ENTER)
-    browser.until(lambda: [lease["name"] for lease in leases(service)] == ["by-keys"])
-    browser.until(lambda: names_of(browser) == {"by-keys"})
-
-
-def test_a_drag_stops_before_the_next_bar_and_makes_the_lease(browser: Browser, service: Program) -> None:
-    theirs = lease_of(
-        service, "theirs", start=20 * HOUR, hours=10, project="alt", properties='["==", "$rack", "a1"]', hosts=3
-    )
-    browser.sign_in(service, user="demo-user", roles=("admin",))
-    browser.open(service, "timeline?by=-&span=3d")
-    canvas = wait_until_drawn(browser)
-    row, stop = host(browser, "cmp-02"), read(theirs["start_date"])
-    begin = place_of(browser, row, stop - 12 * HOUR)
-    with browser.dragging(canvas, begin, place_of(browser, row, stop + 4 * HOUR)):
-        said = browser.find(".tl-draft-text.stopped").text
-        assert "the next one begins" in said
-        assert stop.strftime("%H:%M") in said
-    dialog = browser.role("dialog", "New lease")
-    assert "cmp-02" in dialog.text
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.type("name", "by-mouse")
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.role("button", "Create lease").click()
-    browser.until(lambda: "by-mouse" in names_of(browser))
-    made = next(lease for lease in leases(service) if lease["name"] == "by-mouse")
-    assert read(made["end_date"]) == stop.replace(second=0) or read(made["end_date"]) == stop
-    bars = next(each["bars"] for each in rows_of(browser) if each["name"] == "cmp-02")
-    # What a test before this one had and has given back is history.
-    assert [bar["name"] for bar in bars][-2:] == ["by-mouse", "theirs"]  # type: ignore[attr-defined]
-
-
-def test_what_is_refused_comes_with_an_offer_that_is_a_button(browser: Browser, service: Program) -> None:
-    lease_of(service, "all-of-them", start=2 * HOUR, hours=10, project="alt", hosts=12)
-    browser.allowed.add(409)
-    browser.sign_in(service, user="demo-user", roles=("admin",))
-    browser.open(service, "timeline?by=-&span=3d")
-    canvas = wait_until_drawn(browser)
-    row, after = host(browser, "cmp-03.example"), datetime.now(UTC) + 20 * HOUR
-    browser.drag(canvas, place_of(browser, row, after), place_of(browser, row, after + 6 * HOUR))
-    dialog = browser.role("dialog", "New lease")
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.type("start", (datetime.now(UTC) + 5 * HOUR).strftime("%Y-%m-%dT%H:%M"))
-    browser.until(lambda: "Not enough hosts" in dialog.text)
-    assert not browser.role("button", "Create lease").is_enabled()
-    browser.role("button", "Take ", dialog).click()
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.role("button", "Create lease").click()
-    browser.until(lambda: len(leases(service)) == 2)
-
-
-def test_an_edge_is_dragged_to_extend_the_lease(browser: Browser, service: Program) -> None:
-    lease = lease_of(service, "longer", start=4 * HOUR, hours=6, properties=BIG)
-    browser.sign_in(service, user="demo-user", roles=("admin",))
-    browser.open(service, "timeline?by=-&span=3d")
-    canvas = wait_until_drawn(browser)
-    row = next(int(str(each["row"])) for each in rows_of(browser) if "longer" in str(each["bars"]))
-    end = read(lease["end_date"])
-    with browser.dragging(canvas, place_of(browser, row, end), place_of(browser, row, end + 8 * HOUR)):
-        assert "later" in browser.find(".tl-draft-text").text
-    dialog = browser.role("dialog", "End of longer")
-    browser.until(lambda: "It fits" in dialog.text)
-    wanted = (end + 5 * HOUR).replace(minute=0, second=0)
-    browser.type("end", wanted.strftime("%Y-%m-%dT%H:%M"))
-    browser.until(lambda: "It fits" in dialog.text)
-    browser.role("button", "Set this end").click()
-    browser.until(lambda: [read(each["end_date"]) for each in leases(service)] == [wanted])
 
 
 def test_the_table_says_the_same_and_leases_as_well(browser: Browser, service: Program) -> None:
@@ -267,3 +136,64 @@ def test_whoever_signs_out_sees_nothing_more(browser: Browser, service: Program)
     browser.role("button", "Sign in", dialog).click()
     browser.until(lambda: "someone" in browser.find(".who").text)
     wait_until_drawn(browser)
+
+
+def test_a_disabled_host_is_hatched_and_says_why(browser: Browser, service: Program) -> None:
+    ask(service, "PUT", "/os-hosts/5", {"disabled": True, "disabled_reason": "bad disk"})
+    browser.sign_in(service, roles=("admin",))
+    browser.open(service, "timeline?by=-&span=3d")
+    wait_until_drawn(browser)
+    closed, free = host(browser, "cmp-05"), host(browser, "cmp-02")
+    moment = datetime.now(UTC) + 30 * HOUR
+    assert colour_at(browser, place_of(browser, free, moment)) != colour_at(browser, place_of(browser, closed, moment))
+    take_the_keyboard(browser)
+    browser.press(*[Keys.ARROW_DOWN] * 4)
+    assert cell(browser) == "cmp-05, disabled: bad disk"
+    browser.press(Keys.ENTER)
+    assert not browser.roles("dialog")
+    ask(service, "PUT", "/os-hosts/5", {"disabled": False})
+    browser.until(lambda: "free from" in cell(browser))
+
+
+def test_instances_that_share_a_host_are_steps_and_open_into_lanes(browser: Browser, service: Program) -> None:
+    wanted = INSTANCE | {"amount": 1, "vcpus": 2, "memory_mb": 1024, "disk_gb": 5}
+    for name in ("one", "two"):
+        lease_of(service, name, start=3 * HOUR, hours=20, wanted=wanted)
+    browser.sign_in(service, user="demo-user", roles=("admin",))
+    browser.open(service, "timeline?by=-&span=3d")
+    canvas = wait_until_drawn(browser)
+    row, middle = host(browser, "cmp-01"), datetime.now(UTC) + 12 * HOUR
+    x, y = place_of(browser, row, middle)
+    assert colour_at(browser, (x, y - 8)) != colour_at(browser, (x, y + 8)), "half is free, above what is used"
+    height = "return document.querySelector('leasehold-timeline').box(arguments[0]).height"
+    closed = browser.script(height, row)
+    browser.drag(canvas, (40, y), (40, y))
+    browser.until(lambda: browser.script(height, row) > closed)
+    browser.find("[role=grid]").send_keys(Keys.HOME, "o")
+    browser.until(lambda: browser.script(height, row) == closed)
+
+
+def test_many_hosts_are_a_heat_map(browser: Browser, service: Program) -> None:
+    lease_of(service, "theirs", start=3 * HOUR, hours=40, project="alt", hosts=12)
+    browser.sign_in(service)
+    browser.open(service, "timeline?rows=all&span=3d", height=205)
+    wait_until_drawn(browser)
+    assert browser.script("return document.querySelector('leasehold-timeline').given.layout.rowHeight") < 2.5
+    x, _ = place_of(browser, 0, datetime.now(UTC) + 20 * HOUR)
+    later, _ = place_of(browser, 0, datetime.now(UTC) + 60 * HOUR)
+    taken, free = colour_at(browser, (x, 50)), colour_at(browser, (later, 50))
+    assert taken != free
+    assert free[1] > max(free[0], free[2]) + 20, "what is free is green"
+
+
+def test_the_wheel_zooms_over_the_axis(browser: Browser, service: Program) -> None:
+    browser.sign_in(service)
+    browser.open(service, "timeline?span=7d")
+    canvas = wait_until_drawn(browser)
+    span = "const { from, to } = document.querySelector('leasehold-timeline').view; return to - from"
+    before = browser.script(span)
+    over_axis = ScrollOrigin.from_element(canvas, 0, 20 - int(canvas.rect["height"] // 2))
+    ActionChains(browser.driver).scroll_from_origin(over_axis, 0, 200).perform()
+    browser.until(lambda: browser.script(span) > before * 1.2)
+    browser.role("button", "Less time").click()
+    browser.until(lambda: browser.script(span) < before)

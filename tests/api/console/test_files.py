@@ -44,6 +44,7 @@ def test_the_page_and_what_it_loads_are_public_and_carry_every_header(strange: B
     assert {name.rpartition(".")[2] for name in loaded} >= {"mjs", "css"}
     types = {
         "mjs": "text/javascript; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
         "css": "text/css; charset=utf-8",
         "svg": "image/svg+xml",
         "woff2": "font/woff2",

@@ -65,6 +65,9 @@ async function begin() {
   effect(() => {
     document.title = page.value ? `${page.value.title()} · ${t("name")}` : t("name");
   });
+  // The page is on its way while the session is asked for.
+  const first = PAGES.find((entry) => match(entry.form, path.peek()));
+  first?.load().catch(reportError);
   try {
     await fetchSession();
   } catch (error) {

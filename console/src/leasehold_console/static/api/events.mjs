@@ -53,7 +53,8 @@ function begin() {
 /** @param {AbortSignal} signal */
 async function poll(signal) {
   let after = "latest";
-  let gap = false;
+  // What happened between the reading of a page and the first answer is not in any list of events.
+  let gap = true;
   let all = administers();
   while (!signal.aborted) {
     try {

@@ -35,7 +35,9 @@ export function open() {
   const view = signal(viewOf(wish.peek()));
   const size = signal({ width: innerWidth, height: innerHeight });
   const opened = signal(/** @type {ReadonlySet<string>} */ (new Set()));
-  const data = reader(() => ({ view: view.peek(), type: wish.peek().type }));
+  const asTable = computed(() => (wish.value.as ?? (size.value.width < PHONE ? "table" : "picture")) === "table");
+  // The table is about now, whatever the picture shows.
+  const data = reader(() => ({ view: asTable.peek() ? viewOf({ from: null, span: wish.peek().span }) : view.peek(), type: wish.peek().type }));
   const form = forms(() => data.reload(true));
   const model = computed(() => data.state.value.model);
   const nowSeconds = computed(() => Math.floor(clock.value / 1000 + data.state.value.skew));
@@ -53,7 +55,6 @@ export function open() {
     return Math.max(0.2, Math.min(HEIGHTS.large, (size.value.height - AROUND) / Math.max(1, count.value)));
   });
   const layout = computed(() => (model.value ? layoutOf(model.value, groups.value, rowHeight.value, opened.value, by.value !== "" && rowHeight.value >= HEATED) : null));
-  const asTable = computed(() => (wish.value.as ?? (size.value.width < PHONE ? "table" : "picture")) === "table");
 
   // Groups count again when the picture, the filter or the minute changes, not for each frame.
   const says = computed(() => {
@@ -74,6 +75,7 @@ export function open() {
   const stopFollowing = effect(() => {
     // The address may have been changed by hand, or by a link.
     const { from, span } = wish.value;
+    void asTable.value;
     if (first) first = false;
     else if (from !== null && (Math.abs(from - view.peek().from) >= 60 || Math.abs(span - (view.peek().to - view.peek().from)) >= 60)) view.value = viewOf(wish.value);
     data.follow();

@@ -2,7 +2,7 @@
 
 const NAMES = /** @type {const} */ ([
   "free", "free-text", "past", "taken", "taken-text", "mine", "mine-text", "project", "project-text",
-  "after", "broken", "closed", "hatch", "line", "grid", "now", "row", "text", "muted", "surface", "border",
+  "heat-free", "heat-taken", "after", "broken", "closed", "hatch", "line", "grid", "now", "row", "text", "muted", "surface", "border",
 ]);
 /** @typedef {Record<typeof NAMES[number], string>} Colours */
 const ELSEWHERE = /** @type {Partial<Record<typeof NAMES[number], string>>} */ ({

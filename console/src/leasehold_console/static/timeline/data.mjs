@@ -21,7 +21,11 @@ export function reader(wanted) {
   const state = signal({ model: /** @type {Model | null} */ (null), error: /** @type {ApiError | null} */ (null), skew: 0, more: false });
   let current = new AbortController();
   let etag = "";
+  /** What the picture shows, and what it will show when the answer is there. */
   let read = { from: 0, to: 0, type: "" };
+  let asked = read;
+  let loading = 0;
+  let again = false;
 
   /** @param {boolean} person */
   async function load(person) {
@@ -29,6 +33,7 @@ export function reader(wanted) {
     const { signal: mine } = (current = new AbortController());
     const { view, type } = wanted();
     const window = covers(read, view) && read.type === type ? read : { ...windowOf(view), type };
+    asked = window;
     const same = window === read;
     try {
       const query = { from: iso(window.from), to: iso(window.to), resource_type: type };
@@ -52,12 +57,22 @@ export function reader(wanted) {
     }
   }
 
-  const start = (person = false) => load(person).catch(reportError);
+  const start = (person = false) => {
+    loading += 1;
+    return load(person).catch(reportError).finally(() => {
+      loading -= 1;
+      if (loading || !again) return;
+      again = false;
+      soon();
+    });
+  };
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
+  /** Reads anew, but lets come what is on its way. */
   const soon = () => {
     clearTimeout(waiting);
-    waiting = setTimeout(start, SETTLE);
+    if (loading) again = true;
+    else waiting = setTimeout(start, SETTLE);
   };
   const stop = listen(soon);
   const timer = setInterval(() => document.visibilityState === "visible" && session.peek() && start(), ASK_EVERY);
@@ -68,7 +83,7 @@ export function reader(wanted) {
     /** Reads more if the view has left what was read. */
     follow() {
       const { view, type } = wanted();
-      if (!covers(read, view) || read.type !== type) start(true);
+      if (!covers(asked, view) || asked.type !== type) start(true);
     },
     close() {
       stop();

@@ -112,6 +112,7 @@ export function isFreeAt(model, row, at) {
 
 /** How many of some rows are free now, or when the next is. @param {Model} model @param {Int32Array} rows @param {number} now */
 export function freeText(model, rows, now) {
+  if (now < model.from || now >= model.to) return t("rows", { count: rows.length });
   let free = 0;
   let next = Infinity;
   for (const row of rows) {

@@ -434,27 +434,21 @@ export class Painter {
     context.fillText(zone === "UTC" ? "UTC" : time.offset(zone, scale.from * 1000), 12, AXIS - 12);
   }
 
-  /** The days or months above the marks; the first one stays in sight. @param {Scene} scene @param {"day" | "month"} unit @param {(x: number, text: string) => void} write */
+  /** The days or months above the marks: the first one stays in sight, and each has room. @param {Scene} scene @param {"day" | "month"} unit @param {(x: number, text: string) => void} write */
   over({ scale, zone }, unit, write) {
-    const name = unit === "day" ? /** @param {number} moment */ (moment) => `${time.weekday(moment, zone).split(" ")[0]} ${time.day(moment, zone)}` : /** @param {number} moment */ (moment) => time.month(moment, zone);
-    const room = unit === "day" ? 84 : 120;
     const width = perPixel(scale);
+    let shown = { x: 0, text: "" };
     let at = time.dayStart(scale.from * 1000, zone) / 1000;
-    let free = 0;
-    let last = "";
     for (let guard = 0; guard < 200 && at < scale.to; guard += 1) {
-      const text = name(Math.max(at, scale.from) * 1000);
-      const next = time.dayStart((at + 86400 + 7200) * 1000, zone) / 1000;
-      if (text !== last) {
+      const moment = Math.max(at, scale.from) * 1000;
+      const text = unit === "month" ? time.month(moment, zone) : `${time.weekday(moment, zone).split(" ")[0]} ${time.day(moment, zone)}`;
+      if (text !== shown.text) {
         const x = Math.max(0, (at - scale.from) / width);
-        const following = unit === "day" ? (next - scale.from) / width : Infinity;
-        if (x >= free && following - x >= room * 0.6) {
-          write(x, text);
-          free = x + room;
-        }
-        last = text;
+        if (shown.text && x - shown.x > this.width(shown.text) + 12) write(shown.x, shown.text);
+        shown = { x, text };
       }
-      at = next;
+      at = time.dayStart((at + 86400 + 7200) * 1000, zone) / 1000;
     }
+    if (scale.width - shown.x > this.width(shown.text) + 8) write(shown.x, shown.text);
   }
 }

@@ -51,9 +51,9 @@ export function drawHeat(painter, scene) {
   }
 
   const words = new Uint32Array(image.data.buffer);
-  const ramp = rampOf(colours.free, colours.taken);
+  const ramp = rampOf(colours["heat-free"], colours["heat-taken"]);
   const empty = word(rgb(colours.surface));
-  const gone = rampOf(colours.past, colours.taken);
+  const gone = rampOf(colours.past, colours["heat-taken"]);
   const passed = Math.max(0, Math.min(wide, Math.round((now - scale.from) * pixels)));
   for (let line = 0; line < lines; line += 1) {
     const count = /** @type {number} */ (counts[line]);
@@ -71,7 +71,27 @@ export function drawHeat(painter, scene) {
     for (let more = 1; more < lineTall && line * lineTall + more < tall; more += 1) words.copyWithin(out + more * wide, out, out + wide);
   }
   painter.context.putImageData(image, Math.round(gutter * ratio), Math.round(AXIS * ratio));
+  own(painter, scene);
   bands(painter, scene);
+}
+
+/** What is the caller's, thick enough to be found. @param {import("./draw.mjs").Painter} painter @param {import("./draw.mjs").Scene} scene */
+function own({ context, colours }, { model, layout, scale, gutter, scroll, height }) {
+  if (!colours) return;
+  const pixels = scale.width / (scale.to - scale.from);
+  context.beginPath();
+  for (let at = 0; at < model.own.length; at += 2) {
+    const bar = /** @type {number} */ (model.own[at]);
+    const line = /** @type {number} */ (layout.line[/** @type {number} */ (model.own[at + 1])]);
+    if (line < 0) continue;
+    const y = AXIS + /** @type {number} */ (layout.top[line]) - scroll;
+    const start = /** @type {number} */ (model.bars.start[bar]);
+    const end = /** @type {number} */ (model.bars.end[bar]);
+    if (end <= scale.from || start >= scale.to || y < AXIS - 2 || y > height) continue;
+    context.rect(gutter + (Math.max(start, scale.from) - scale.from) * pixels, y, Math.max(2, (Math.min(end, scale.to) - Math.max(start, scale.from)) * pixels), Math.max(2, layout.rowHeight));
+  }
+  context.fillStyle = colours.mine;
+  context.fill();
 }
 
 /** Names of the groups, and lines between them. @param {import("./draw.mjs").Painter} painter @param {import("./draw.mjs").Scene} scene */
@@ -95,7 +115,7 @@ function bands(painter, { layout, gutter, scale, scroll, height, says }) {
     free = middle + 14;
     context.font = '600 11px "Inter Variable", system-ui, sans-serif';
     context.fillStyle = colours.text;
-    context.fillText(painter.cut(group.name || "–", gutter - 20), 12, middle);
+    context.fillText(painter.cut(group.name, gutter - 20), 12, middle);
     if (bottom - top > 26) {
       context.font = '11px "Inter Variable", system-ui, sans-serif';
       context.fillStyle = colours.muted;

@@ -19,6 +19,7 @@ import { propertyOf } from "./model.mjs";
  * @property {number} height
  * @property {number} count lines, headings included
  * @property {Int32Array} row of each line; -1 - g: the heading of group g
+ * @property {Int32Array} line of each row; -1: it is not shown
  * @property {Float64Array} top of each line, and one more: the bottom of the last
  * @property {Map<number, {lanes: number, of: Int32Array}>} open rows that are opened into lanes
  * @property {number} rowHeight
@@ -75,6 +76,7 @@ export function layoutOf(model, groups, rowHeight, opened, headings) {
   const total = groups.reduce((sum, group) => sum + group.rows.length + (headings ? 1 : 0), 0);
   const row = new Int32Array(total);
   const top = new Float64Array(total + 1);
+  const lineOfRow = new Int32Array(model.rows).fill(-1);
   /** @type {Layout["open"]} */
   const open = new Map();
   let line = 0;
@@ -87,6 +89,7 @@ export function layoutOf(model, groups, rowHeight, opened, headings) {
     }
     for (const each of group.rows) {
       row[line] = each;
+      lineOfRow[each] = line;
       top[line++] = y;
       if (opened.has(model.ids[each] ?? "")) {
         const lanes = lanesOf(model.bars, each);
@@ -96,7 +99,7 @@ export function layoutOf(model, groups, rowHeight, opened, headings) {
     }
   }
   top[line] = y;
-  return { groups, height: y, count: total, row, top, open, rowHeight };
+  return { groups, height: y, count: total, row, line: lineOfRow, top, open, rowHeight };
 }
 
 /** The line at a height, or -1. @param {Layout} layout @param {number} y */
@@ -114,7 +117,7 @@ export function lineAt(layout, y) {
 
 /** The line of a row, or -1. @param {Layout} layout @param {number} row */
 export function lineOf(layout, row) {
-  return layout.row.indexOf(row);
+  return layout.line[row] ?? -1;
 }
 
 /** The next line that is a row, in one direction; the same where there is none. @param {Layout} layout @param {number} line @param {number} by */

@@ -59,6 +59,7 @@ export function lookOf(kind, whose) {
  * @property {Int32Array} leaseOf of the bars, -1: nobody's that is told
  * @property {Int32Array} amountOf of the bars, -1: the whole resource
  * @property {Record<string, number[]>} amounts
+ * @property {Int32Array} own bars that are the caller's, and their rows one after the other: bar, row, bar, row
  * @property {Set<number>} substitutes
  * @property {LeaseRow[]} leases
  * @property {import("./steps.mjs").Steps} steps of rows that several share
@@ -112,10 +113,19 @@ export function modelOf(answer) {
     leaseOf: Int32Array.from(bars.lease),
     amountOf,
     amounts: answer.amounts,
+    own: ownOf(looks, bars.row),
     substitutes: new Set(answer.substitutes),
     leases,
     steps: indexSteps(index, amountOf, answer.amounts, rows.capacity, (bar) => /** @type {number} */ (looks[bar]) >= OWN_FROM),
   };
+}
+
+/** @param {Uint8Array} looks @param {number[]} rowOf */
+function ownOf(looks, rowOf) {
+  /** @type {number[]} */
+  const found = [];
+  for (let bar = 0; bar < looks.length; bar += 1) if (/** @type {number} */ (looks[bar]) >= OWN_FROM) found.push(bar, rowOf[bar] ?? 0);
+  return Int32Array.from(found);
 }
 
 /** @param {string} state */

@@ -58,11 +58,11 @@ export function toolbar({ wish, view, facets, by, size, asTable, show, toNow }) 
   const known = spans.some(([, each]) => each === length);
   return html`<div class="tl-bar">
     <div class="tl-tools" role="group" aria-label=${t("span")}>
-      <button type="button" @click=${toNow}>${t("now")}</button>
+      ${asTable ? nothing : html`<button type="button" @click=${toNow}>${t("now")}</button>
       <button type="button" class="icon" aria-label=${t("earlier")} title=${t("earlier")} @click=${() => shift(-0.5)}>‹</button>
       <button type="button" class="icon" aria-label=${t("later")} title=${t("later")} @click=${() => shift(0.5)}>›</button>
       <button type="button" class="icon" aria-label=${t("closer")} title=${t("closer")} @click=${() => around(Math.max(3600, Math.round(length / 2)))}>+</button>
-      <button type="button" class="icon" aria-label=${t("wider")} title=${t("wider")} @click=${() => around(Math.min(130 * 86400, length * 2))}>−</button>
+      <button type="button" class="icon" aria-label=${t("wider")} title=${t("wider")} @click=${() => around(Math.min(130 * 86400, length * 2))}>−</button>`}
       <select aria-label=${t("span")} @change=${(/** @type {Event} */ event) => around(Number(valueOf(event)))}>
         ${known ? nothing : html`<option value=${length} selected>${spanText(length * 1000)}</option>`}
         ${spans.map(([, each]) => html`<option value=${each ?? ""} ?selected=${each === length}>${spanText(Number(each) * 1000)}</option>`)}

@@ -22,7 +22,12 @@ KEPT: Final = HERE / "RESULTS.json"
 PLOTS: Final = HERE / "plots"
 OUT: Final = HERE / "out"
 """Where every run writes its JSON and its plots; the pages in the repository need `--write`."""
-ALONE: Final = {"cloud": HERE / "CLOUD.md", "month": HERE / "MONTH.md", "timeline": HERE / "TIMELINE.md"}
+ALONE: Final = {
+    "cloud": HERE / "CLOUD.md",
+    "month": HERE / "MONTH.md",
+    "timeline": HERE / "TIMELINE.md",
+    "console": HERE / "CONSOLE.md",
+}
 """Benchmarks with pages of their own: they need an OpenStack that runs, or an hour, or go with the console."""
 HEAD: Final = """# Results
 

@@ -197,3 +197,30 @@ def test_the_wheel_zooms_over_the_axis(browser: Browser, service: Program) -> No
     browser.until(lambda: browser.script(span) > before * 1.2)
     browser.role("button", "Less time").click()
     browser.until(lambda: browser.script(span) < before)
+
+
+def test_two_fingers_zoom_and_one_pans(browser: Browser, service: Program) -> None:
+    browser.sign_in(service)
+    browser.open(service, "timeline?span=7d&as=picture", width=390)
+    canvas = wait_until_drawn(browser)
+    view = "return document.querySelector('leasehold-timeline').view"
+    before = browser.script(view)
+    top = int(canvas.location["y"]) + 120
+
+    def touch(kind: str, *places: int) -> None:
+        points = [{"x": x, "y": top, "id": number} for number, x in enumerate(places)]
+        browser.driver.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", 200, 240)
+    touch("touchMove", 160, 280)
+    touch("touchMove", 140, 300)
+    touch("touchEnd")
+    browser.until(lambda: browser.script(view)["to"] - browser.script(view)["from"] < 4 * 86400)
+    zoomed = browser.script(view)
+    assert before["from"] < zoomed["from"] < zoomed["to"] < before["to"]
+    touch("touchStart", 300)
+    touch("touchMove", 250)
+    touch("touchMove", 200)
+    touch("touchEnd")
+    browser.until(lambda: browser.script(view)["from"] > zoomed["from"])
+    assert not browser.roles("dialog")

@@ -172,7 +172,10 @@ export class Painter {
       const stop = /** @type {number} */ (bars.end[bar]);
       if (!shared || lanes) {
         if (!shared && start - cleaning > freeFrom) this.available(closed, zero + (freeFrom - scale.from) * pixels, zero + (Math.min(start - cleaning, end) - scale.from) * pixels, top, tall);
-        if (!shared && cleaning * pixels >= 2 && stop + cleaning > now && stop < end) this.unclean.add(zero + (Math.max(stop, now) - scale.from) * pixels, top, (stop + cleaning - Math.max(stop, now)) * pixels, tall);
+        if (!shared && cleaning * pixels >= 2) {
+          this.between(scene, Math.max(freeFrom, start - cleaning), start, top, tall);
+          this.between(scene, stop, stop + cleaning, top, tall);
+        }
         freeFrom = Math.max(freeFrom, stop + cleaning);
       }
       if (stop <= scale.from || start >= scale.to || (shared && !lanes && /** @type {number} */ (model.amountOf[bar]) >= 0)) continue;
@@ -190,8 +193,16 @@ export class Painter {
       mergedEnd = x1;
       mergedLook = look;
     }
-    if (shared && !lanes) this.silhouette(scene, row, top, tall);
+    if (shared) this.silhouette(scene, row, top, tall, lanes !== undefined);
     else if (!shared && freeFrom < end) this.available(closed, zero + (freeFrom - scale.from) * pixels, zero + (end - scale.from) * pixels, top, tall);
+  }
+
+  /** What has to be clean between two leases. @param {Scene} scene @param {number} from @param {number} to @param {number} y @param {number} tall */
+  between({ scale, gutter, now }, from, to, y, tall) {
+    const start = Math.max(from, now, scale.from);
+    const end = Math.min(to, scale.to);
+    const pixels = scale.width / (scale.to - scale.from);
+    if (end > start) this.unclean.add(gutter + (start - scale.from) * pixels, y, (end - start) * pixels, tall);
   }
 
   /** What no bar takes: free, or of a host that is not to be had. @param {number} closed @param {number} x0 @param {number} x1 @param {number} y @param {number} tall */
@@ -199,8 +210,12 @@ export class Painter {
     if (x1 > x0) (closed ? /** @type {Rectangles} */ (this.closed[closed - 1]) : this.free).add(x0, y, x1 - x0, tall);
   }
 
-  /** How much of a shared row is used: steps from below, what is free above them. @param {Scene} scene @param {number} row @param {number} top @param {number} tall */
-  silhouette(scene, row, top, tall) {
+  /**
+   * How much of a shared row is used: steps from below, what is free above them. Where the row is opened into lanes, these
+   * show what is used, and behind them is where anything is free.
+   * @param {Scene} scene @param {number} row @param {number} top @param {number} tall @param {boolean} opened
+   */
+  silhouette(scene, row, top, tall, opened) {
     const { model, scale, gutter, now } = scene;
     const { steps } = model;
     const low = /** @type {number} */ (steps.first[row]);
@@ -219,10 +234,10 @@ export class Painter {
         const parts = at < low ? 0 : /** @type {number} */ (steps.parts[at]) * tall;
         const own = at < low ? 0 : /** @type {number} */ (steps.own[at]) * tall;
         // Mine stand at the bottom, what others use on top of them.
-        if (own > 0) this.ownSteps.add(x0, top + tall - own, x1 - x0, own);
-        if (parts > own) this.steps.add(x0, top + tall - parts, x1 - x0, parts - own);
+        if (own > 0 && !opened) this.ownSteps.add(x0, top + tall - own, x1 - x0, own);
+        if (parts > own && !opened) this.steps.add(x0, top + tall - parts, x1 - x0, parts - own);
         const later = Math.max(from, now);
-        if (share < 1 && to > later) this.available(closed, gutter + (later - scale.from) * pixels, x1, top, tall * (1 - share));
+        if (share < 1 && to > later) this.available(closed, gutter + (later - scale.from) * pixels, x1, top, opened ? tall : tall * (1 - share));
       }
       from = Math.max(from, to);
       if (until >= end) break;
@@ -236,7 +251,7 @@ export class Painter {
     const radius = scene.layout.rowHeight >= NAMED ? 3 : 0;
     this.past(scene);
     this.fill(this.free, colours.free, radius, false);
-    this.fill(this.unclean, colours.row, 0, false, this.fine);
+    this.fill(this.unclean, colours.after, 0, false, this.fine);
     this.fill(/** @type {Rectangles} */ (this.closed[0]), colours.broken, radius, true);
     this.fill(/** @type {Rectangles} */ (this.closed[1]), colours.closed, radius, true);
     this.grid(scene);

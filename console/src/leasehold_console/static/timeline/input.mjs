@@ -15,6 +15,7 @@ const OWN = new Set(["mine", "project"]);
  * What the pointer does while it is down.
  * @typedef {{x: number, y: number, moved: boolean, touch: boolean} & (
  *   {kind: "pan", view: {from: number, to: number}} |
+ *   {kind: "pinch", view: {from: number, to: number}, apart: number} |
  *   {kind: "draft", row: number, anchor: number, draft: import("./draft.mjs").Draft | null} |
  *   {kind: "extend", lease: number, row: number, end: number})} Grip
  */
@@ -25,6 +26,8 @@ export class Input {
     this.element = element;
     /** @type {Grip | null} */
     this.grip = null;
+    /** Where the fingers are. @type {Map<number, {x: number, y: number}>} */
+    this.fingers = new Map();
   }
 
   begin() {
@@ -32,7 +35,7 @@ export class Input {
     canvas.addEventListener("pointerdown", (event) => this.down(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     canvas.addEventListener("pointerup", (event) => this.up(event));
-    canvas.addEventListener("pointercancel", () => this.drop());
+    canvas.addEventListener("pointercancel", (event) => this.lift(event));
     canvas.addEventListener("pointerleave", () => this.hover(null));
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     grid.addEventListener("keydown", (event) => this.key(event));
@@ -82,6 +85,13 @@ export class Input {
     const touch = event.pointerType === "touch";
     const base = { x, y, moved: false, touch };
     element.canvas.setPointerCapture(event.pointerId);
+    if (touch) this.fingers.set(event.pointerId, { x, y });
+    if (this.fingers.size === 2) {
+      this.drop();
+      const [one, other] = this.pair();
+      this.grip = { ...base, x: (one.x + other.x) / 2, moved: true, kind: "pinch", view: { ...element.view }, apart: Math.abs(one.x - other.x) };
+      return;
+    }
     const pan = axis || names || event.button === 1 || event.shiftKey || touch || row < 0;
     const edge = pan ? -1 : this.edgeAt(x, row);
     if (edge >= 0) this.grip = { ...base, kind: "extend", lease: edge, row, end: given.model.leases[edge]?.end ?? time };
@@ -104,7 +114,9 @@ export class Input {
   move(event) {
     const { element, grip } = this;
     const { x, y } = this.point(event);
-    if (!grip) return this.hover({ x, y });
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, { x, y });
+    if (!grip) return this.hover(event.pointerType === "touch" ? null : { x, y });
+    if (grip.kind === "pinch") return this.pinch(grip);
     if (Math.hypot(x - grip.x, y - grip.y) > STILL) grip.moved = true;
     if (!grip.moved || !element.given) return;
     const { model, now } = element.given;
@@ -129,8 +141,8 @@ export class Input {
   up(event) {
     const { element, grip } = this;
     const { given } = element;
-    this.drop();
-    if (!grip || !given) return;
+    this.lift(event);
+    if (!grip || !given || grip.kind === "pinch") return;
     const { x, y } = this.point(event);
     const { row, time, axis, names } = element.at(x, y);
     if (grip.moved) {
@@ -149,6 +161,26 @@ export class Input {
     if (lease >= 0) given.chosen(lease);
     else if (isShared(given.model.steps, row)) given.toggled(row);
     else if (given.draws && (grip.touch || event.detail === 2) && isFree(given.model, row, time, given.now)) this.propose(row, time);
+  }
+
+  /** The two fingers. @returns {[{x: number, y: number}, {x: number, y: number}]} */
+  pair() {
+    const [one = { x: 0, y: 0 }, other = one] = this.fingers.values();
+    return [one, other];
+  }
+
+  /** Shows more or less time, as far as the fingers have moved apart. @param {Extract<Grip, {kind: "pinch"}>} grip */
+  pinch(grip) {
+    const { element } = this;
+    const [one, other] = this.pair();
+    const factor = Math.max(20, grip.apart) / Math.max(20, Math.abs(one.x - other.x));
+    element.show(zoomed({ ...grip.view, width: element.scale.width }, factor, Math.max(0, grip.x - element.gutter)));
+  }
+
+  /** @param {PointerEvent} event */
+  lift(event) {
+    this.fingers.delete(event.pointerId);
+    this.drop();
   }
 
   drop() {

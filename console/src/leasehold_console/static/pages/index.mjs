@@ -15,6 +15,7 @@ export const PAGES = [
   { form: "leases/new", load: () => import("./newlease.mjs"), nav: t("new_lease"), key: "n", when: () => may("blazar:leases:post") },
   { form: "leases/:id", load: () => import("./lease.mjs") },
   { form: "operations", load: () => import("./operations.mjs"), nav: t("operations"), key: "o", when: () => may("leasehold:audit:get") },
+  { form: "hosts", load: () => import("./hosts.mjs"), nav: t("hosts"), key: "h", when: () => may("leasehold:resources:get") && may("blazar:oshosts:get") },
   { form: "sign-ins", load: () => import("./signins.mjs") },
 ];
 

@@ -7,6 +7,7 @@ export default {
   timeline: "Timeline",
   leases: "Leases",
   operations: "Operations",
+  hosts: "Hosts",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

@@ -1,26 +1,20 @@
 // Draws the picture: rows, what is free, bars, the axis, now. One path for each colour, nothing made for each bar.
 
-import * as time from "../core/time.mjs";
+import { drawAxis, eachMark } from "./axis.mjs";
 import { firstAbove, highest, lowest } from "./bars.mjs";
 import { hatching } from "./colours.mjs";
 import { drawHeat } from "./heat.mjs";
-import { HEADING, LANE } from "./layout.mjs";
+import { LANE } from "./layout.mjs";
 import { LOOKS } from "./model.mjs";
-import { perPixel, place, ticks } from "./scale.mjs";
+import { drawGutter, drawNames } from "./names.mjs";
+import { Rectangles } from "./rectangles.mjs";
+import { place } from "./scale.mjs";
+import { AXIS, HEATED, NAMED } from "./sizes.mjs";
 import { isShared } from "./steps.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
 /** @typedef {import("./layout.mjs").Layout} Layout */
 
-export const AXIS = 44;
-/** From this height on rows have names; below the next one they are a heat map. */
-export const NAMED = 14;
-/** The width of the names on a phone. */
-export const NARROW = 108;
-export const HEATED = 2.5;
-const FONT = '12px "Inter Variable", system-ui, sans-serif';
-const SMALL = '11px "Inter Variable", system-ui, sans-serif';
-const BOLD = '600 12px "Inter Variable", system-ui, sans-serif';
 const HATCHED = new Set(["closed", "after", "broken", "offer"]);
 
 /**
@@ -37,36 +31,6 @@ const HATCHED = new Set(["closed", "after", "broken", "offer"]);
  * @property {(row: number) => string} label the name of a row
  * @property {(row: number) => string} remark what is said beside the name
  */
-
-/** Rectangles of one colour, in an array that only grows. */
-class Rectangles {
-  data = new Float32Array(4096);
-  size = 0;
-
-  /** @param {number} x @param {number} y @param {number} width @param {number} height */
-  add(x, y, width, height) {
-    if (this.size + 4 > this.data.length) {
-      const more = new Float32Array(this.data.length * 2);
-      more.set(this.data);
-      this.data = more;
-    }
-    this.data[this.size++] = x;
-    this.data[this.size++] = y;
-    this.data[this.size++] = width;
-    this.data[this.size++] = height;
-  }
-
-  /** Makes them the path of a context. @param {CanvasRenderingContext2D} context @param {number} radius */
-  trace(context, radius) {
-    context.beginPath();
-    const { data, size } = this;
-    for (let at = 0; at < size; at += 4) {
-      const width = /** @type {number} */ (data[at + 2]);
-      if (radius && width > 3 * radius) context.roundRect(/** @type {number} */ (data[at]), /** @type {number} */ (data[at + 1]), width, /** @type {number} */ (data[at + 3]), radius);
-      else context.rect(/** @type {number} */ (data[at]), /** @type {number} */ (data[at + 1]), width, /** @type {number} */ (data[at + 3]));
-    }
-  }
-}
 
 export class Painter {
   /** @param {HTMLCanvasElement} canvas */
@@ -122,7 +86,7 @@ export class Painter {
       this.nowLine(scene);
     } else this.rows(scene);
     context.restore();
-    this.axis(scene);
+    drawAxis(this, scene);
   }
 
   /** @param {Scene} scene */
@@ -136,9 +100,9 @@ export class Painter {
       if (row >= 0) this.collect(scene, row, AXIS + /** @type {number} */ (layout.top[last]) - scroll, /** @type {number} */ (layout.top[last + 1]) - /** @type {number} */ (layout.top[last]));
     }
     this.paint(scene);
-    if (layout.rowHeight >= NAMED) this.names(scene, first, last);
+    if (layout.rowHeight >= NAMED) drawNames(this, scene, first, last);
     this.nowLine(scene);
-    this.gutter(scene, first, last);
+    drawGutter(this, scene, first, last);
   }
 
   clear() {
@@ -290,27 +254,11 @@ export class Painter {
     const { gutter, height } = scene;
     if (!colours) return;
     context.beginPath();
-    this.marks(scene, (x) => context.rect(gutter + Math.round(x), AXIS, 1, height));
+    eachMark(scene, (x) => context.rect(gutter + Math.round(x), AXIS, 1, height));
     context.fillStyle = colours.grid;
     context.globalAlpha = 0.55;
     context.fill();
     context.globalAlpha = 1;
-  }
-
-  /** Calls a function for each mark of the axis. @param {Scene} scene @param {(x: number, moment: number) => void} mark */
-  marks({ scale, zone }, mark) {
-    const { step } = ticks(scale);
-    const day = 86400;
-    // Midnights of the zone, and steps from each: a change of the clocks moves no mark to another name.
-    let midnight = time.dayStart(scale.from * 1000, zone) / 1000;
-    if (step > day) midnight -= ((Math.round(midnight / day) - 4) % (step / day)) * day;
-    for (let guard = 0; guard < 800 && midnight < scale.to; guard += 1) {
-      const next = time.dayStart((midnight + Math.max(day, step) + 7200) * 1000, zone) / 1000;
-      for (let moment = midnight; moment < (step > day ? midnight + 1 : next) && moment < scale.to; moment += step) {
-        if (moment >= scale.from) mark(place(scale, moment), moment);
-      }
-      midnight = next;
-    }
   }
 
   /** @param {Scene} scene */
@@ -321,149 +269,11 @@ export class Painter {
     this.context.fillRect(gutter + Math.round(x) - 0.5, AXIS, 1.5, height - AXIS);
   }
 
-  /** Names on the bars where they fit. @param {Scene} scene @param {number} first @param {number} last */
-  names(scene, first, last) {
-    const { context, colours } = this;
-    const { model, layout, scale, scroll, gutter } = scene;
-    if (!colours) return;
-    const { bars } = model;
-    const mine = LOOKS.indexOf("mine");
-    const project = LOOKS.indexOf("project");
-    const pixels = scale.width / (scale.to - scale.from);
-    context.font = SMALL;
-    context.textBaseline = "middle";
-    for (let line = first; line < last; line += 1) {
-      const row = /** @type {number} */ (layout.row[line]);
-      if (row < 0) continue;
-      const lanes = layout.open.get(row);
-      const parted = isShared(model.steps, row) && !lanes;
-      const y = AXIS + /** @type {number} */ (layout.top[line]) - scroll;
-      const middle = y + (/** @type {number} */ (layout.top[line + 1]) - /** @type {number} */ (layout.top[line])) / 2 + 0.5;
-      const base = /** @type {number} */ (bars.first[row]);
-      const high = highest(bars, row, scale.to);
-      for (let bar = lowest(bars, row, scale.from); bar < high; bar += 1) {
-        const lease = /** @type {number} */ (model.leaseOf[bar]);
-        if (lease < 0 || (parted && /** @type {number} */ (model.amountOf[bar]) >= 0)) continue;
-        const x0 = Math.max(0, (/** @type {number} */ (bars.start[bar]) - scale.from) * pixels);
-        const x1 = Math.min(scale.width, (/** @type {number} */ (bars.end[bar]) - scale.from) * pixels);
-        if (x1 - x0 < 24) continue;
-        const name = model.leases[lease]?.name;
-        if (!name || this.width(name) > x1 - x0 - 10) continue;
-        const look = model.looks[bar];
-        context.fillStyle = look === mine ? colours["mine-text"] : look === project ? colours["project-text"] : colours["taken-text"];
-        context.fillText(name, gutter + x0 + 6, lanes ? y + /** @type {number} */ (lanes.of[bar - base]) * LANE + LANE / 2 : middle);
-      }
-    }
-  }
-
-  /** Names of rows and headings of groups. @param {Scene} scene @param {number} first @param {number} last */
-  gutter(scene, first, last) {
-    const { context, colours } = this;
-    const { model, layout, scale, scroll, gutter, height } = scene;
-    if (!colours) return;
-    context.fillStyle = colours.surface;
-    context.fillRect(0, AXIS, gutter, height - AXIS);
-    context.textBaseline = "middle";
-    for (let line = first; line < last; line += 1) {
-      const row = /** @type {number} */ (layout.row[line]);
-      const y = AXIS + /** @type {number} */ (layout.top[line]) - scroll;
-      const tall = /** @type {number} */ (layout.top[line + 1]) - /** @type {number} */ (layout.top[line]);
-      if (row < 0) {
-        const group = layout.groups[-1 - row];
-        context.fillStyle = colours.surface;
-        context.fillRect(0, y, gutter + scale.width, tall);
-        context.fillStyle = colours.border;
-        context.fillRect(0, y + tall - 1, gutter + scale.width, 1);
-        if (!group) continue;
-        context.font = BOLD;
-        context.fillStyle = colours.text;
-        const says = scene.says(group);
-        context.fillText(group.name || "–", 12, y + HEADING / 2 + 1);
-        const wide = context.measureText(group.name || "–").width;
-        context.font = SMALL;
-        context.fillStyle = colours.muted;
-        context.fillText(says, 12 + wide + 10, y + HEADING / 2 + 1);
-      } else if (tall >= NAMED) {
-        const closed = model.closed[row];
-        context.font = FONT;
-        const remark = gutter > NARROW || closed ? scene.remark(row) : "";
-        const room = gutter - 20 - (remark ? this.width(remark) + 6 : 0);
-        context.fillStyle = closed ? colours.muted : colours.text;
-        context.fillText(this.cut(scene.label(row), room), 12, y + Math.min(tall, layout.rowHeight) / 2 + 0.5);
-        if (remark) {
-          context.fillStyle = colours.muted;
-          context.fillText(remark, gutter - 8 - this.width(remark), y + Math.min(tall, layout.rowHeight) / 2 + 0.5);
-        }
-      }
-    }
-    context.fillStyle = colours.border;
-    context.fillRect(gutter - 1, AXIS, 1, height - AXIS);
-  }
-
   /** As much of a text as has room. @param {string} text @param {number} room */
   cut(text, room) {
     if (this.width(text) <= room) return text;
     let length = text.length - 1;
     while (length > 1 && this.width(`${text.slice(0, length)}…`) > room) length -= 1;
     return `${text.slice(0, length)}…`;
-  }
-
-  /** @param {Scene} scene */
-  axis(scene) {
-    const { context, colours } = this;
-    const { scale, gutter, zone, now } = scene;
-    if (!colours) return;
-    const whole = gutter + scale.width;
-    const { label, above } = ticks(scale);
-    const write = label === "clock" ? time.clock : label === "weekday" ? time.weekday : time.day;
-    context.fillStyle = colours.surface;
-    context.fillRect(0, 0, whole, AXIS);
-    context.textBaseline = "middle";
-    context.font = SMALL;
-    context.fillStyle = colours.muted;
-    this.marks(scene, (x, moment) => {
-      if (x > scale.width - 20) return;
-      context.fillStyle = colours.border;
-      context.fillRect(gutter + Math.round(x), AXIS - 8, 1, 8);
-      context.fillStyle = colours.muted;
-      context.fillText(write(moment * 1000, zone), gutter + Math.round(x) + 4, AXIS - 12);
-    });
-    context.font = BOLD;
-    context.fillStyle = colours.text;
-    this.over(scene, above, (x, text) => context.fillText(text, gutter + x + 4, 14));
-    const x = place(scale, now);
-    if (x >= 0 && x <= scale.width) {
-      context.fillStyle = colours.now;
-      context.beginPath();
-      context.roundRect(gutter + x - 2.5, AXIS - 7, 5, 7, 2);
-      context.fill();
-    }
-    context.fillStyle = colours.border;
-    context.fillRect(0, AXIS - 1, whole, 1);
-    context.fillStyle = colours.surface;
-    context.fillRect(0, 0, gutter - 1, AXIS - 1);
-    context.fillStyle = colours.border;
-    context.fillRect(gutter - 1, 0, 1, AXIS);
-    context.font = SMALL;
-    context.fillStyle = colours.muted;
-    context.fillText(zone === "UTC" ? "UTC" : time.offset(zone, scale.from * 1000), 12, AXIS - 12);
-  }
-
-  /** The days or months above the marks: the first one stays in sight, and each has room. @param {Scene} scene @param {"day" | "month"} unit @param {(x: number, text: string) => void} write */
-  over({ scale, zone }, unit, write) {
-    const width = perPixel(scale);
-    let shown = { x: 0, text: "" };
-    let at = time.dayStart(scale.from * 1000, zone) / 1000;
-    for (let guard = 0; guard < 200 && at < scale.to; guard += 1) {
-      const moment = Math.max(at, scale.from) * 1000;
-      const text = unit === "month" ? time.month(moment, zone) : `${time.weekday(moment, zone).split(" ")[0]} ${time.day(moment, zone)}`;
-      if (text !== shown.text) {
-        const x = Math.max(0, (at - scale.from) / width);
-        if (shown.text && x - shown.x > this.width(shown.text) + 12) write(shown.x, shown.text);
-        shown = { x, text };
-      }
-      at = time.dayStart((at + 86400 + 7200) * 1000, zone) / 1000;
-    }
-    if (scale.width - shown.x > this.width(shown.text) + 8) write(shown.x, shown.text);
   }
 }

@@ -2,10 +2,12 @@
 
 import { firstAbove } from "./bars.mjs";
 import { readColours } from "./colours.mjs";
-import { AXIS, NARROW, Painter } from "./draw.mjs";
+import { Painter } from "./draw.mjs";
 import { Input } from "./input.mjs";
+import { Keyboard } from "./keyboard.mjs";
 import { lineAt, lineOf } from "./layout.mjs";
 import { place, timeAt } from "./scale.mjs";
+import { AXIS, NARROW } from "./sizes.mjs";
 import { isShared } from "./steps.mjs";
 
 /** @typedef {import("./model.mjs").Model} Model */
@@ -71,6 +73,7 @@ export class TimelineElement extends HTMLElement {
     this.ring.hidden = this.draft.hidden = this.draftText.hidden = this.tip.hidden = true;
     this.painter = new Painter(this.canvas);
     this.input = new Input(this);
+    this.keyboard = new Keyboard(this, this.input);
     this.resized = new ResizeObserver(() => this.measure());
     this.media = matchMedia("(forced-colors: active)");
     this.recolour = () => this.prepare();
@@ -82,6 +85,7 @@ export class TimelineElement extends HTMLElement {
     this.append(this.scroller);
     this.scroller.addEventListener("scroll", () => this.schedule(), { passive: true });
     this.input.begin();
+    this.keyboard.begin();
     this.resized.observe(this.scroller);
     this.media.addEventListener("change", this.recolour);
     document.fonts.ready.then(() => this.prepare());

@@ -2,7 +2,7 @@
 
 import { highest, lowest } from "./bars.mjs";
 import { rgb } from "./colours.mjs";
-import { AXIS } from "./draw.mjs";
+import { AXIS } from "./sizes.mjs";
 
 const LINE = 2;
 /** Reused from picture to picture. @type {{changes: Float32Array, counts: Float32Array, image: ImageData | null}} */

@@ -104,6 +104,24 @@ def test_a_failed_host_is_a_story_that_goes_on_while_the_page_is_open(browser: B
     browser.role("heading", "broken tonight")
 
 
+def test_the_owner_sees_the_host_fail_and_its_replacement_without_doing_anything(
+    browser: Browser, service: Program
+) -> None:
+    browser.allowed.add(409)  # How late a lease can end is asked by trying.
+    browser.sign_in(service)
+    made = active(browser, service, lease(service, "healed"))
+    (name,) = hosts_of(service, made["id"])
+    browser.open(service, f"leases/{made['id']}")
+    browser.until(partial(says, browser, "healthy"))
+    sandbox(service, "fail", name)
+    try:
+        browser.until(partial(says, browser, "replacement"))
+        browser.until(partial(says, browser, "something was replaced"))
+    finally:
+        sandbox(service, "recover", name)
+    assert name not in browser.text()
+
+
 @pytest.mark.parametrize(("width", "dark"), FORMS)
 def test_the_page_is_readable_in_every_form(browser: Browser, service: Program, width: int, *, dark: bool) -> None:
     operator(browser, service)

@@ -1,0 +1,73 @@
+"""What a member's browser is told of others: nothing that names them, on any page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import requests
+
+from tests.console.asking import active, lease
+from tests.factory import hosts
+
+if TYPE_CHECKING:
+    from tests.console.browser import Browser
+    from tests.processes import Program
+
+NOTE = """
+window.__answers = [];
+const ask = window.fetch;
+window.fetch = async (...asked) => {
+  const answer = await ask(...asked);
+  // An answer that the page gives up is read by nobody.
+  answer.clone().text().then((text) => window.__answers.push([answer.url, text]), () => undefined);
+  return answer;
+};
+"""
+"""Keeps every answer that the console gets."""
+OTHERS = {"X-User-Id": "mallory-user", "X-Project-Id": "zebra-project", "X-Roles": "member"}
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def test_no_answer_names_another_project(browser: Browser, service: Program) -> None:
+    browser.allowed.update((403, 409))
+    theirs = [make(service, name, start) for name, start in (("zebra-now", "now"), ("zebra-later", "2040-01-01 10:00"))]
+    secret = {"zebra", "mallory", "cmp-"}.union(*(UUID.findall(text) for text in theirs))
+    mine = active(browser, service, lease(service, "mine"))
+    noted = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": NOTE})
+    try:
+        browser.sign_in(service)
+        answers: list[tuple[str, str]] = []
+        for page, says in {
+            "start": "What needs you",
+            "timeline": "taken",
+            "timeline?view=table": "mine",
+            "leases": "mine",
+            "leases/new?hosts=12": "12 asked",
+            f"leases/{mine['id']}": "What happened",
+            f"leases/{zebra_id(theirs)}": "Try again",
+        }.items():
+            browser.open(service, page)
+            browser.until(lambda says=says: says in browser.text())  # type: ignore[misc]
+            answers += browser.script("return window.__answers")
+    finally:
+        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", noted)
+    asked = {url.rpartition("/console/")[2].partition("?")[0] for url, _ in answers}
+    assert {"v1/timeline", "v1/leases", "v1/availability", f"v1/leases/{mine['id']}/history"} <= asked
+    told = [(url, word) for url, text in answers for word in secret if word in text and zebra_id(theirs) not in url]
+    assert told == []
+
+
+def make(service: Program, name: str, start: str) -> str:
+    """Make a lease of the other project; returns its answer as text."""
+    body: dict[str, Any] = {"name": name, "start_date": start, "reservations": [hosts(2, 2)]}
+    body |= {"end_date": "2040-01-02 10:00"} if start != "now" else {"duration_seconds": 36_000}
+    headers = {**OTHERS, "OpenStack-API-Version": "reservation 1.3"}
+    answer = requests.post(f"{service.url}/leases", json=body, headers=headers, timeout=60)
+    assert answer.status_code == 201, answer.text
+    return answer.text
+
+
+def zebra_id(theirs: list[str]) -> str:
+    """Return the id of the other project's first lease."""
+    return str(UUID.findall(theirs[0])[0])

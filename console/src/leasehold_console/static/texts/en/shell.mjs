@@ -8,6 +8,7 @@ export default {
   leases: "Leases",
   operations: "Operations",
   hosts: "Hosts",
+  capacity: "Capacity",
   new_lease: "New lease",
   zone: "Time zone",
   project: "Project",

@@ -120,6 +120,8 @@ def test_the_owner_sees_the_host_fail_and_its_replacement_without_doing_anything
     finally:
         sandbox(service, "recover", name)
     assert name not in browser.text()
+    # Nothing is missing, so there is nothing to replace.
+    assert not browser.roles("button", "Replace what has failed")
 
 
 @pytest.mark.parametrize(("width", "dark"), FORMS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 
 from tests.console.asking import active, lease
+from tests.console.picture import wait_until_drawn
 from tests.factory import hosts
 
 if TYPE_CHECKING:
@@ -39,16 +40,19 @@ def test_no_answer_names_another_project(browser: Browser, service: Program) -> 
         browser.sign_in(service)
         answers: list[tuple[str, str]] = []
         for page, says in {
-            "start": "What needs you",
-            "timeline": "taken",
-            "timeline?view=table": "mine",
+            "start": "free now",
+            "timeline": "",
+            "timeline?as=table": "mine",
             "leases": "mine",
             "leases/new?hosts=12": "12 asked",
-            f"leases/{mine['id']}": "What happened",
+            f"leases/{mine['id']}": "start lease",
             f"leases/{zebra_id(theirs)}": "Try again",
         }.items():
             browser.open(service, page)
-            browser.until(lambda says=says: says in browser.text())  # type: ignore[misc]
+            if says:
+                browser.until(lambda says=says: says in browser.text())  # type: ignore[misc]
+            else:
+                wait_until_drawn(browser)
             answers += browser.script("return window.__answers")
     finally:
         browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", noted)

@@ -86,11 +86,16 @@ function warnings(lease, again) {
   };
   return html`
     ${lease.status_reason ? notice(lease.status === "ERROR" || lease.status === "TIMEDOUT" ? "bad" : "info", lease.status_reason) : nothing}
-    ${lease.degraded || lease.at_risk
+    ${lacks(lease)
       ? notice("warn", html`<span>${t(lease.at_risk ? "at_risk" : "degraded")}</span>
           ${isOver(lease) ? nothing : html`<button type="button" class="quiet" @click=${() => heal().catch(tell)}>${t("heal")}</button>`}`)
       : nothing}
   `;
+}
+
+/** Whether something that the lease is to have is not there; what was replaced is no reason to act. @param {Lease} lease */
+function lacks(lease) {
+  return lease.at_risk || lease.reservations.some((each) => each.missing_resources);
 }
 
 /** @param {Lease} lease */

@@ -51,7 +51,7 @@ def test_counts_are_summed_by_hour_and_reason(db: Database) -> None:
 @pytest.mark.slow
 def test_processes_that_count_at_the_same_time_lose_nothing(db: Database) -> None:
     def process(number: int) -> None:
-        counts = RefusalCounts(db, pause=3600)
+        counts = RefusalCounts(db)
         for each in range(20):
             counts.note(NOW, replace(SHORT, missing=(each + number) % 3))
             if each % 5 == 4:
@@ -60,7 +60,7 @@ def test_processes_that_count_at_the_same_time_lose_nothing(db: Database) -> Non
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(process, range(4)))
     sums: Counter[int] = Counter()
-    for count in read_refusals(RefusalCounts(db, pause=3600), HOUR, HOUR + DAY):
+    for count in read_refusals(RefusalCounts(db), HOUR, HOUR + DAY):
         sums[count.missing] += count.refused
     expected = Counter((each + number) % 3 for each in range(20) for number in range(4))
     assert sums == expected

@@ -44,7 +44,7 @@ def make_app(
     """Return the API over `service` as a WSGI callable, for any server and any number of threads.
 
     Everything that does not depend on a request is built here. `raw` is the whole configuration, for libraries that
-    read their own options. A process that announces its stop passes its own `admission`, and one that writes at its end
+    read their own options. A process that announces its stop passes its own `admission`, and one that writes by itself
     what it has counted its own `refusals`. Raises `ConfigurationError` with what to change.
     """
     admission = admission or AdmissionControl(settings)

@@ -37,24 +37,26 @@ MOST_REASONS: Final = 5_000
 
 @dataclass(slots=True)
 class RefusalCounts:
-    """The counts of this process; any thread may add to them."""
+    """The counts of this process; any thread may add to them.
+
+    A thread writes them `pause` seconds after the first; with None they are written when they are read.
+    """
 
     db: Database
-    pause: float = PAUSE_SECONDS
+    pause: float | None = None
     _lock: Lock = field(default_factory=Lock)
     _counts: Counter[tuple[datetime, Refused]] = field(default_factory=Counter)
     _timer: Timer | None = None
 
     def note(self, now: datetime, refused: Refused) -> None:
-        """Count a refusal; a thread writes it after the pause."""
+        """Count a refusal."""
         key = (now.replace(minute=0, second=0, microsecond=0), refused)
         with self._lock:
             if key not in self._counts and len(self._counts) >= MOST_REASONS:
                 UNCOUNTED.inc()
                 return
             self._counts[key] += 1
-            if self._timer is None:
-                self._begin_timer()
+            self._begin_timer()
 
     def write(self) -> None:
         """Add what was counted to the database; what cannot be written now stays for the next time."""
@@ -70,18 +72,19 @@ class RefusalCounts:
             log.exception("Refusals could not be counted in the database; they are added later")
             with self._lock:
                 self._counts.update(counts)
-                if self._timer is None:
-                    self._begin_timer()
+                self._begin_timer()
 
     def _begin_timer(self) -> None:
+        if self._timer is not None or self.pause is None:
+            return
         self._timer = Timer(self.pause, self.write)
         self._timer.daemon = True
         self._timer.start()
 
 
 def counted_until_exit(db: Database) -> RefusalCounts:
-    """Return the counts of a process, which writes what is left of them when it ends."""
-    counts = RefusalCounts(db)
+    """Return the counts of a program, which writes them after a pause, and what is left of them when it ends."""
+    counts = RefusalCounts(db, PAUSE_SECONDS)
     atexit.register(counts.write)
     return counts
 

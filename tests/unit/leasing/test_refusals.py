@@ -34,7 +34,7 @@ def test_they_are_written_after_the_pause_by_a_thread(world: World) -> None:
     writing = RefusalCounts(world.service.db, pause=0.05)
     writing.note(NOW, LIMIT)
     writing.note(NOW, LIMIT)
-    reading = RefusalCounts(world.service.db, pause=3600)
+    reading = RefusalCounts(world.service.db)
     wait_for(lambda: refused(reading) == 2)
     writing.note(NOW, LIMIT)
     wait_for(lambda: refused(reading) == 3)
@@ -43,7 +43,7 @@ def test_they_are_written_after_the_pause_by_a_thread(world: World) -> None:
 def test_a_process_keeps_no_more_reasons_than_it_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(refusals, "MOST_REASONS", 3)
     before = REGISTRY.get_sample_value("leasehold_refusals_uncounted_total") or 0.0
-    counts = RefusalCounts(world.service.db, pause=3600)
+    counts = RefusalCounts(world.service.db)
     for project in "abcde":
         counts.note(NOW, replace(LIMIT, project_id=project))
     counts.note(NOW, replace(LIMIT, project_id="a"))
@@ -53,7 +53,7 @@ def test_a_process_keeps_no_more_reasons_than_it_may(world: World, monkeypatch: 
 
 def test_what_the_database_does_not_take_is_written_later(world: World) -> None:
     db = Database(world.engine, retry_seconds=0.1)
-    counts = RefusalCounts(db, pause=3600)
+    counts = RefusalCounts(db)
     counts.note(NOW, LIMIT)
     with world.engine.begin() as connection:
         connection.execute(text("ALTER TABLE refusals RENAME TO away"))

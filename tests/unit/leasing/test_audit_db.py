@@ -161,7 +161,7 @@ def test_what_a_lease_that_is_over_keeps_is_given_back(world: World, way: str) -
     (found,) = in_database(world)
     assert (found.kind, found.subject) == ("kept", lease.id)
     assert "cmp-01, cmp-02" in found.what
-    assert reconcile(world.service, AT_ONCE) == [(found, None)]
+    assert [each for each, _ in reconcile(world.service, AT_ONCE)] == [found]
     world.refuse("aggregates.get", 2)
     run_for(world, minutes=1)
     assert in_database(world) == []

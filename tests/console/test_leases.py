@@ -47,6 +47,10 @@ def test_what_needs_somebody_comes_first_and_leases_are_deleted_together(browser
     for name in ("far", "farther"):
         browser.role("checkbox", f"Choose {name}").click()
     browser.role("button", "Delete 2 leases").click()
+    browser.role("button", "Keep it").click()
+    assert len(ask(service, "leases")["leases"]) == 3
+    browser.role("button", "Delete 2 leases").click()
+    browser.role("button", "Delete", browser.role("dialog")).click()
     browser.until(lambda: [each.text for each in browser.roles("rowheader")] == ["soon over"])
 
 

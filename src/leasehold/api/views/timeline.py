@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from leasehold.api.dates import to_iso
 from leasehold.model.timeline import BarKind, RowState
 from leasehold.model.windows import to_seconds
 
@@ -29,7 +30,7 @@ def show_timeline(found: Timeline, eyes: Eyes) -> TimelineAnswer:
         "from": found.window.start.isoformat(),
         "to": found.window.end.isoformat(),
         "now": found.now.isoformat(),
-        "as_of": None if found.as_of is None else found.as_of.isoformat(),
+        "as_of": to_iso(found.as_of),
         "cursor": str(found.cursor),
         "types": [
             {

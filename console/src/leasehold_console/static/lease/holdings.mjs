@@ -97,10 +97,10 @@ function columns(lease, reservation, swapping, dropping) {
         const chosen = { reservation: reservation.id, holding: held };
         return html`<div class="actions">
           ${hosts && lease.status === "ACTIVE" && may("leasehold:leases:swap")
-            ? html`<button type="button" class="quiet" aria-label="${t("swap")} ${nameOf(held)}" @click=${() => (swapping.value = chosen)}>${t("swap")}</button>`
+            ? html`<button type="button" class="quiet" aria-label="${t("swap")} ${nameOf(held)}" @click=${() => begin(swapping, chosen)}>${t("swap")}</button>`
             : nothing}
           ${held.id && may("blazar:leases:put")
-            ? html`<button type="button" class="quiet" aria-label="${t("drop")} ${nameOf(held)}" @click=${() => (dropping.value = chosen)}>${t("drop")}</button>`
+            ? html`<button type="button" class="quiet" aria-label="${t("drop")} ${nameOf(held)}" @click=${() => begin(dropping, chosen)}>${t("drop")}</button>`
             : nothing}
         </div>`;
       },
@@ -135,6 +135,16 @@ async function change(send, done, shown, wrong, again) {
 
 const servers = signal("");
 const wrong = signal("");
+
+/**
+ * Opens a dialog without what was typed or refused in the one before, which was about another resource.
+ * @param {import("../vendor/signals-core/signals-core.mjs").Signal<Chosen | null>} shown @param {Chosen} chosen
+ */
+function begin(shown, chosen) {
+  servers.value = "";
+  wrong.value = "";
+  shown.value = chosen;
+}
 
 /**
  * @param {Lease} lease @param {Chosen} chosen

@@ -9,6 +9,9 @@ import { parse, relative, span } from "../core/time.mjs";
 /** Statuses in which a lease has come to an end. */
 const OVER = new Set(["TERMINATED", "TIMEDOUT", "DELETING"]);
 
+/** The other statuses, as the query of the list of leases takes them. */
+export const OPEN = "PENDING,ACTIVE,STARTING,IN_PROGRESS,ERROR,TERMINATING,UPDATING";
+
 /** The colour of each status. @type {Record<string, Kind>} */
 const KINDS = {
   ACTIVE: "good",

@@ -2,7 +2,8 @@
 
 import { signal } from "../vendor/signals-core/signals-core.mjs";
 import { listen } from "../api/events.mjs";
-import { call } from "../api/http.mjs";
+import { ApiError, call } from "../api/http.mjs";
+import { dialog } from "../components/dialog.mjs";
 import { busy, problem, time } from "../components/parts.mjs";
 import { table } from "../components/table.mjs";
 import { toast } from "../components/toast.mjs";
@@ -14,11 +15,10 @@ import { now } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
 import { DAY } from "../core/time.mjs";
 import { countdown, status } from "../lease/next.mjs";
-import { isOver, summary, urgency } from "../lease/words.mjs";
+import { OPEN, summary, urgency } from "../lease/words.mjs";
 import catalogue from "../texts/en/leases.mjs";
 
 const t = texts(catalogue);
-const OPEN = "PENDING,ACTIVE,STARTING,IN_PROGRESS,ERROR,TERMINATING,UPDATING";
 const MOST = 1000;
 
 /** @typedef {import("../lease/words.mjs").Lease} Lease */
@@ -37,6 +37,7 @@ export function open() {
   });
   /** @type {import("../vendor/signals-core/signals-core.mjs").Signal<ReadonlySet<string>>} */
   const chosen = signal(/** @type {ReadonlySet<string>} */ (new Set()));
+  const asking = signal(false);
 
   /** @param {string} id */
   const toggle = (id) => {
@@ -45,11 +46,23 @@ export function open() {
     chosen.value = next;
   };
 
+  /** Deletes one after the other; what is refused stays chosen, and the first refusal is told. */
   async function remove() {
-    const ids = [...chosen.peek()];
-    await Promise.all(ids.map((id) => call("DELETE /v1/leases/{lease_id}", { path: { lease_id: id }, person: true })));
-    chosen.value = new Set();
-    toast(t("deleted_many", { count: ids.length }), "good");
+    asking.value = false;
+    const refused = new Set();
+    let deleted = 0;
+    for (const id of chosen.peek()) {
+      try {
+        await call("DELETE /v1/leases/{lease_id}", { path: { lease_id: id }, person: true });
+        deleted += 1;
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        if (!refused.size) toast(error.message, "bad");
+        refused.add(id);
+      }
+    }
+    chosen.value = refused;
+    if (deleted) toast(t("deleted_many", { count: deleted }), "good");
     await list.reload();
   }
 
@@ -64,12 +77,13 @@ export function open() {
             ${which(wanted, reload)}
             ${may("blazar:leases:post") ? html`<a class="button primary" href=${href("leases/new")}>${t("new_lease")}</a>` : nothing}
             ${chosen.value.size
-              ? html`<button type="button" class="danger" @click=${() => remove().catch(tell)}>
+              ? html`<button type="button" class="danger" @click=${() => (asking.value = true)}>
                   ${t("delete_many", { count: chosen.value.size })}
                 </button>`
               : nothing}
           </div>
         </div>
+        ${asking.value ? question(value ?? [], chosen.value, asking, () => remove().catch(reportError)) : nothing}
         ${problem(error, reload)} ${value ? shown(value, chosen.value, toggle) : error ? nothing : busy()}
       `;
     },
@@ -80,9 +94,24 @@ export function open() {
   };
 }
 
-/** @param {Error} error */
-function tell(error) {
-  toast(error.message, "bad");
+/**
+ * Asks once more: the servers of leases in use are deleted with them.
+ * @param {readonly Lease[]} leases @param {ReadonlySet<string>} chosen
+ * @param {import("../vendor/signals-core/signals-core.mjs").Signal<boolean>} shown @param {() => void} remove
+ */
+function question(leases, chosen, shown, remove) {
+  const named = leases.filter((lease) => chosen.has(lease.id));
+  const inUse = named.some((lease) => lease.status !== "PENDING");
+  return dialog({
+    name: "delete",
+    title: t("delete_many", { count: chosen.size }),
+    close: () => (shown.value = false),
+    submit: remove,
+    body: html`<ul class="plain">${named.map((lease) => html`<li>${lease.name || lease.id} ${status(lease)}</li>`)}</ul>
+      <p>${t(inUse ? "delete_active" : "delete_pending")}</p>`,
+    actions: html`<button type="submit" class="danger">${t("delete")}</button>
+      <button type="button" @click=${() => (shown.value = false)}>${t("cancel")}</button>`,
+  });
 }
 
 /** @param {() => boolean} all @param {() => void} reload */
@@ -122,7 +151,7 @@ function columnsOf(chosen, toggle) {
         type="checkbox"
         aria-label=${t("choose", { name: lease.name })}
         .checked=${chosen.has(lease.id)}
-        ?disabled=${isOver(lease) && lease.status === "DELETING"}
+        ?disabled=${lease.status === "DELETING"}
         @change=${() => toggle(lease.id)}
       />`,
     },

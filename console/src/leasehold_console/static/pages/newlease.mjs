@@ -10,7 +10,7 @@ import { go, route } from "../core/router.mjs";
 import { may } from "../core/session.mjs";
 import { zone } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
-import { DAY, iso } from "../core/time.mjs";
+import { DAY, MINUTE, iso } from "../core/time.mjs";
 import { fieldsView } from "../lease/fields.mjs";
 import { body, command, newForm, rule, taking } from "../lease/form.mjs";
 import { heldOffer } from "../lease/offer.mjs";
@@ -35,9 +35,13 @@ export function open() {
   const templates = loader(async (abort) => may("leasehold:templates:get") ? (await call("GET /v1/lease-templates", { signal: abort })).templates : []);
   for (const each of [choices, templates]) each.reload().catch(reportError);
 
+  let key = crypto.randomUUID();
+  let since = Date.now();
   /** @param {import("../lease/form.mjs").Form} next */
   const change = (next) => {
     form.value = next;
+    key = crypto.randomUUID();
+    since = Date.now();
     wrong.value = null;
     answer.ask(body(next, zone.peek()));
   };
@@ -52,27 +56,28 @@ export function open() {
     });
   };
   const asked = () => /** @type {LeaseCreation} */ (/** @type {unknown} */ (body(form.peek(), zone.peek())));
-  const headers = () => ({ "Idempotency-Key": crypto.randomUUID() });
+  /** The same for the same request, so that two clicks, or a click after no answer, make one lease. @param {string} action */
+  const headers = (action) => ({ "Idempotency-Key": `${key}-${action}` });
 
   const create = doing(async () => {
-    const { lease } = await call("POST /v1/leases", { body: asked(), headers: headers(), person: true });
+    const { lease } = await call("POST /v1/leases", { body: asked(), headers: headers("create"), person: true });
     toast(t("created"), "good");
     go(`leases/${lease.id}`);
   });
   const wait = doing(async () => {
-    const waits = { ...asked(), type: /** @type {const} */ ("waitlist"), deadline: iso(Date.now() + 7 * DAY) };
-    const { lease } = await call("POST /v1/leases", { body: waits, headers: headers(), person: true });
+    const waits = { ...asked(), type: /** @type {const} */ ("waitlist"), deadline: iso(since + 7 * DAY) };
+    const { lease } = await call("POST /v1/leases", { body: waits, headers: headers("wait"), person: true });
     toast(t("waiting"), "good");
     go(`leases/${lease.id}`);
   });
   const hold = doing(async () => {
     const wanted = { ...asked(), hold_seconds: HOLD_SECONDS };
-    offer.shown.value = (await call("POST /v1/offers", { body: wanted, headers: headers(), person: true })).offer;
+    offer.shown.value = (await call("POST /v1/offers", { body: wanted, headers: headers("hold"), person: true })).offer;
   });
   const recur = doing(async () => {
     const wanted = { ...asked(), rule: rule(form.peek()), time_zone: zone.peek() };
-    if (wanted.start_date === "now") wanted.start_date = iso(Math.ceil(Date.now() / 60_000) * 60_000);
-    series.value = (await call("POST /v1/series", { body: wanted, headers: headers(), person: true })).series;
+    if (wanted.start_date === "now") wanted.start_date = iso(Math.ceil(since / MINUTE) * MINUTE);
+    series.value = (await call("POST /v1/series", { body: wanted, headers: headers("recur"), person: true })).series;
   });
 
   return {

@@ -13,7 +13,7 @@ import { now } from "../core/settings.mjs";
 import { texts } from "../core/texts.mjs";
 import { DAY, iso, parse, relative } from "../core/time.mjs";
 import { countdown, status } from "../lease/next.mjs";
-import { isOver, summary, urgency } from "../lease/words.mjs";
+import { OPEN, summary, urgency } from "../lease/words.mjs";
 import { nextFree, outline, stepsOf } from "../start/free.mjs";
 import catalogue from "../texts/en/start.mjs";
 
@@ -30,8 +30,8 @@ const STRIP = { width: 560, height: 26 };
 /** @returns {import("../core/page.mjs").Page} */
 export function open() {
   const leases = loader(async (abort) => {
-    const found = (await call("GET /v1/leases", { query: { limit: 1000, sort: "start_date" }, signal: abort })).leases;
-    return found.filter((lease) => lease.project_id === session.peek()?.project.id && !isOver(lease));
+    const found = (await call("GET /v1/leases", { query: { limit: 1000, sort: "start_date", status: OPEN }, signal: abort })).leases;
+    return found.filter((lease) => lease.project_id === session.peek()?.project.id);
   });
   const by = signal("");
   const choices = loader(async (abort) => (await call("GET /v1/availability/properties", { signal: abort })).properties);

@@ -1,8 +1,6 @@
 // Texts of the list of leases and of the page of one lease.
 export default /** @type {const} */ ({
   title: "Leases",
-  mine: "Mine",
-  everyone: "Everybody's",
   new_lease: "New lease",
   active_only: "Open",
   all: "All",
@@ -36,7 +34,6 @@ export default /** @type {const} */ ({
   IN_PROGRESS: "waiting to be granted",
   TIMEDOUT: "not granted in time",
   OFFERED: "offered",
-  waits_for: "It waits for",
   degraded: "Something of this lease has failed. The service looks for a replacement as the lease's heal policy says.",
   at_risk: "What this lease is to have has failed, and nothing else is free yet. It is looked for again until the start.",
   heal: "Replace what has failed",
@@ -73,7 +70,6 @@ export default /** @type {const} */ ({
   drop_hint: "It is free for others at once. The reservation then asks for so much less.",
   dropped: "It is given back.",
   happened: "What happened",
-  history: "All changes",
   history_empty: "Nothing has happened yet.",
   when: "When",
   event: "What",
@@ -91,5 +87,4 @@ export default /** @type {const} */ ({
   deleting: "The lease is being deleted.",
   cancel: "Keep it",
   show_how: "leasehold lease show {id}",
-  stays: "Its servers live on until {when}.",
 });

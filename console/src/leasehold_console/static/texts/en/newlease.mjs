@@ -37,7 +37,6 @@ export default /** @type {const} */ ({
   granted: "This would be granted.",
   refused: "Not like this.",
   gets: "It would get:",
-  of: ["{count} of {type}", "{count} of {type}"],
   matches: "How many are left after each condition",
   take_window: "Take {when}, for {span}",
   take_fewer: "Take {what} instead",

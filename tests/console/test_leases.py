@@ -62,7 +62,7 @@ def test_a_lease_is_extended_as_far_as_it_fits(browser: Browser, service: Progra
     end = datetime.fromisoformat(made["end_date"])
     later = lease(service, "all of them", 12, start=6, hours=90)
     browser.open(service, f"leases/{made['id']}")
-    assert browser.role("button", "+ 1 d").get_attribute("disabled")
+    browser.until(lambda: browser.role("button", "+ 1 d").get_attribute("disabled"))
     # The service names whole minutes.
     most = datetime.fromisoformat(later["start_date"]).replace(second=0)
     browser.role("button", f"until {most.day} ")

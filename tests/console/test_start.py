@@ -20,6 +20,7 @@ def test_it_is_readable_in_every_form(browser: Browser, service: Program, width:
     active(browser, service, lease(service, "soon over", hours=1))
     lease(service, "tomorrow", 4, start=24)
     browser.open(service, width=width, dark=dark)
+    browser.find("option[value=availability_zone]")
     Select(browser.role("combobox", "By")).select_by_value("availability_zone")
     browser.until(lambda: "zone-b" in browser.text())
     browser.picture(f"start-{width}-{'dark' if dark else 'light'}")

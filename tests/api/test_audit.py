@@ -78,6 +78,25 @@ def test_a_round_under_way_is_not_begun_twice(operator: Client, service: Service
     assert not transact(partial(take_periodic_lock, kind=AUDIT_LOCK, now=now, until=until))
 
 
+def test_a_round_that_a_defect_ends_is_not_under_way_any_more(operator: Client, service: Service, clock: Clock) -> None:
+    service.cloud.aggregates.remove_host("freepool", "cmp-01")
+    manager = Reconciler(service)
+
+    def bug(seconds: float) -> None:
+        message = "a secret of the service"
+        raise RuntimeError(message)
+
+    manager._wait = bug  # type: ignore[method-assign]
+    manager.run_once()
+    audit = operator.ask("GET", PATH).json["audit"]
+    assert (audit["under_way"], audit["ended_at"]) == (False, clock.now.isoformat())
+    assert audit["failure"].endswith("the log of the managers has its traceback (RuntimeError).")
+    assert operator.ask("POST", PATH).status_code == 202
+    Reconciler(service).run_once()
+    audit = operator.ask("GET", PATH).json["audit"]
+    assert (audit["failure"], len(audit["findings"])) == (None, 1)
+
+
 def test_where_no_manager_does_rounds_none_can_be_asked_for(
     operator: Client, service: Service, settings: ApiSettings
 ) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_DEFECT = "The round ended by an unexpected error of the service; the log of the managers has its traceback"
+
 LONGEST_WAIT = 30.0
 """In seconds: the longest interval between two tries to take the lock, and the longest wait before the first."""
 
@@ -93,19 +95,30 @@ class Reconciler(PeriodicThread):
             count_round(FAILED)
 
     def _round(self) -> None:
+        """Do a round and record how it ended; raises what is no failure of the cloud."""
         db, now = self._service.db, self._service.now
         db.transact(lambda connection: begin_round(connection, now()))
         pace = Pace(after_lease=self._settings.audit_pause_seconds, wait=self._wait)
         try:
             found = reconcile(self._service, pace)
+        except _BrokenOffError:
+            raise
         except CloudError as error:
             failure = f"The cloud could not be compared with the database: {error}"
             log.warning("%s", failure)
-            db.transact(lambda connection: fail_round(connection, now(), failure))
+            self._record_failure(failure)
             count_round(FAILED)
+        except Exception as error:
+            # Otherwise the round would seem to be under way until the next one begins.
+            self._record_failure(f"{_DEFECT} ({type(error).__name__}).")
+            raise
         else:
             db.transact(lambda connection: end_round(connection, now(), found))
             count_round(DONE)
+
+    def _record_failure(self, failure: str) -> None:
+        now = self._service.now()
+        self._service.db.transact(partial(fail_round, now=now, failure=failure))
 
     def _take_lock(self) -> bool:
         now, db = self._service.now(), self._service.db

@@ -16,8 +16,9 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+import pytest
 import requests
 from selenium import webdriver
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from selenium.webdriver.remote.webelement import WebElement
-
-    from tests.processes import Program
 
 T = TypeVar("T")
 CHROMIUM, DRIVER = "chromium", "chromedriver"
@@ -97,12 +96,20 @@ def is_installed() -> bool:
     return shutil.which(CHROMIUM) is not None and shutil.which(DRIVER) is not None
 
 
+class Served(Protocol):
+    """A program that serves a console, such as `tests.processes.Program`."""
+
+    @property
+    def root(self) -> str:
+        """The URL without the version."""
+
+
 @dataclass
 class Browser:
     """One browser; each test gets it without cookies, storage and log."""
 
     driver: webdriver.Chrome
-    service: Program | None = None
+    service: Served | None = None
     allowed: set[int] = field(default_factory=set)
     """Statuses of answers that the test wants; Chromium logs each answer of 400 and more."""
     width: int = 1440
@@ -111,7 +118,7 @@ class Browser:
 
     def open(
         self,
-        service: Program,
+        service: Served,
         page: str = "",
         *,
         width: int = 1440,
@@ -141,7 +148,7 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": listed})
 
     def sign_in(
-        self, service: Program, *, user: str = "alice", project: str = "demo", roles: tuple[str, ...] = ("member",)
+        self, service: Served, *, user: str = "alice", project: str = "demo", roles: tuple[str, ...] = ("member",)
     ) -> None:
         """Begin a session as somebody, of a service without authentication, and give the browser its cookie."""
         acting = {"act_as": {"user": user, "project": project, "roles": list(roles)}}
@@ -281,8 +288,23 @@ class Browser:
 
 
 @contextmanager
+def watched(browser: Browser) -> Iterator[Browser]:
+    """Give the block the browser without a session; after it nothing may be in its log that was not allowed.
+
+    It leaves the page before the service deletes what the page shows.
+    """
+    browser.forget()
+    yield browser
+    logged = browser.logged()
+    browser.driver.get("about:blank")
+    assert logged == []
+
+
+@contextmanager
 def running_browser() -> Iterator[Browser]:
-    """Start a browser, and end it with the block."""
+    """Start a browser, and end it with the block; skips the test where none is installed."""
+    if not is_installed():
+        pytest.skip(f"{CHROMIUM} and {DRIVER} are not installed: tools/bootstrap test")
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which(CHROMIUM) or CHROMIUM
     for argument in ARGUMENTS:

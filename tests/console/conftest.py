@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import requests
 
-from tests.console.browser import CHROMIUM, DRIVER, Browser, is_installed, running_browser
+from tests.console.browser import Browser, running_browser, watched
 from tests.processes import Program, running, wait_for
 
 if TYPE_CHECKING:
@@ -28,24 +28,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def one_browser() -> Iterator[Browser]:
     """Yield the browser of this worker."""
-    if not is_installed():
-        pytest.skip(f"{CHROMIUM} and {DRIVER} are not installed: tools/bootstrap test")
     with running_browser() as browser:
         yield browser
 
 
 @pytest.fixture
 def browser(one_browser: Browser, service: Program) -> Iterator[Browser]:
-    """Yield the browser without a session. After the test nothing may be in its log that the test did not want.
-
-    It leaves the page before the service deletes what the page shows.
-    """
+    """Yield the browser without a session, at the service, whose leases it does not outlive."""
     assert service
-    one_browser.forget()
-    yield one_browser
-    logged = one_browser.logged()
-    one_browser.driver.get("about:blank")
-    assert logged == []
+    with watched(one_browser):
+        yield one_browser
 
 
 @pytest.fixture(scope="module")

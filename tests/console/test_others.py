@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import requests
 
+from tests.console.answers import noting
 from tests.console.asking import active, lease
 from tests.console.picture import wait_until_drawn
 from tests.factory import hosts
@@ -15,17 +16,6 @@ if TYPE_CHECKING:
     from tests.console.browser import Browser
     from tests.processes import Program
 
-NOTE = """
-window.__answers = [];
-const ask = window.fetch;
-window.fetch = async (...asked) => {
-  const answer = await ask(...asked);
-  // An answer that the page gives up is read by nobody.
-  answer.clone().text().then((text) => window.__answers.push([answer.url, text]), () => undefined);
-  return answer;
-};
-"""
-"""Keeps every answer that the console gets."""
 OTHERS = {"X-User-Id": "mallory-user", "X-Project-Id": "zebra-project", "X-Roles": "member"}
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -35,10 +25,8 @@ def test_no_answer_names_another_project(browser: Browser, service: Program) -> 
     theirs = [make(service, name, start) for name, start in (("zebra-now", "now"), ("zebra-later", "2040-01-01 10:00"))]
     secret = {"zebra", "mallory", "cmp-"}.union(*(UUID.findall(text) for text in theirs))
     mine = active(browser, service, lease(service, "mine"))
-    noted = browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": NOTE})
-    try:
+    with noting(browser) as answers:
         browser.sign_in(service)
-        answers: list[tuple[str, str]] = []
         for page, says in {
             "start": "free now",
             "timeline": "",
@@ -53,12 +41,9 @@ def test_no_answer_names_another_project(browser: Browser, service: Program) -> 
                 browser.until(lambda says=says: says in browser.text())  # type: ignore[misc]
             else:
                 wait_until_drawn(browser)
-            answers += browser.script("return window.__answers")
-    finally:
-        browser.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", noted)
-    asked = {url.rpartition("/console/")[2].partition("?")[0] for url, _ in answers}
+    asked = {url.rpartition("/console/")[2].partition("?")[0] for url, _ in answers()}
     assert {"v1/timeline", "v1/leases", "v1/availability", f"v1/leases/{mine['id']}/history"} <= asked
-    told = [(url, word) for url, text in answers for word in secret if word in text and zebra_id(theirs) not in url]
+    told = [(url, word) for url, text in answers() for word in secret if word in text and zebra_id(theirs) not in url]
     assert told == []
 
 

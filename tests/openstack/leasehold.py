@@ -76,6 +76,11 @@ class RunningLeasehold:
         assert self._api is not None, "the API does not run"
         return self._api[1].url
 
+    @property
+    def root(self) -> str:
+        """The URL without the version, as a `Program` has it."""
+        return self.url.removesuffix("/v1")
+
     def manage(self, *arguments: str) -> str:
         """Run `leasehold-manage` with these arguments and return what it prints."""
         command = [str(BIN / "leasehold-manage"), "--config-file", str(self.config_file), *arguments]

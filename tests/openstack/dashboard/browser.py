@@ -10,7 +10,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import pytest
 from selenium.common.exceptions import (
     ElementClickInterceptedException,
     ElementNotInteractableException,
@@ -19,7 +18,7 @@ from selenium.common.exceptions import (
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from tests.console.browser import CHROMIUM, DRIVER, is_installed, running_browser
+from tests.console.browser import running_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +46,6 @@ class Browser:
     @contextmanager
     def of(cls, visitor: Visitor) -> Iterator[Browser]:
         """Yield a browser in which this visitor is signed in already."""
-        if not is_installed():
-            pytest.skip(f"{CHROMIUM} and {DRIVER} are not installed: tools/bootstrap test")
         with running_browser() as here:
             # A cookie can be set for the site of the page that is shown, whatever that page is.
             here.driver.get(f"{visitor.url}/static/none")

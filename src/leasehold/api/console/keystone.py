@@ -61,6 +61,7 @@ LONGEST_REASON: Final = 300
 """In characters, of what Keystone says about a new password."""
 TOKEN: Final = re.compile(r"[!-~]{1,4096}", re.ASCII)
 WRONG: Final = "Keystone does not know this user with this password. Check the name, the domain and the password."
+WRONG_CODE: Final = "Keystone does not take this code. Type the one shown now, or begin again with the password."
 NOT_VALID: Final = "The token is not valid: it is wrong, expired or revoked. Get a new one from Keystone."
 UNAVAILABLE: Final = "Keystone does not answer now. Try again in a moment."
 
@@ -124,7 +125,7 @@ class WithKeystone:
         if isinstance(way, Totp):
             self._check_token(way.receipt)
             methods = [v3.TOTPMethod(user_id=way.user_id, passcode=way.passcode), v3.ReceiptMethod(receipt=way.receipt)]
-            return self._by_factor(methods, way.project)
+            return self._by_factor(methods, way.project, WRONG_CODE)
         if isinstance(way, PastedToken):
             return self._by_token(way.token.strip(), way.project)
         if isinstance(way, ApplicationCredential):
@@ -232,9 +233,9 @@ class WithKeystone:
                 why = "".join(each for each in str(error.message) if each.isprintable())[:LONGEST_REASON]
                 raise InvalidInputError(f"Keystone refuses the new password: {why}", field="new_password") from None
 
-    def _by_factor(self, methods: list[AuthMethod], project: str | None) -> Admitted | SecondFactor:
+    def _by_factor(self, methods: list[AuthMethod], project: str | None, wrong: str = WRONG) -> Admitted | SecondFactor:
         try:
-            found = self._issue(methods, WRONG, unscoped=True)
+            found = self._issue(methods, wrong, unscoped=True)
         except errors.MissingAuthMethods as error:
             return _second_factor(error)
         return self._first_project(found.token, project, (found.token,))

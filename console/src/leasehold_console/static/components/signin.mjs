@@ -85,6 +85,14 @@ async function submit(chosen, offer) {
   }
 }
 
+/** Gives the second factor up, whose time may be over, and asks for the first one again. */
+function restart() {
+  second.value = null;
+  error.value = null;
+  const { passcode: _passcode, ...kept } = given.peek();
+  given.value = kept;
+}
+
 /** The dialog, or nothing where the service has not said how one signs in. */
 export function signInDialog() {
   const offer = signIn.value;
@@ -121,6 +129,7 @@ export function signInDialog() {
       ${error.value ? notice("bad", error.value.message) : nothing}
       ${offer.websso.map((each) => html`<p><a href=${each.href}>${t("or_with", { name: each.name })}</a></p>`)}
     `,
-    actions: html`<button type="submit" class="primary" ?disabled=${busy.value}>${second.value ? t("continue") : t("sign_in")}</button>`,
+    actions: html`<button type="submit" class="primary" ?disabled=${busy.value}>${second.value ? t("continue") : t("sign_in")}</button>
+      ${second.value ? html`<button type="button" class="quiet" ?disabled=${busy.value} @click=${restart}>${t("begin_again")}</button>` : nothing}`,
   });
 }

@@ -55,5 +55,6 @@ export default {
   project_optional: "Project id (optional)",
   act_as_hint: "This service runs without authentication, so you choose who you are.",
   continue: "Continue",
+  begin_again: "Begin again",
   or_with: "or with {name}",
 };

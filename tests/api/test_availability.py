@@ -140,6 +140,16 @@ def test_a_bad_question_is_refused(reader: Client, two: str, query: dict[str, st
     assert answer.json["error_message"]
 
 
+def test_a_question_that_leaves_out_what_is_counted_is_told_how_to_ask(reader: Client) -> None:
+    answer = asked(reader, resource_type="virtual:floatingip")
+    assert (answer.status_code, answer.json["code"]) == (400, "leasehold.input.missing")
+    assert answer.json["details"] == {"missing": ["network_id"]}
+    assert answer.json["error_message"] == (
+        "Missing parameter network_id. Add what tells floating IPs apart to the query, as a reservation has it: "
+        "resource_type=virtual:floatingip&network_id=…."
+    )
+
+
 def test_older_versions_do_not_know_it(client: Client) -> None:
     for version in ("1.0", "1.1", "1.2"):
         old = client.but(version=version)

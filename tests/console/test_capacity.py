@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from tests.console.asking import active, lease
+from tests.console.asking import active, ask, lease
+from tests.factory import NETWORK, floating_ips, instances
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.console.browser import Browser
     from tests.processes import Program
 
+ADDRESSES = 20
+"""The floating IPs of the sandbox."""
+MOST_TABS = 40
 FORMS = [(1440, False), (1440, True), (390, False), (390, True)]
 DRAWN = """
 const canvas = document.querySelector(".chart canvas");
@@ -40,6 +48,8 @@ def says(browser: Browser, words: str) -> bool:
 
 
 def choose(browser: Browser, name: str, text: str) -> None:
+    """Choose what a select offers, as soon as it does."""
+    browser.until(lambda: text in browser.find(f"#field-{name}").text)
     Select(browser.find(f"#field-{name}")).select_by_visible_text(text)
 
 
@@ -91,3 +101,105 @@ def test_a_lease_that_is_made_appears_by_itself(browser: Browser, service: Progr
     browser.until(partial(says, browser, "There are 12 hosts; 0 are reserved now"))
     lease(service, "new", 4)
     browser.until(partial(says, browser, "There are 12 hosts; 4 are reserved now"))
+
+
+def test_floating_ips_are_counted_network_by_network(browser: Browser, service: Program) -> None:
+    operator(browser, service)
+    choose(browser, "type", "Floating IPs")
+    browser.until(partial(says, browser, "Choose the network whose floating IPs are counted."))
+    assert browser.serious() == []
+    choose(browser, "network", NETWORK)
+    browser.until(partial(says, browser, f"There are {ADDRESSES} floating IPs; 0 are reserved now"))
+    ask(service, "leases", "POST", wanted(floating_ips(3)))
+    browser.until(partial(says, browser, f"There are {ADDRESSES} floating IPs; 3 are reserved now"))
+    browser.driver.refresh()
+    browser.until(partial(says, browser, f"There are {ADDRESSES} floating IPs; 3 are reserved now"))
+    assert "leasehold availability" in how(browser)
+    assert f"--reservation resource_type=virtual:floatingip,network_id={NETWORK}" in how(browser)
+
+
+def test_of_instances_it_says_how_many_of_a_size_fit(browser: Browser, service: Program) -> None:
+    operator(browser, service)
+    choose(browser, "type", "Instances of a size")
+    browser.until(partial(says, browser, "instances: that of 0 is reserved now"))
+    few = counted(browser)
+    browser.type("vcpus", "1")
+    browser.until(lambda: counted(browser) > few)
+    more = counted(browser)
+    assert "the past is recorded in whole hosts" in browser.text()
+    (fit,) = ask(service, "availability?resource_type=virtual:instance&vcpus=1&memory_mb=4096&disk_gb=20")[
+        "availability"
+    ]["steps"]["free"]
+    assert more == fit
+    browser.press(Keys.BACKSPACE)
+    browser.until(partial(says, browser, "Type the size of the instances that are counted."))
+
+
+def test_of_a_flavor_it_says_how_many_fit_and_of_an_unknown_one_that_there_is_none(
+    browser: Browser, service: Program
+) -> None:
+    browser.allowed.add(404)
+    operator(browser, service, "capacity?type=flavor:instance")
+    browser.until(partial(says, browser, "Type the id of the flavor whose instances are counted."))
+    browser.type("flavor", "m1.none")
+    browser.until(lambda: "m1.none" in browser.role("alert").text)
+    browser.type("flavor", "g1.large")
+    browser.until(partial(says, browser, "instances: that of 0 is reserved now"))
+
+
+def test_the_keyboard_leads_through_all_of_it(browser: Browser, service: Program) -> None:
+    operator(browser, service)
+    browser.until(partial(says, browser, "There are 12 hosts;"))
+    browser.script("document.querySelector('main').focus()")
+    reach(browser, "type")
+    browser.press("Instances of a s")
+    browser.until(partial(says, browser, "instances: that of 0 is reserved now"))
+    reach(browser, "memory_mb")
+    browser.press(Keys.CONTROL + "a" + Keys.NULL, "8192")
+    browser.until(lambda: "memory_mb=8192" in browser.driver.current_url)
+    reach(browser, "days")
+    browser.press("9")
+    browser.until(lambda: "days=90" in browser.driver.current_url)
+    tab_until(browser, lambda: browser.script("return document.activeElement.matches('details:not(.how) > summary')"))
+    browser.press(Keys.ENTER)
+    browser.until(lambda: rows(browser))
+
+
+@pytest.mark.parametrize(("width", "dark"), FORMS[::3])
+def test_instances_are_readable_in_every_form(browser: Browser, service: Program, width: int, *, dark: bool) -> None:
+    ask(service, "leases", "POST", wanted(instances(6, 8)))
+    operator(
+        browser, service, "capacity?type=virtual:instance&vcpus=2&memory_mb=4096&disk_gb=20", width=width, dark=dark
+    )
+    browser.until(partial(says, browser, " more fit."))
+    browser.until(lambda: browser.script(DRAWN) > 5)
+    browser.picture(f"capacity-instances-{width}-{'dark' if dark else 'light'}")
+    assert browser.serious() == []
+    assert browser.overflow() == 0
+
+
+def wanted(reservation: dict[str, Any]) -> dict[str, Any]:
+    return {"name": "held", "start_date": "now", "duration_seconds": 36_000, "reservations": [reservation]}
+
+
+def counted(browser: Browser) -> int:
+    """Return how many there are, as the page says; 0 while it does not."""
+    found = re.search(r"There is room for (\d+) ", browser.text())
+    return int(found[1]) if found else 0
+
+
+def how(browser: Browser) -> str:
+    return str(browser.script("return document.querySelector('details.how').textContent"))
+
+
+def reach(browser: Browser, name: str) -> None:
+    """Press Tab until the field with this name has the focus."""
+    tab_until(browser, lambda: browser.script("return document.activeElement.id") == f"field-{name}")
+
+
+def tab_until(browser: Browser, there: Callable[[], bool]) -> None:
+    for _ in range(MOST_TABS):
+        if there():
+            return
+        browser.press(Keys.TAB)
+    pytest.fail("the keyboard does not lead there")

@@ -18,6 +18,7 @@ from leasehold.model.errors import (
     ForbiddenError,
     InvalidDateError,
     InvalidInputError,
+    MissingParameterError,
     NotFoundError,
     TakesTooLongError,
 )
@@ -148,7 +149,15 @@ def _read(types: ResourceTypes, raw: Mapping[str, Any]) -> Read:
     found = types.offered(raw["resource_type"])
     kind = found.kind
     filled = dict.fromkeys(kind.counts & kind.schema.model_fields.keys(), 1)
-    return Read(found, kind.parse(kind.asked({**kind.unconditional, **filled, **raw})))
+    try:
+        return Read(found, kind.parse(kind.asked({**kind.unconditional, **filled, **raw})))
+    except MissingParameterError as error:
+        missing = error.details["missing"]
+        keys = "".join(f"&{name}=\N{HORIZONTAL ELLIPSIS}" for name in missing)
+        how = (
+            f"Add what tells {kind.noun} apart to the query, as a reservation has it: resource_type={kind.name}{keys}."
+        )
+        raise MissingParameterError(*missing, how=how) from None
 
 
 def _number(service: Service, kind: Kind[Any], ident: str | None, sight: Sight) -> int | None:

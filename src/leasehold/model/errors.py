@@ -60,9 +60,10 @@ class MissingParameterError(InvalidInputError):
 
     code = "leasehold.input.missing"
 
-    def __init__(self, *names: str) -> None:
-        """Name all absent keys at once, comma separated (contract http-api §3.1)."""
-        super().__init__(f"Missing parameter {', '.join(names)}", field=names[0], details={"missing": list(names)})
+    def __init__(self, *names: str, how: str = "") -> None:
+        """Name all absent keys at once, comma separated (contract http-api §3.1); `how` says how to send them."""
+        message = f"Missing parameter {', '.join(names)}{how and f'. {how}'}"
+        super().__init__(message, field=names[0], details={"missing": list(names)})
 
 
 class UnknownKeysError(InvalidInputError):

@@ -1,10 +1,11 @@
-// How many hosts there are, how many are reserved, held back and free, over past and future.
+// How much of a resource type there is, how much is reserved, held back and free, over past and future.
 
 import { listen } from "../api/events.mjs";
 import { call } from "../api/http.mjs";
-import { columnsOf, future, past } from "../capacity/words.mjs";
 import { stepChart } from "../capacity/chart.mjs";
-import { selectField } from "../components/field.mjs";
+import { NONE, formOf, readChoices } from "../capacity/form.mjs";
+import { HOSTS, asked, missing, questionOf, recorded } from "../capacity/question.mjs";
+import { columnsOf, future, past } from "../capacity/words.mjs";
 import { busy, how, problem, quoted, time } from "../components/parts.mjs";
 import { table } from "../components/table.mjs";
 import { html, nothing } from "../core/html.mjs";
@@ -15,42 +16,41 @@ import { DAY, iso } from "../core/time.mjs";
 import catalogue from "../texts/en/capacity.mjs";
 
 const t = texts(catalogue);
-const SPANS = /** @type {const} */ (["7", "30", "90"]);
-const KIND = "physical:host";
-/** Values of a property that are offered; what has more tells no kinds apart. */
-const MOST_VALUES = 30;
+/** For how long nothing is typed before the service is asked, in milliseconds. */
+const PAUSE = 350;
 
 /** @typedef {import("../capacity/words.mjs").Step} Step */
 /** @typedef {import("../../../../types/api").AvailabilityAnswer} Availability */
-/** @typedef {{found: Availability, steps: Step[], end: number}} Read */
+/** @typedef {import("../capacity/question.mjs").Question} Question */
+/** @typedef {{question: Question, found: Availability, steps: Step[], end: number}} Read */
 
-/** What the address asks for. */
-function asked() {
-  const { query } = route.value;
-  return {
-    where: query.get("where") ?? "",
-    days: Number(SPANS.find((each) => each === query.get("days")) ?? SPANS[0]),
-  };
-}
+/** What the address asks about. */
+const question = () => questionOf(route.value.query);
 
-/** @param {AbortSignal} signal @returns {Promise<Read>} */
+/** @param {AbortSignal} signal @returns {Promise<Read | null>} null: what is counted has to be chosen first */
 async function read(signal) {
-  const { where, days } = asked();
+  const mine = questionOf(route.peek().query);
+  if (missing(mine)) return null;
   const now = Math.floor(Date.now() / 1000) * 1000;
-  const end = now + days * DAY;
-  const those = { resource_type: KIND, ...(where ? { resource_properties: where } : {}) };
-  const [{ timeline }, { availability: found }] = await Promise.all([
-    call("GET /v1/timeline", { query: { ...those, from: iso(now - days * DAY), to: iso(now) }, signal }),
-    call("GET /v1/availability", { query: { ...those, to: iso(end) }, signal }),
+  const end = now + mine.days * DAY;
+  const before = recorded(mine);
+  const [history, { availability: found }] = await Promise.all([
+    before ? call("GET /v1/timeline", { query: { ...before, from: iso(now - mine.days * DAY), to: iso(now) }, signal }) : null,
+    call("GET /v1/availability", { query: { ...asked(mine), to: iso(end) }, signal }),
   ]);
-  return { found, steps: [...past(timeline), ...future(found)], end };
+  return { question: mine, found, steps: [...(history ? past(history.timeline) : []), ...future(found)], end };
 }
 
 /** @returns {import("../core/page.mjs").Page} */
 export function open() {
   const list = loader(read);
-  const choices = loader(async (signal) => (await call("GET /v1/availability/properties", { query: { resource_type: KIND }, signal })).properties);
+  const choices = loader((signal) => readChoices(questionOf(route.peek().query).type, signal));
   const again = () => list.reload().catch(reportError);
+  /** What was read, of the type that the address says. */
+  const current = () => {
+    const { value } = list.state.value;
+    return value?.question.type === question().type ? value : null;
+  };
   const chart = stepChart(
     [
       { label: t("total"), colour: "--muted" },
@@ -59,14 +59,17 @@ export function open() {
       { label: t("free"), colour: "--good" },
     ],
     () => {
-      const { value } = list.state.value;
+      const value = current();
       return value ? columnsOf(value.steps, value.end) : null;
     },
   );
-  /** @param {Record<string, string | undefined>} changes */
-  const choose = (changes) => {
+  let timer = 0;
+  /** @param {Record<string, string | undefined>} changes @param {boolean} [typed] there may be more to come */
+  const choose = (changes, typed = false) => {
     adjust(changes);
-    again();
+    clearTimeout(timer);
+    timer = setTimeout(again, typed ? PAUSE : 0);
+    if ("type" in changes) choices.reload().catch(reportError);
   };
   again();
   choices.reload().catch(reportError);
@@ -76,17 +79,22 @@ export function open() {
   return {
     title: () => t("title"),
     view: () => {
-      const { value, error } = list.state.value;
+      const [value, { error }] = [current(), list.state.value];
+      const { value: found, error: failed } = choices.state.value;
+      const mine = question();
+      const wanted = missing(mine);
       return html`
         <div class="page-head"><h1>${t("title")}</h1></div>
-        ${form(choices.state.value.value ?? [], choose)} ${problem(error ?? choices.state.value.error, again)}
-        <section class="card" aria-label=${t("title")}>
-          ${chart.view()} ${value ? said(value) : error ? nothing : busy()}
-        </section>
+        ${formOf(mine, found?.type === mine.type ? found : { ...NONE, types: found?.types ?? NONE.types }, choose)}
+        ${problem(error ?? failed, again)}
+        ${wanted
+          ? html`<div class="empty">${asking(wanted, found?.type === mine.type && !found.networks.length)}</div>`
+          : html`<section class="card" aria-label=${t("title")}>${chart.view()} ${value ? said(value) : error ? nothing : busy()}</section>`}
       `;
     },
     close: () => {
       stop();
+      clearTimeout(timer);
       list.close();
       choices.close();
       chart.close();
@@ -94,29 +102,21 @@ export function open() {
   };
 }
 
-/** @param {readonly import("../../../../types/api").AskableAnswer[]} properties @param {(changes: Record<string, string | undefined>) => void} choose */
-function form(properties, choose) {
-  const { where, days } = asked();
-  const kinds = properties
-    .filter(({ values }) => values.length <= MOST_VALUES)
-    .flatMap(({ property, values }) => values.map((value) => /** @type {const} */ ([JSON.stringify(["==", `$${property}`, value]), `${property} = ${value}`])));
-  const known = !where || kinds.some(([condition]) => condition === where) ? [] : [/** @type {const} */ ([where, where])];
-  return html`<div class="fields">
-    ${selectField({ name: "where", label: t("property"), value: where, options: [["", t("any")], ...known, ...kinds], change: (value) => choose({ where: value }) })}
-    ${selectField({ name: "days", label: t("span"), value: String(days), options: SPANS.map((each) => [each, each]), change: (value) => choose({ days: value }) })}
-  </div>`;
+/** What has to be chosen before anything can be counted. @param {import("../capacity/question.mjs").Key} key @param {boolean} none whether there is no network */
+function asking(key, none) {
+  if (key === "network") return t(none ? "no_networks" : "ask_network");
+  return t(key === "flavor" ? "ask_flavor" : "ask_size");
 }
 
 /** @param {Read} read */
-function said({ found, steps, end }) {
-  const { where } = asked();
+function said({ question, found, steps, end }) {
   const [reserved = 0, free = 0] = [found.steps.reserved[0], found.steps.free[0]];
-  const query = new URLSearchParams({ resource_type: KIND, to: iso(end), ...(where ? { resource_properties: where } : {}) });
+  const query = new URLSearchParams({ ...asked(question), to: iso(end) });
   /** @param {number | null} count */
   const number = (count) => count ?? t("unknown");
   return html`
-    <p><strong>${t("now_total", { total: found.total, reserved, held: found.held_back, free })}</strong></p>
-    <p class="muted">${t("says")} ${t("held_says")}</p>
+    <p><strong>${t(recorded(question) ? "now_total" : "now_room", { total: found.total, unit: found.unit, reserved, held: found.held_back, free })}</strong></p>
+    <p class="muted">${t(recorded(question) ? "says" : "says_ahead")} ${t("held_says")}</p>
     <details>
       <summary>${t("steps")}</summary>
       ${table({
@@ -133,9 +133,16 @@ function said({ found, steps, end }) {
       })}
     </details>
     ${how({
-      command: `leasehold availability --until ${iso(end)}${where ? ` --properties ${quoted(where)}` : ""}`,
+      command: `leasehold availability --until ${iso(end)}${wordsOf(question)}`,
       method: "GET",
       path: `/v1/availability?${query}`,
     })}
   `;
+}
+
+/** What the command says beside the time. @param {Question} question */
+function wordsOf(question) {
+  const { resource_properties: where, ...rest } = asked(question);
+  const reservation = Object.entries(rest).map(([key, value]) => `${key}=${value}`).join(",");
+  return `${question.type === HOSTS ? "" : ` --reservation ${quoted(reservation)}`}${where ? ` --properties ${quoted(where)}` : ""}`;
 }

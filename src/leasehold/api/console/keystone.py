@@ -36,7 +36,7 @@ from leasehold.model.errors import (
 from leasehold.model.session import Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import falcon
     from keystoneauth1.identity.v3.base import AuthMethod
@@ -167,19 +167,7 @@ class WithKeystone:
     def left(self, identity: Identity, after: Identity | None = None) -> None:
         """Revoke the tokens that were issued here."""
         goes_on = () if after is None else after.revoke
-        for token in identity.revoke:
-            if token in goes_on:
-                continue
-            headers = {"X-Auth-Token": token, "X-Subject-Token": token}
-            try:
-                self._session().delete(f"{self._url}/auth/tokens", headers=headers, authenticated=False, log=False)
-            except (errors.NotFound, errors.Unauthorized):
-                LOG.debug("A token of a session that ends is not valid any more.")
-            except errors.ClientException as error:
-                LOG.warning(
-                    "A token of a session that ended could not be revoked; Keystone lets it expire: %s",
-                    type(error).__name__,
-                )
+        self._revoke(token for token in identity.revoke if token not in goes_on)
 
     # ------------------------------------------------------------ the browser's way to an identity provider
 
@@ -284,6 +272,7 @@ class WithKeystone:
             found = self._scoped(unscoped, name)
             if found is not None:
                 return self._admit(found, unscoped, (*revoke, found.token))
+        self._revoke(revoke)
         raise NoProjectError(
             "You have no role in a project, and leases belong to projects. Ask an administrator of the cloud for one."
             if project is None
@@ -305,6 +294,20 @@ class WithKeystone:
         except UnauthorizedError:
             LOG.debug("Keystone gives no token for the project %r.", project)
             return None
+
+    def _revoke(self, tokens: Iterable[str]) -> None:
+        """Revoke tokens that nobody needs any more; Keystone lets those expire that it cannot revoke now."""
+        for token in tokens:
+            headers = {"X-Auth-Token": token, "X-Subject-Token": token}
+            try:
+                self._session().delete(f"{self._url}/auth/tokens", headers=headers, authenticated=False, log=False)
+            except (errors.NotFound, errors.Unauthorized):
+                LOG.debug("A token of the console that is not needed any more is not valid any more.")
+            except errors.ClientException as error:
+                LOG.warning(
+                    "A token that the console needs no more could not be revoked; Keystone lets it expire: %s",
+                    type(error).__name__,
+                )
 
     def _admit(self, found: Issued, unscoped: str, revoke: tuple[str, ...]) -> Admitted:
         """Return the person of a token for a project; raises NoProjectError."""

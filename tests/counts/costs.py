@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +14,15 @@ from leasehold.leasing import queries
 from leasehold.leasing.audit.db import audit_database
 from leasehold.leasing.delete import wait_until_gone
 from leasehold.leasing.holding import list_holdings
+from leasehold.leasing.timeline import Question, timeline_of
+from leasehold.leasing.timeline_rows import Eyes
 from leasehold.manager import monitor
 from leasehold.manager.task_runner import run_task
-from leasehold.model.caller import Sight
+from leasehold.model.caller import Caller, Sight
 from leasehold.model.errors import NotEnoughError
+from leasehold.model.resource import HOST
+from leasehold.model.timeline import Timeline
+from leasehold.model.windows import Window
 from tests.counts.meter import Meter
 from tests.factory import claim_one, flavors, floating_ips, hosts, instances, make_service, run_manager
 
@@ -67,10 +74,27 @@ def _people(world: World, meter: Meter) -> dict[str, dict[str, int]]:
     counts[f"list, over {LISTED} leases"] = meter.of(lambda: queries.list_leases(world.service, None))
     counts["list, hosts"] = meter.of(lambda: queries.list_resources(world.service, "physical:host"))
     counts["list, allocations of hosts"] = meter.of(lambda: queries.list_allocations(world.service, "physical:host"))
+    counts |= _timelines(world, meter)
     counts["delete, pending"] = meter.of(lambda: world.delete(one))
     counts["delete, pending, 4 reservations"] = meter.of(lambda: world.delete(four))
     counts["delete, look whether it is gone"] = meter.of(lambda: wait_until_gone(world.service, one.id, 0))
     run_manager(world)
+    return counts
+
+
+def _timelines(world: World, meter: Meter) -> dict[str, dict[str, int]]:
+    """Count questions for the timeline: of a window that lies ahead, and of one with a past."""
+    member = Eyes(Caller("alice", "demo"), Sight(hosts=False, private=False, disabled=False), everything=False)
+    operator = Eyes(Caller("root", "demo"), Sight(), everything=True)
+    ahead, past = (Question((HOST,), Window(world.hour(start), world.hour(200))) for start in (1, -1))
+    counts = {}
+    for who, eyes in (("a member", member), ("an operator", operator)):
+        ask = partial(timeline_of, world.service, eyes)
+        found = ask(ahead)
+        assert isinstance(found, Timeline)
+        counts[f"timeline ahead, {who}"] = meter.of(partial(ask, ahead))
+        counts[f"timeline with a past, {who}"] = meter.of(partial(ask, past))
+        counts[f"timeline, unchanged, {who}"] = meter.of(partial(ask, replace(ahead, known=found.tag)))
     return counts
 
 

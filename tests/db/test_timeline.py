@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,10 @@ from sqlalchemy import insert, update
 from leasehold.api.views.timeline import show_timeline
 from leasehold.cloud.sandbox.cloud import sandbox
 from leasehold.conf.settings import Settings
+from leasehold.db.pool import move_pools, new_nonce
 from leasehold.db.property import define_properties, set_privacy
-from leasehold.db.tables import allocations, leases, reservations, resource_properties, resources, segments
+from leasehold.db.resource import put_properties, remove_resource, update_resources
+from leasehold.db.tables import allocations, leases, pools, reservations, resource_properties, resources, segments
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.service import Service
 from leasehold.leasing.timeline import Question, timeline_of
@@ -26,7 +29,7 @@ from leasehold.model.caller import Caller, Sight
 from leasehold.model.resource import FLOATING_IP, FLOATING_IP_POOL, HOST, HOST_POOL, MAINTENANCE, Health
 from leasehold.model.timeline import Row, Timeline
 from leasehold.model.windows import Window, from_seconds, to_seconds
-from tests.db.examples import NOW, enrol, ident
+from tests.db.examples import NOW, enrol, ident, statements
 from tests.factory import TYPES
 
 if TYPE_CHECKING:
@@ -404,3 +407,80 @@ def test_pages_are_the_whole_in_parts(db: Database, books: Books) -> None:
                 break
         assert rows == list(whole.rows)
         assert bars == [(*bar[:4], bar.amount) for bar in whole.bars]
+
+
+@pytest.mark.parametrize("eyes", [MEMBER, OPERATOR], ids=["member", "operator"])
+def test_an_answer_said_to_be_unchanged_is_the_same_at_each_later_second(
+    db: Database, books: Books, eyes: Eyes
+) -> None:
+    assert books
+    clock = [BASE]
+    service = replace(service_of(db, 0), now=lambda: from_seconds(clock[0]))
+    for start, end in WINDOWS:
+        clock[0] = BASE
+        first = asked(service, eyes, start, end)
+        before = first
+        for later in range(1, end + 3):
+            clock[0] = BASE + later
+            question = Question((HOST, FLOATING_IP), Window(moment(start), moment(end)), known=before.tag)
+            answer = timeline_of(service, eyes, question)
+            whole = asked(service, eyes, start, end)
+            if isinstance(answer, str):
+                assert answer == before.tag
+                # A run of others that lasts until now may have met the next one, which draws the same.
+                known, now = ([bar for bar in each.bars if bar.lease is not None] for each in (before, whole))
+                assert now == known, (start, later)
+                assert (whole.leases, whole.rows) == (before.leases, before.rows)
+            before = whole
+
+
+def test_rows_that_are_kept_follow_every_change_of_the_pool(db: Database, books: Books) -> None:
+    kept, dice = service_of(db, 0), Random(7)  # noqa: S311 - not for secrets
+    hosts = [number for number in books.numbers[HOST] if number not in books.removed]
+    for step in range(12):
+        victim = dice.choice(hosts)
+        db.transact(partial(change_row, dice, victim, step))
+        assert asked(kept, OPERATOR, -SPAN, SPAN).rows == asked(service_of(db, 0), OPERATOR, -SPAN, SPAN).rows
+    added = db.transact(partial(enrol_later, "late"))
+    assert f"{SECRET}-late.example" in {row.name for row in asked(kept, OPERATOR, -SPAN, SPAN).rows}
+    db.transact(partial(remove_row, added))
+    assert f"{SECRET}-late.example" not in {row.name for row in asked(kept, OPERATOR, -SPAN, SPAN).rows}
+    db.transact(restore_pool)
+    assert asked(kept, OPERATOR, -SPAN, SPAN).rows == asked(service_of(db, 0), OPERATOR, -SPAN, SPAN).rows
+
+
+def test_rows_of_a_pool_that_has_not_moved_are_not_read_again(db: Database, books: Books) -> None:
+    assert books
+    service = service_of(db, 0)
+    asked(service, OPERATOR, 5, 30)
+    with statements(db.engine) as said:
+        asked(service, OPERATOR, 5, 30)
+    assert [each for each in said if "resources.pool =" in each] == []
+
+
+def change_row(dice: Random, number: int, step: int, connection: Connection) -> None:
+    locked = move_pools(connection, [HOST_POOL])
+    generation = locked[HOST_POOL] + 1
+    put_properties(connection, number, {"rack": dice.choice(["r0", "r1", None]), f"step{step}": "x"})
+    disabled = dice.random() < 0.5
+    reason = f"reason {step}" if disabled else None
+    update_resources(connection, [number], generation, disabled=disabled, disabled_reason=reason)
+
+
+def enrol_later(name: str, connection: Connection) -> int:
+    locked = move_pools(connection, [HOST_POOL])
+    number = enrol(connection, f"{SECRET}-{name}")
+    update_resources(connection, [number], locked[HOST_POOL] + 1)
+    return number
+
+
+def remove_row(number: int, connection: Connection) -> None:
+    locked = move_pools(connection, [HOST_POOL])
+    remove_resource(connection, number, locked[HOST_POOL] + 1, NOW)
+
+
+def restore_pool(connection: Connection) -> None:
+    """Do as a database that was restored: the pool is at a generation again that it had, by another decision."""
+    connection.execute(update(resources).where(resources.c.disabled_reason.is_not(None)).values(disabled_reason="old"))
+    fresh = {"generation": 3, "nonces": f"3:{new_nonce()}"}
+    connection.execute(update(pools).where(pools.c.name == HOST_POOL).values(**fresh))

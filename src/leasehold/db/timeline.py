@@ -1,14 +1,14 @@
 """What the timeline reads: what is booked in a window, what was held in it, and whose that is (decision 0095).
 
 The rows stay tuples: there may be tens of thousands. Each function takes one statement, whatever the window is, but for
-`leases_of`.
+`leases_of`. What has ended before a window that lies ahead is left out: it will be released by then, or be told later.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import Integer, and_, bindparam, func, or_, select, type_coerce
+from sqlalchemy import Integer, and_, bindparam, func, or_, select, type_coerce, union
 
 from leasehold.db.tables import allocations, leases, reservations, secret_keys, segments
 from leasehold.model.resource import MAINTENANCE
@@ -46,17 +46,28 @@ CHUNK = 5_000
 
 
 class Range(NamedTuple):
-    """The time `[start, end)` in seconds since the epoch, in these pools; `types` are the types that use them."""
+    """The time `[start, end)` in seconds since the epoch, in these pools; `types` are the types that use them.
+
+    `now` is the moment as of which it is asked.
+    """
 
     start: int
     end: int
     pools: Collection[str]
     types: Collection[str]
+    now: int
+
+    @property
+    def has_past(self) -> bool:
+        """Whether something of it may have ended, so that there are records, and resources that are not released."""
+        return self.start <= self.now
 
     @property
     def booked(self) -> ColumnElement[bool]:
         """The condition on allocations that have the time, or are not released then."""
         lasting = and_(allocations.c.ends_at > self.start, allocations.c.ends_at > allocations.c.starts_at)
+        if not self.has_past:
+            return and_(allocations.c.starts_at < self.end, lasting)
         late = or_(allocations.c.released_at.is_(None), allocations.c.released_at > from_seconds(self.start))
         return and_(allocations.c.starts_at < self.end, or_(lasting, late))
 
@@ -83,12 +94,26 @@ def read_recorded(connection: Connection, wanted: Range, most: int) -> Sequence[
     Columns: resource number, lease id, slots, demand text, start, end, cause of the start, project, user, type of the
     reservation, name of the resource.
     """
+    if not wanted.has_past:
+        return ()
     return connection.execute(
         select(*_RECORDED).where(wanted.recorded, segments.c.resource_type.in_(wanted.types)).limit(most)
     ).all()
 
 
-def read_leases(connection: Connection, wanted: Range, project_id: str) -> Sequence[Row[*tuple[Any, ...]]]:
+def read_leases(connection: Connection, wanted: Range) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the leases that have the time of a range, of all projects; deleted ones too."""
+    here = select(allocations.c.lease_id).where(allocations.c.pool.in_(wanted.pools), wanted.booked)
+    if wanted.has_past:
+        of_types = segments.c.resource_type.in_(wanted.types)
+        either = union(here, select(segments.c.lease_id).where(wanted.recorded, of_types)).subquery()
+    else:
+        either = here.distinct().subquery()
+    # Databases make a table of the ids and look up each lease: in a condition they would do that for each lease.
+    return connection.execute(select(*_LEASES).join_from(either, leases, either.c.lease_id == leases.c.id)).all()
+
+
+def read_leases_of(connection: Connection, wanted: Range, project_id: str) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return the leases of a project that have the time of a range, in any pool; deleted ones too.
 
     Databases look up each lease's allocations by its id, because these conditions name nothing else with an index.

@@ -12,6 +12,7 @@ from leasehold.db.clock import utc_now
 from leasehold.enforcement.base import Enforcement
 from leasehold.leasing.calendars import Calendars
 from leasehold.leasing.decide import Terms
+from leasehold.leasing.enrolled import Enrolled
 from leasehold.leasing.waiting_order import LongestWaiting
 from leasehold.model.budget import Budget
 from leasehold.model.displacement import FewestServers
@@ -49,6 +50,7 @@ class Service:
     """The database, the calendars, the resource types and the cloud, with a clock.
 
     `questions` are calendars for questions that promise nothing and take long: no decision waits for them (`ask`).
+    `enrolled` are resources that such questions need not read again.
     `steady` returns seconds of a monotonic clock, which times decisions. `wake` tells a manager in the same process
     that work has become due.
     """
@@ -63,6 +65,7 @@ class Service:
     strategy: Strategy = field(default_factory=FewestServers)
     now: Callable[[], datetime] = utc_now
     questions: Calendars = field(default_factory=Calendars)
+    enrolled: Enrolled = field(default_factory=Enrolled)
     steady: Callable[[], float] = monotonic
     wake: Callable[[], None] = nobody_to_wake
 

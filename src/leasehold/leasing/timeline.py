@@ -11,7 +11,7 @@ from leasehold.db import timeline as stored
 from leasehold.db.event_log import log_state
 from leasehold.db.pool import read_pools
 from leasehold.db.property import private_keys
-from leasehold.db.resource import list_resources, resources_by_number
+from leasehold.db.resource import resources_by_number
 from leasehold.leasing.timeline_bars import Drawing, Pieces
 from leasehold.leasing.timeline_past import Past
 from leasehold.leasing.timeline_rows import Rows
@@ -22,7 +22,7 @@ from leasehold.model.timeline import RowType, ShownLease, Timeline
 from leasehold.model.windows import EPOCH, OPEN_END, to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from datetime import datetime
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from leasehold.resource_types.kind import Kind
 
 LONGEST: Final = timedelta(days=400)
-MOST_BARS: Final = 200_000
-"""The allocations and segments that one answer is made of."""
+MOST_BARS: Final = 60_000
+"""The allocations and segments that one answer is made of: more would keep a worker busy for more than two seconds."""
 MOST_ROWS: Final = 5_000
 """The rows of one page."""
 FORM: Final = "1"
@@ -77,9 +77,9 @@ def timeline_of(service: Service, eyes: Eyes, question: Question) -> Timeline | 
         # The first statement, so that the moment is not before what the others see.
         pools = read_pools(connection)
         now = service.now()
-        asked = _Asked(service, eyes, question, kinds, connection, now)
+        asked = _Asked(service, eyes, question, kinds, connection, now, pools)
         private = asked.private()
-        digest = asked.digest(pools, private)
+        digest = asked.digest(private)
         if question.known is not None and _still(question.known, digest, to_seconds(now)):
             return question.known
         return asked.answer(private, digest)
@@ -107,7 +107,7 @@ def _kinds(service: Service, names: Iterable[str]) -> list[Kind[Any]]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One question, with what answers it."""
+    """One question, with what answers it; `pools` are the states of all pools in the snapshot of `connection`."""
 
     service: Service
     eyes: Eyes
@@ -115,6 +115,7 @@ class _Asked:
     kinds: Sequence[Kind[Any]]
     connection: Connection
     now: datetime
+    pools: Mapping[str, PoolState]
 
     @property
     def names(self) -> list[str]:
@@ -140,9 +141,9 @@ class _Asked:
             for kind in self.kinds
         ]
 
-    def digest(self, pools: Mapping[str, PoolState], private: Collection[tuple[str, str]]) -> str:
+    def digest(self, private: Collection[tuple[str, str]]) -> str:
         """Return what changes whenever the answer does, if not by time alone; takes one statement."""
-        question = self.question
+        question, pools = self.question, self.pools
         states = [(each, pools[each].generation, pools[each].nonces) for each in sorted(self._pools) if each in pools]
         leases = self.service.settings.leases
         parts = (
@@ -162,13 +163,17 @@ class _Asked:
         start, end = self.question.window.seconds
         moment = self.question.as_of or self.now
         pieces = Pieces(to_seconds(moment))
-        if self.question.as_of is None:
-            wanted = stored.Range(start, end, self._pools, self._users())
-        else:
+        if self.question.as_of is not None:
             # What was held then may have been given back before the window begins.
-            wanted = stored.Range(min(start, pieces.now), max(end, pieces.now + 1), self._pools, self._users())
+            begin, finish = min(start, pieces.now), max(end, pieces.now + 1)
+        else:
+            begin, finish = start, end
+        wanted = stored.Range(begin, finish, self._pools, self._users(), to_seconds(self.now))
+        if not wanted.has_past:
+            # Time alone brings into the window what is not released then.
+            pieces.until = start
         booked = stored.read_booked(self.connection, wanted, MOST_BARS + 1)
-        recorded = self._recorded(wanted)
+        recorded = stored.read_recorded(self.connection, wanted, MOST_BARS + 1)
         if len(booked) + len(recorded) > MOST_BARS:
             message = f"The answer would be made of more than {MOST_BARS} bars. Ask for a shorter window."
             raise InvalidInputError(message, field="to")
@@ -176,7 +181,7 @@ class _Asked:
         if self.question.as_of is None:
             pieces.add_booked(booked)
             pieces.add_recorded(recorded)
-            shown = self._leases(wanted, {each.lease_id for each in pieces.made})
+            shown = self._leases(wanted)
         else:
             past.look(wanted, {each.lease_id for each in (*booked, *recorded) if each.starts_at <= pieces.now})
             pieces.made += past.pieces(booked, recorded)
@@ -220,18 +225,13 @@ class _Asked:
         """Return the names of all types, installed or not, that use these pools."""
         return self.service.types.using(self._pools)
 
-    def _recorded(self, wanted: stored.Range) -> Sequence[Tuple[*tuple[Any, ...]]]:
-        if wanted.start >= to_seconds(self.now):
-            return ()
-        return stored.read_recorded(self.connection, wanted, MOST_BARS + 1)
-
-    def _leases(self, wanted: stored.Range, ids: Collection[str]) -> dict[str, ShownLease]:
-        """Return the leases of the range that the caller may see; `ids` are those of all."""
+    def _leases(self, wanted: stored.Range) -> dict[str, ShownLease]:
+        """Return the leases of the range that the caller may see."""
         project, settings = self.project, self.service.settings.leases
         found = (
-            stored.leases_of(self.connection, ids)
+            stored.read_leases(self.connection, wanted)
             if project is None
-            else stored.read_leases(self.connection, wanted, project)
+            else stored.read_leases_of(self.connection, wanted, project)
         )
         ahead = to_seconds(EPOCH + settings.rebind_before_start)
         moving = bool(settings.rebinding_seconds) and not all(kind.public for kind in self.kinds)
@@ -257,7 +257,7 @@ class _Asked:
         self, rows: Rows, mine: AbstractSet[int]
     ) -> tuple[list[tuple[Resource, Row]], str | None, frozenset[int]]:
         """Return the rows of the page, the next marker, and the numbers of which the caller sees nothing of others."""
-        enrolled = [each for name in self.names for each in list_resources(self.connection, name)]
+        enrolled = [each for kind in self.kinds for each in self._enrolled(kind)]
         as_of = self.question.as_of
         if as_of is not None:
             enrolled = [each for each in enrolled if each.created_at is None or each.created_at <= as_of]
@@ -277,6 +277,12 @@ class _Asked:
         if as_of is not None:
             page = [(each, replace(row, state=None, reason=None)) for each, row in page]
         return page, following, frozenset(each.number for each in own)
+
+    def _enrolled(self, kind: Kind[Any]) -> Iterator[Resource]:
+        """Yield the enrolled resources of a type, in the order of their enrolment."""
+        state = self.pools.get(kind.pool)
+        found = () if state is None else self.service.enrolled.of(self.connection, kind.pool, state)
+        return (each for each in found if each.type == kind.resources)
 
 
 def _place(ordered: Sequence[tuple[Resource, Row]], marker: str) -> int:

@@ -84,9 +84,6 @@ class Pieces:
                 yield each
             elif each.start < end and last > start:
                 yield each._replace(start=max(each.start, start), end=None if each.end is None else min(each.end, end))
-            elif each.end is None and each.start < end:
-                # Time alone brings it into the window.
-                self.until = start if self.until is None else min(self.until, start)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,14 @@ from leasehold.db.history import purge
 from leasehold.db.tables import dead_letters, idempotency_keys, leases, outbox, resource_properties, resources, tasks
 from leasehold.leasing.lost_claims import LATE
 from leasehold.leasing.subscription import subscribe
+from leasehold.leasing.timeline import Question, timeline_of
+from leasehold.leasing.timeline_rows import Eyes
+from leasehold.model.caller import Caller, Sight
+from leasehold.model.resource import HOST
 from leasehold.model.states import LeaseStatus
 from leasehold.model.subscription import Channel
+from leasehold.model.timeline import Timeline
+from leasehold.model.windows import Window
 from tests.factory import DEMO, START, Clock, World, claim_one, hosts, open_service, remove_host, run_for, run_manager
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+OPERATOR = Eyes(Caller("root", "demo"), Sight(), everything=True)
 A_MONTH = timedelta(days=30)
 BELONGS_TO_A_LEASE = (
     "leases",
@@ -228,3 +236,24 @@ def test_old_dead_letters_go_by_their_age(world: World) -> None:
     assert purged(world, dry_run=True) == purged(world) == {"dead_letters": 2}
     assert count(world, dead_letters) == 1
     assert purged(world) == {}
+
+
+@pytest.mark.parametrize("record", [False, True], ids=["the leases alone", "their record too"])
+def test_a_timeline_that_showed_what_was_purged_has_changed(world: World, *, record: bool) -> None:
+    world.lease(hosts(), end=1, name="long ago")
+    run_for(world, hours=2)
+    run_for(world, days=31)
+    question = Question((HOST,), Window(START, START + timedelta(days=1)))
+    before = timeline_of(world.service, OPERATOR, question)
+    assert isinstance(before, Timeline)
+    assert [each.name for each in before.leases] == ["long ago"]
+    assert timeline_of(world.service, OPERATOR, replace(question, known=before.tag)) == before.tag
+    purge(world.engine, world.now(), A_MONTH, dry_run=False, record=record)
+    after = timeline_of(world.service, OPERATOR, replace(question, known=before.tag))
+    assert isinstance(after, Timeline)
+    assert [each.name for each in after.leases] == ([] if record else [None])
+    if not record:
+        purge(world.engine, world.now(), A_MONTH, dry_run=False, record=True)
+        last = timeline_of(world.service, OPERATOR, replace(question, known=after.tag))
+        assert isinstance(last, Timeline)
+        assert last.bars == []

@@ -29,6 +29,7 @@ from leasehold.db.tables import (
     lease_states,
     leases,
     outbox,
+    pools,
     refusals,
     reservations,
     resource_properties,
@@ -42,7 +43,7 @@ from leasehold.model.states import EventStatus, EventType, LeaseStatus
 from leasehold.model.windows import to_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from sqlalchemy import Connection, Engine, Table
 
@@ -134,6 +135,8 @@ class _Purge:
             return None
         last: str = ids[-1]
         if not self.dry_run:
+            held = select(allocations.c.pool).where(allocations.c.lease_id.in_(ids))
+            _move(connection, set(connection.scalars(held)))
             # Every change of a lease locks its row first, so a condition checked under the lock holds until the commit.
             mine = leases.c.id.in_(ids)
             connection.execute(select(leases.c.id).where(mine).order_by(leases.c.id).with_for_update()).all()
@@ -155,9 +158,7 @@ class _Purge:
         mine = resources.c.number.in_(numbers)
         if not self.dry_run:
             # Enrolling, removing, and making the task of a removed host due again all lock the pool first.
-            pools = set(connection.scalars(select(resources.c.pool).where(mine)))
-            generations = lock_pools(connection, pools)
-            bump_pools(connection, generations)
+            _move(connection, set(connection.scalars(select(resources.c.pool).where(mine))))
         rows = connection.execute(select(resources.c.number, resources.c.id).where(mine, self._abandoned())).all()
         found, ids = [row.number for row in rows], {row.id for row in rows}
         self._take(connection, resource_properties, resource_properties.c.resource_number.in_(found), counts)
@@ -172,6 +173,8 @@ class _Purge:
         ids = _keys(connection, segments.c.id, after, old, most=MANY)
         if not ids:
             return None
+        if not self.dry_run:
+            _move(connection, set(connection.scalars(select(pools.c.name))))
         self._take(connection, segments, segments.c.id.in_(ids), counts)
         last: int = ids[-1]
         return last
@@ -248,6 +251,11 @@ class _Purge:
         busy = exists().where(tasks.c.kind != LEASE, tasks.c.subject == resources.c.id, _at_work())
         removed = and_(resources.c.alive.is_(None), resources.c.deleted_at < self.before)
         return and_(removed, not_(referring.exists()), not_(busy))
+
+
+def _move(connection: Connection, names: Collection[str]) -> None:
+    """Lock pools and move them on, so that who has seen what is removed learns that it has changed (decision 0095)."""
+    bump_pools(connection, lock_pools(connection, names))
 
 
 def _at_work() -> ColumnElement[bool]:
